@@ -1,0 +1,2 @@
+export { type ErrorCode, errorCatalogue } from './catalogue.js'
+export { SagapostError } from './sagapost-error.js'
