@@ -1,10 +1,13 @@
 /**
  * Every code that Sagapost ever answers with, in one place. `docs/reference/errors.md` is compared with it
- * in a test. A code is never renamed or reused once it has been released.
+ * in a test. A code is never renamed or reused once it has been released. `constraints` are the names that
+ * PostgreSQL reports when a guard of the schema refuses a statement: a trigger's or a constraint's.
  */
 export const errorCatalogue = {
   // Start and configuration
   config_invalid: { title: 'A setting has a value that cannot be used' },
+  usage_invalid: { title: 'The command line was not understood' },
+
   // Embedded PostgreSQL
   data_dir_in_use: { title: 'Another process runs on this data directory' },
   data_dir_not_ours: { title: 'The data directory holds something that Sagapost did not make' },
@@ -13,6 +16,122 @@ export const errorCatalogue = {
   data_dir_unusable: { title: 'The data directory cannot be created, read or written' },
   embedded_postgres_missing: { title: 'There are no PostgreSQL binaries for this platform' },
   embedded_postgres_failed: { title: 'The embedded PostgreSQL did not start' },
-} as const satisfies Record<string, { title: string }>
+
+  // The database
+  database_url_invalid: { title: 'DATABASE_URL is not a PostgreSQL URL' },
+  database_unreachable: { title: 'PostgreSQL cannot be reached' },
+  database_login_refused: { title: 'PostgreSQL refused the login' },
+  database_missing: { title: 'The database does not exist' },
+  postgres_too_old: { title: 'The server is older than the oldest supported PostgreSQL' },
+  permission_denied: { title: "The part's database role may not do this" },
+
+  // Schema
+  migration_edited: { title: 'A migration was edited after it had been applied' },
+  migration_failed: { title: 'A migration failed and was rolled back' },
+  migration_not_permitted: { title: 'The login lacks a right that migrating needs' },
+  schema_newer: { title: "The database's schema is newer than this release" },
+  schema_outdated: { title: "The database's schema is older than this release: run sagapost migrate" },
+  partition_headroom_low: { title: 'Few event ids are left in the partitions that are there' },
+  partition_missing: { title: 'There is no partition for the row: nothing was stored' },
+
+  // Events
+  event_type_invalid: {
+    title: 'An event type is 1 to 100 characters of A–Z, a–z, 0–9, _, . and -',
+    constraints: ['events_event_type_format', 'subscriptions_event_type_format'],
+  },
+  idempotency_key_invalid: {
+    title: 'An idempotency key is 1 to 255 characters',
+    constraints: ['event_keys_key_not_empty'],
+  },
+  idempotency_conflict: {
+    title: 'The idempotency key was used for something else',
+    constraints: ['event_key_conflict'],
+  },
+
+  // Subscriptions
+  callback_url_not_https: {
+    title: 'A callback URL begins with https://',
+    constraints: ['subscriptions_callback_url_https'],
+  },
+  subscription_not_verified: {
+    title: 'A subscription can be active only after its verification',
+    constraints: ['subscriptions_active_needs_verified'],
+  },
+  subscription_deleted: {
+    title: 'The subscription was deleted',
+    constraints: ['subscription_deleted_is_frozen', 'subscriptions_deleted_is_inactive'],
+  },
+  subscription_invalid: {
+    title: 'A value of the subscription is out of its range',
+    constraints: ['subscriptions_max_attempts_range', 'subscriptions_headers_object'],
+  },
+  subscription_secret_invalid: {
+    title: 'A subscription has one current secret, of a known scheme',
+    constraints: [
+      'subscription_secrets_scheme',
+      'subscription_secrets_ciphertext_size',
+      'uniq_secret_current',
+      'fk_subscription_secrets_subscription',
+    ],
+  },
+
+  // Deliveries, jobs and dead letters
+  illegal_initial_state: {
+    title: 'A delivery and a job begin as Pending',
+    constraints: ['saga_begins_pending', 'job_begins_pending'],
+  },
+  illegal_move: {
+    title: 'The state machine has no such move',
+    constraints: ['saga_moves_legally', 'job_moves_legally'],
+  },
+  row_is_final: {
+    title: 'A finished delivery or job never changes',
+    constraints: ['saga_final_is_frozen', 'job_final_is_frozen'],
+  },
+  identity_is_frozen: {
+    title: 'What a delivery or a job is for never changes',
+    constraints: ['saga_identity_is_frozen', 'job_identity_is_frozen'],
+  },
+  append_only: {
+    title: 'Rows of this table are never changed or deleted',
+    constraints: [
+      'event_is_append_only',
+      'dead_letter_is_append_only',
+      'saga_is_kept',
+      'job_is_kept',
+      'truncate_is_refused',
+      'saga_events_append_only',
+    ],
+  },
+  delivery_exists: {
+    title: 'The event has a delivery for this subscription already',
+    constraints: ['uniq_saga_event_subscription', 'uniq_saga_requeued_from'],
+  },
+  active_job_exists: {
+    title: 'The delivery has an active job already',
+    constraints: ['uniq_job_saga_active', 'uniq_job_saga_attempt'],
+  },
+  delivery_value_invalid: {
+    title: 'A value of the delivery or job is out of its range',
+    constraints: [
+      'sagas_attempt_count_not_negative',
+      'jobs_attempt_positive',
+      'jobs_lease_resets_not_negative',
+      'jobs_response_status_range',
+      'jobs_retry_after_not_negative',
+      'jobs_duration_not_negative',
+      'jobs_applied_is_finished',
+    ],
+  },
+  dead_letter_inconsistent: {
+    title: 'A dead letter and its delivery must agree',
+    constraints: ['saga_writes_dead_letter', 'dead_letter_has_dead_saga', 'uniq_dead_saga'],
+  },
+  dead_letter_not_found: { title: 'There is no such dead letter', constraints: ['dead_letter_exists'] },
+  subscription_inactive: {
+    title: 'The subscription is not active',
+    constraints: ['requeue_needs_active_subscription'],
+  },
+} as const satisfies Record<string, { title: string; constraints?: readonly string[] }>
 
 export type ErrorCode = keyof typeof errorCatalogue

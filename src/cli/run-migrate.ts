@@ -1,0 +1,39 @@
+import { readConfig } from '../config/index.js'
+import { type MigrationState, migrate, migrationStatus } from '../database/index.js'
+import { openDatabase } from './open-database.js'
+
+export async function runMigrate(
+  env: Readonly<Record<string, string | undefined>>,
+  { status, json }: { status?: true; json?: true },
+): Promise<void> {
+  const { url, embedded } = await openDatabase(readConfig(env))
+  try {
+    if (status) {
+      const states = await migrationStatus({ databaseUrl: url })
+      console.log(json ? JSON.stringify({ migrations: states }) : formatStates(states))
+      return
+    }
+    const applied = await migrate({
+      databaseUrl: url,
+      onApplied: ({ file }) => json || console.log(`applied ${file}`),
+    })
+    if (json)
+      console.log(JSON.stringify({ applied: applied.map(({ version, name }) => ({ version, name })) }))
+    else if (applied.length === 0) console.log('The schema is up to date')
+  } finally {
+    await embedded?.stop()
+  }
+}
+
+function formatStates(states: MigrationState[]): string {
+  const width = Math.max(...states.map(({ name }) => name.length))
+  return states
+    .map(({ version, name, appliedAt }) =>
+      [
+        String(version).padStart(4, '0'),
+        name.padEnd(width),
+        appliedAt ? `applied ${appliedAt.toISOString()}` : 'pending',
+      ].join('  '),
+    )
+    .join('\n')
+}

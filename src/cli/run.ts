@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError } from 'commander'
+import { SagapostError } from '../errors/index.js'
+import { runDev } from './run-dev.js'
+import { runMigrate } from './run-migrate.js'
+
+const EXIT_OK = 0
+const EXIT_FAILED = 1
+const EXIT_USAGE = 2
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Runs one command and returns the exit code. Expected failures are one line on stderr; a bug keeps its stack. */
+export async function run(args: string[], env: Environment): Promise<number> {
+  const program = buildProgram(env)
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return EXIT_OK
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE // already printed
+    if (!(error instanceof SagapostError)) throw error
+    if (args.includes('--json')) {
+      console.error(JSON.stringify({ error: { code: error.code, detail: error.message } }))
+    } else {
+      console.error(`sagapost: ${error.message} [${error.code}]`)
+    }
+    return EXIT_FAILED
+  }
+}
+
+function buildProgram(env: Environment): Command {
+  const program = new Command('sagapost')
+    .description('Webhook delivery and sagas on PostgreSQL')
+    .version(packageVersion())
+    .exitOverride()
+    .showHelpAfterError('(sagapost --help lists the commands)')
+
+  program
+    .command('dev')
+    .description('run everything in one process, on an embedded PostgreSQL unless DATABASE_URL is set')
+    .action(() => runDev(env))
+
+  program
+    .command('migrate')
+    .description('bring the schema of DATABASE_URL, or of the embedded PostgreSQL, to the newest version')
+    .option('--status', 'show every version and when it was applied; change nothing')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExamples:\n  $ sagapost migrate\n  $ sagapost migrate --status --json')
+    .action((options: { status?: true; json?: true }) => runMigrate(env, options))
+
+  return program
+}
+
+function packageVersion(): string {
+  const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(file) as { version: string }).version
+}

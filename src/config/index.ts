@@ -1,0 +1,1 @@
+export { type Config, readConfig } from './read-config.js'

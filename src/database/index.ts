@@ -1,0 +1,8 @@
+export { checkReadiness, type Obstacle } from './check-readiness.js'
+export { databaseErrorCode } from './database-errors.js'
+export { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/index.js'
+export { keepPartitionsAhead, type PartitionLoop } from './keep-partitions-ahead.js'
+export { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
+export { type MigrationState, migrate, migrationStatus } from './migrate.js'
+export { createRolePool } from './role-pool.js'
+export { type DatabaseRole, databaseRoles } from './roles.js'

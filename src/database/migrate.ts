@@ -1,0 +1,167 @@
+import pg from 'pg'
+import { SagapostError } from '../errors/index.js'
+import { connect } from './connect.js'
+import { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
+import { databaseRoles } from './roles.js'
+
+/** Any number, as long as nobody else in the database uses it: 'saga' in ASCII. */
+const MIGRATION_LOCK = 0x73616761
+
+/** A migration that cannot get its lock gives up instead of standing in front of all traffic. */
+const LOCK_TIMEOUT_MS = 10_000
+
+// CREATE SCHEMA IF NOT EXISTS asks for the right to create even when the schema is there.
+const createVersionTable = `
+  DO $$ BEGIN
+    IF to_regnamespace('sagapost') IS NULL THEN CREATE SCHEMA sagapost; END IF;
+  END $$;
+  CREATE TABLE IF NOT EXISTS sagapost.saga_schema_version (
+    version    integer     NOT NULL,
+    name       text        NOT NULL,
+    checksum   text        NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT saga_schema_version_pkey PRIMARY KEY (version)
+  )`
+
+const selectApplied = `SELECT version, name, checksum, applied_at FROM sagapost.saga_schema_version ORDER BY version`
+
+const insertApplied = `INSERT INTO sagapost.saga_schema_version (version, name, checksum) VALUES ($1, $2, $3)`
+
+interface Applied {
+  version: number
+  name: string
+  checksum: string
+  applied_at: Date
+}
+
+export interface MigrationState {
+  version: number
+  name: string
+  appliedAt: Date | null
+}
+
+export interface MigrateOptions {
+  databaseUrl: string
+  /** Where the numbered files are; the package's own unless a test says otherwise. */
+  folder?: URL
+  onApplied?: (migration: Migration) => void
+}
+
+/**
+ * Brings the schema to the newest version and returns what was applied now. Each file is one transaction
+ * together with its record, so a failed one leaves nothing behind. An advisory lock lets any number of
+ * migrators run at once: the others wait and then find nothing to do.
+ */
+export async function migrate({
+  databaseUrl,
+  folder = migrationsFolder,
+  onApplied,
+}: MigrateOptions): Promise<Migration[]> {
+  const migrations = await loadMigrations(folder)
+  const client = await connect(databaseUrl)
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
+    await asMigrator(client, () => client.query(createVersionTable))
+    const { rows: applied } = await client.query<Applied>(selectApplied)
+    requireSameHistory(migrations, applied)
+    const pending = migrations.slice(applied.length)
+    for (const migration of pending) {
+      await applyMigration(client, migration)
+      onApplied?.(migration)
+    }
+    return pending
+  } finally {
+    await client.end() // which also frees the lock
+  }
+}
+
+/** What `sagapost migrate --status` shows: every known version, applied or not. Changes nothing. */
+export async function migrationStatus({
+  databaseUrl,
+  folder = migrationsFolder,
+}: MigrateOptions): Promise<MigrationState[]> {
+  const migrations = await loadMigrations(folder)
+  const client = await connect(databaseUrl)
+  try {
+    const { rows } = await client.query<{ present: boolean }>(
+      `SELECT to_regclass('sagapost.saga_schema_version') IS NOT NULL AS present`,
+    )
+    const applied = rows[0]?.present ? (await client.query<Applied>(selectApplied)).rows : []
+    requireSameHistory(migrations, applied)
+    return migrations.map(({ version, name }, index) => ({
+      version,
+      name,
+      appliedAt: applied[index]?.applied_at ?? null,
+    }))
+  } finally {
+    await client.end()
+  }
+}
+
+async function applyMigration(client: pg.Client, migration: Migration): Promise<void> {
+  try {
+    await client.query(
+      `BEGIN; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; SET LOCAL client_min_messages = warning`,
+    )
+    await asMigrator(client, () => client.query(migration.sql))
+    await client.query(insertApplied, [migration.version, migration.name, migration.checksum])
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    if (error instanceof SagapostError) throw error
+    const { code, message } = error as pg.DatabaseError
+    throw new SagapostError(
+      'migration_failed',
+      `Migration ${migration.file} failed and was rolled back: ${message}${code ? ` (${code})` : ''}`,
+      { cause: error },
+    )
+  }
+}
+
+/** [G11] What was applied must be what we know: the same numbers, and files that nobody has edited since. */
+function requireSameHistory(migrations: Migration[], applied: Applied[]): void {
+  for (const [index, row] of applied.entries()) {
+    const migration = migrations[index]
+    if (!migration || row.version !== migration.version) {
+      throw new SagapostError(
+        'schema_newer',
+        `The database's schema (version ${applied.at(-1)?.version}) is newer than this release knows ` +
+          `(version ${migrations.length}): run the release that migrated it, or a later one`,
+      )
+    }
+    if (row.checksum !== migration.checksum) {
+      throw new SagapostError(
+        'migration_edited',
+        `Migration ${migration.file} was edited after it had been applied: put it back and add a new file instead`,
+      )
+    }
+  }
+}
+
+/** Runs what needs the rights of a migrator, and says which right is missing. */
+async function asMigrator(client: pg.Client, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || error.code !== '42501') throw error
+    const missing = await missingRoles(client)
+    throw new SagapostError(
+      'migration_not_permitted',
+      `User ${client.user} may not migrate (${error.message}). It needs CREATE on database ${client.database}, and ` +
+        (missing.length > 0
+          ? `CREATEROLE or these roles made and granted to it beforehand: ${missing.join(', ')}`
+          : 'ownership of the schema sagapost'),
+      { cause: error },
+    )
+  }
+}
+
+async function missingRoles(client: pg.Client): Promise<string[]> {
+  await client.query('ROLLBACK').catch(() => {})
+  const { rows } = await client.query<{ role: string }>(
+    `SELECT role FROM unnest($1::text[]) AS role
+     WHERE to_regrole(role) IS NULL OR NOT pg_has_role(current_user, role, 'MEMBER')`,
+    [databaseRoles],
+  )
+  return rows.map(({ role }) => role)
+}

@@ -1,0 +1,15 @@
+/** One database role per part (DESIGN 3); migrations/0001 makes them, migrations/0010 says what each may do. */
+export const databaseRoles = [
+  'event_ingest_writer',
+  'router_worker',
+  'saga_orchestrator',
+  'job_worker',
+  'dead_letter_operator',
+  'subscription_admin',
+  'api_key_admin',
+  'schema_maintainer',
+  'saga_app_role',
+  'saga_readonly_role',
+] as const
+
+export type DatabaseRole = (typeof databaseRoles)[number]

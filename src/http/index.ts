@@ -1,0 +1,1 @@
+export { type HttpServer, startHttpServer } from './start-http-server.js'

