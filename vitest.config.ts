@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 const shared = {
   globalSetup: ['test/support/start-postgres.ts'],
   testTimeout: 60_000,
-  hookTimeout: 120_000,
+  hookTimeout: 60_000,
 }
 
 // Everything on the newest PostgreSQL that comes embedded; the schema on the oldest supported one as well.

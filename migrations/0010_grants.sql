@@ -89,7 +89,10 @@ GRANT EXECUTE ON FUNCTION sagapost.ensure_partitions(), sagapost.expire_event_ke
 GRANT SELECT, INSERT, UPDATE, DELETE ON sagapost.saga_instances, sagapost.saga_steps TO saga_app_role;
 GRANT SELECT, INSERT ON sagapost.saga_events TO saga_app_role;
 GRANT USAGE ON SEQUENCE sagapost.saga_events_id_seq TO saga_app_role;
-GRANT EXECUTE ON FUNCTION sagapost.cleanup_expired_sagas(timestamptz) TO saga_app_role;
+GRANT EXECUTE ON FUNCTION sagapost.cleanup_expired_sagas(timestamptz),
+  -- which the CHECKs of these tables call
+  sagapost.is_json_integer(jsonb, bigint, bigint), sagapost.is_rfc3339(text), sagapost.is_saga_error(jsonb),
+  sagapost.is_saga_retry_policy(jsonb), sagapost.is_saga_compensation_state(jsonb) TO saga_app_role;
 
 -- Sees everything but secrets and key hashes.
 GRANT SELECT ON sagapost.events, sagapost.event_keys, sagapost.event_routing_queue, sagapost.subscription_version,

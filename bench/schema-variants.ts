@@ -1,0 +1,85 @@
+import { loadMigrations, migrationsFolder } from '../src/database/index.js'
+
+export interface Variant {
+  name: string
+  /** Turns the migrations into the variant's schema; statements to run after them. */
+  edit: (sql: string) => string
+  after: string[]
+  /** Whether the statements carry an upper bound; the lower one alone leaves the empty partitions ahead. */
+  bounded: boolean
+}
+
+const PARTITION_WIDTH = 1_000_000
+
+const asPlainTables = (sql: string) =>
+  sql.replaceAll(/\) PARTITION BY RANGE \(\w+\)/g, ')').replace('SELECT sagapost.ensure_partitions();', '')
+
+/** `ahead` empty partitions behind the hot one, `behind` empty ones before it. */
+function partitioned(name: string, behind: number, ahead: number, bounded: boolean): Variant {
+  return {
+    name,
+    bounded,
+    edit: (sql) => sql.replace('SELECT sagapost.ensure_partitions();', ''),
+    after: [
+      ...Array.from({ length: behind + 1 + ahead }, (_, index) =>
+        ['events', 'webhook_delivery_sagas', 'webhook_delivery_jobs', 'dead_letters'].map(
+          (table) =>
+            `SELECT sagapost.make_partition('${table}', ${index * PARTITION_WIDTH}, ${(index + 1) * PARTITION_WIDTH})`,
+        ),
+      ).flat(),
+      `SELECT setval('sagapost.events_id_seq', ${behind * PARTITION_WIDTH + 1})`,
+    ],
+  }
+}
+
+const fillfactor = ['webhook_delivery_sagas', 'webhook_delivery_jobs'].map(
+  (table) => `ALTER TABLE sagapost.${table} SET (fillfactor = 80)`,
+)
+
+const fullIndexes = [
+  ['idx_saga_status', 'webhook_delivery_sagas (status)'],
+  ['idx_saga_status_retry', 'webhook_delivery_sagas (status, next_attempt_at)'],
+  ['idx_job_status_lease', 'webhook_delivery_jobs (status, lease_until)'],
+  ['idx_job_saga', 'webhook_delivery_jobs (saga_id)'],
+].flatMap(([name, on]) => [`DROP INDEX sagapost.${name}`, `CREATE INDEX ${name} ON sagapost.${on}`])
+
+const dropGuards = `
+  DO $$
+  DECLARE guard record;
+  BEGIN
+    FOR guard IN SELECT tgname, tgrelid::regclass AS table FROM pg_trigger
+      WHERE tgfoid = 'sagapost.refuse'::regproc AND NOT tgisinternal
+    LOOP EXECUTE format('DROP TRIGGER %I ON %s', guard.tgname, guard.table); END LOOP;
+  END $$`
+
+export const variants: Variant[] = [
+  { name: 'plain tables', edit: asPlainTables, after: fillfactor, bounded: true },
+  partitioned('3 partitions', 0, 2, true),
+  partitioned('12 partitions', 9, 2, true),
+  partitioned('50 partitions', 47, 2, true),
+  partitioned('50 partitions, no bounds', 47, 2, false),
+  {
+    name: 'plain, full status indexes',
+    edit: asPlainTables,
+    // The full idx_job_saga no longer finds results that wait, so they need an index of their own.
+    after: [
+      ...fillfactor,
+      ...fullIndexes,
+      `CREATE INDEX idx_unapplied ON sagapost.webhook_delivery_jobs (id)
+         WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL`,
+    ],
+    bounded: true,
+  },
+  { name: 'plain, no guards', edit: asPlainTables, after: [...fillfactor, dropGuards], bounded: true },
+  { name: 'plain, fillfactor 100', edit: asPlainTables, after: [], bounded: true },
+]
+
+export async function variantStatements({ edit, after }: Variant): Promise<string[]> {
+  const migrations = await loadMigrations(migrationsFolder)
+  return [
+    `CREATE SCHEMA sagapost`,
+    `CREATE TABLE sagapost.saga_schema_version (version integer)`,
+    ...migrations.map(({ sql }) => edit(sql)),
+    ...after,
+  ]
+}

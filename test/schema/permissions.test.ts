@@ -1,0 +1,283 @@
+import type pg from 'pg'
+import { describe, expect, it } from 'vitest'
+import { type DatabaseRole, databaseRoles } from '../../src/database/index.js'
+import { useDatabase } from '../support/database.js'
+import { codeOf } from '../support/refusal.js'
+
+const database = useDatabase()
+
+/**
+ * [S20, J7, D5, E4, R4, G12] Every role and every table or view. A capital letter is the verb on every column
+ * (S SELECT, I INSERT, U UPDATE, D DELETE, T TRUNCATE), a small one on the columns that `columns` lists, a dot is nothing.
+ */
+const matrix = `
+                         ingest  router  orchestrator  worker  operator  subs  keys  maintainer  app   readonly
+active_sagas             .       .       .             .       .         .     .     .           .     S
+api_keys                 .       .       .             .       .         .     Siu   .           .     s
+completed_sagas          .       .       .             .       .         .     .     .           .     S
+dead_letters             .       .       .             .       S         .     .     .           .     S
+event_keys               Si      .       .             .       .         .     .     .           .     S
+event_routing_queue      .       SUD     .             .       .         .     .     .           .     S
+events                   Si      s       s             S       .         .     .     .           .     S
+failed_sagas             .       .       .             .       .         .     .     .           .     S
+partition_settings       .       .       .             .       .         .     .     S           .     S
+partitions               .       .       .             .       .         .     .     S           .     S
+saga_events              .       .       .             .       .         .     .     .           SI    S
+saga_instances           .       .       .             .       .         .     .     .           SIUD  S
+saga_schema_version      S       S       S             S       S         S     S     S           S     S
+saga_statistics          .       .       .             .       .         .     .     .           .     S
+saga_steps               .       .       .             .       .         .     .     .           SIUD  S
+subscription_secrets     .       .       .             S       .         Siu   .     .           .     s
+subscription_version     .       S       .             .       .         .     .     .           .     S
+subscriptions            s       s       s             S       .         Siu   .     .           .     s
+webhook_delivery_jobs    .       .       Siu           Su      .         .     .     .           .     S
+webhook_delivery_sagas   .       Si      Siu           S       .         .     .     .           .     S
+`
+
+const heading: Record<string, DatabaseRole> = {
+  ingest: 'event_ingest_writer',
+  router: 'router_worker',
+  orchestrator: 'saga_orchestrator',
+  worker: 'job_worker',
+  operator: 'dead_letter_operator',
+  subs: 'subscription_admin',
+  keys: 'api_key_admin',
+  maintainer: 'schema_maintainer',
+  app: 'saga_app_role',
+  readonly: 'saga_readonly_role',
+}
+
+const publicSubscription =
+  'id event_type callback_url active verified created_at updated_at max_attempts deactivation_reason deleted_at'
+const eventWithoutPayload = 'id event_type created_at correlation_id traceparent'
+
+/** The columns behind every small letter. All the others are forbidden, and tried one by one. */
+const columns: Record<string, string> = {
+  'event_ingest_writer INSERT events': 'event_type payload correlation_id traceparent',
+  'event_ingest_writer INSERT event_keys': 'key event_id fingerprint',
+  'event_ingest_writer SELECT subscriptions': publicSubscription,
+  'router_worker SELECT events': eventWithoutPayload,
+  'router_worker SELECT subscriptions': publicSubscription,
+  'router_worker INSERT webhook_delivery_sagas': 'event_id subscription_id correlation_id',
+  'saga_orchestrator SELECT events': eventWithoutPayload,
+  'saga_orchestrator SELECT subscriptions': publicSubscription,
+  'saga_orchestrator INSERT webhook_delivery_sagas': 'event_id subscription_id correlation_id',
+  'saga_orchestrator UPDATE webhook_delivery_sagas':
+    'status attempt_count next_attempt_at final_error_code updated_at',
+  'saga_orchestrator INSERT webhook_delivery_jobs':
+    'saga_id event_id subscription_id attempt_at attempt correlation_id',
+  'saga_orchestrator UPDATE webhook_delivery_jobs': 'applied_at',
+  'job_worker UPDATE webhook_delivery_jobs':
+    'status lease_until lease_token worker_id lease_resets response_status error_code retry_after_s duration_ms response_excerpt finished_at',
+  'subscription_admin INSERT subscriptions': 'event_type callback_url max_attempts headers',
+  'subscription_admin UPDATE subscriptions':
+    'event_type callback_url active max_attempts headers verification_challenge deactivation_reason deleted_at',
+  'subscription_admin INSERT subscription_secrets': 'subscription_id scheme ciphertext',
+  'subscription_admin UPDATE subscription_secrets': 'ciphertext expires_at',
+  'api_key_admin INSERT api_keys': 'name scope key_hash',
+  'api_key_admin UPDATE api_keys': 'name last_used_at revoked_at',
+  'saga_readonly_role SELECT api_keys': 'id name scope created_at last_used_at revoked_at',
+  'saga_readonly_role SELECT subscriptions': publicSubscription,
+  'saga_readonly_role SELECT subscription_secrets': 'id subscription_id scheme created_at expires_at',
+}
+
+/** [S8, U4, D5] Who may call what. A function that is not listed may be called by nobody but the owner. */
+const everyone = databaseRoles
+const executable: Record<string, readonly DatabaseRole[]> = {
+  'now()': everyone,
+  'partition_headroom()': everyone,
+  'publish(text,json,text,text,text)': ['event_ingest_writer'],
+  'publish(text,jsonb,text,text,text)': ['event_ingest_writer'],
+  'publish(text,text,text,text,text)': ['event_ingest_writer'],
+  'confirm_verification(bigint,text)': ['subscription_admin'],
+  'requeue_dead_letter(bigint)': ['dead_letter_operator'],
+  'ensure_partitions()': ['schema_maintainer'],
+  'expire_event_keys(timestamp with time zone,integer)': ['schema_maintainer'],
+  'cleanup_expired_sagas(timestamp with time zone)': ['saga_app_role'],
+  // Called by the CHECKs of the tables that saga_app_role writes.
+  'is_json_integer(jsonb,bigint,bigint)': ['saga_app_role'],
+  'is_rfc3339(text)': ['saga_app_role'],
+  'is_saga_error(jsonb)': ['saga_app_role'],
+  'is_saga_retry_policy(jsonb)': ['saga_app_role'],
+  'is_saga_compensation_state(jsonb)': ['saga_app_role'],
+}
+
+const [headline = '', ...lines] = matrix.trim().split('\n')
+const roles = headline
+  .trim()
+  .split(/\s+/)
+  .map((short) => heading[short] as DatabaseRole)
+const expected = new Map(
+  lines.map((line) => {
+    const [table = '', ...cells] = line.trim().split(/\s+/)
+    return [table, new Map(roles.map((role, index) => [role, cells[index] ?? '']))] as const
+  }),
+)
+
+async function tablesWithColumns(): Promise<Map<string, string[]>> {
+  const { rows } = await database.pool.query(
+    `SELECT relname AS table, array_agg(attname::text ORDER BY attnum) AS columns
+     FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+     WHERE relnamespace = 'sagapost'::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition
+     GROUP BY relname ORDER BY relname`,
+  )
+  return new Map(rows.map((row) => [row.table, row.columns]))
+}
+
+/** Touches one column of no row: the right is checked before the first row is looked for. */
+const probes: Record<'SELECT' | 'INSERT' | 'UPDATE', (table: string, column: string) => string> = {
+  SELECT: (table, column) => `SELECT ${column} FROM sagapost.${table} LIMIT 0`,
+  INSERT: (table, column) => `INSERT INTO sagapost.${table} (${column}) SELECT NULL WHERE false`,
+  UPDATE: (table, column) => `UPDATE sagapost.${table} SET ${column} = DEFAULT WHERE false`,
+}
+
+/** Refused for want of the right, or because nobody can: a view that is made of more than one table. */
+const refusals = ['permission_denied', 'SQLSTATE 55000', 'SQLSTATE 42809']
+
+const allowed = async (client: pg.PoolClient, sql: string) =>
+  !refusals.includes(await codeOf(client.query(sql)))
+
+describe('the matrix', () => {
+  it('[O2] has every role and every table and view of the schema', async () => {
+    expect(roles).toEqual(databaseRoles)
+    expect([...expected.keys()]).toEqual([...(await tablesWithColumns()).keys()])
+  })
+
+  it.each(roles)('[S20, J7, D5, E4, R4, G12, S8] %s may do exactly what its column says', async (role) => {
+    // One connection for all: a pool drops the one that an error came over.
+    const client = await database.as(role).connect()
+    const actual: Record<string, string> = {}
+    const listed: Record<string, string> = {}
+    for (const [table, all] of await tablesWithColumns()) {
+      let cell = ''
+      for (const verb of ['SELECT', 'INSERT', 'UPDATE'] as const) {
+        const open: string[] = []
+        for (const column of all) if (await allowed(client, probes[verb](table, column))) open.push(column)
+        if (open.length === all.length) cell += verb[0]
+        else if (open.length > 0) {
+          cell += verb[0]?.toLowerCase()
+          listed[`${role} ${verb} ${table}`] = open.join(' ')
+        }
+      }
+      if (await allowed(client, `DELETE FROM sagapost.${table} WHERE false`)) cell += 'D'
+      if (await allowed(client, `TRUNCATE sagapost.${table}`)) cell += 'T'
+      actual[table] = cell || '.'
+    }
+    client.release()
+    expect(actual).toEqual(
+      Object.fromEntries([...expected].map(([table, cells]) => [table, cells.get(role)])),
+    )
+    expect(sortWords(listed)).toEqual(
+      sortWords(Object.fromEntries(Object.entries(columns).filter(([key]) => key.startsWith(`${role} `)))),
+    )
+  })
+
+  it('[E4, J7] no role reaches a partition directly, for any verb', async () => {
+    const { rows } = await database.pool.query(
+      `SELECT role || ' ' || verb || ' ' || relname AS open
+       FROM pg_class, unnest($1::text[]) AS role,
+            unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) AS verb
+       WHERE relnamespace = 'sagapost'::regnamespace AND relispartition AND relkind = 'r'
+         AND (has_table_privilege(role, pg_class.oid, verb)
+           OR CASE WHEN verb IN ('SELECT', 'INSERT', 'UPDATE', 'REFERENCES')
+                   THEN has_any_column_privilege(role, pg_class.oid, verb) END)`,
+      [databaseRoles],
+    )
+    expect(rows).toEqual([])
+  })
+
+  it('[O2] PUBLIC has nothing in the schema', async () => {
+    const { rows } = await database.pool.query(
+      `SELECT relname AS open FROM pg_class, aclexplode(relacl)
+       WHERE relnamespace = 'sagapost'::regnamespace AND grantee = 0
+       UNION ALL SELECT proname FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner)))
+       WHERE pronamespace = 'sagapost'::regnamespace AND grantee = 0
+       UNION ALL SELECT nspname FROM pg_namespace, aclexplode(coalesce(nspacl, acldefault('n', nspowner)))
+       WHERE nspname = 'sagapost' AND grantee = 0`,
+    )
+    expect(rows).toEqual([])
+  })
+
+  const sortWords = (lists: Record<string, string>) =>
+    Object.fromEntries(Object.entries(lists).map(([key, words]) => [key, words.split(' ').sort().join(' ')]))
+})
+
+describe('functions', () => {
+  it('[S8, D5, U4] each role may call exactly the functions that are listed for it', async () => {
+    const { rows } = await database.pool.query(
+      `SELECT proname || '(' || array_to_string(array(SELECT format_type(t, NULL) FROM unnest(proargtypes) AS t), ',') || ')' AS function,
+              array_agg(role ORDER BY role) AS roles
+       FROM pg_proc, unnest($1::text[]) AS role
+       WHERE pronamespace = 'sagapost'::regnamespace AND has_function_privilege(role, pg_proc.oid, 'EXECUTE')
+       GROUP BY 1`,
+      [databaseRoles],
+    )
+    const actual = Object.fromEntries(rows.map((row) => [row.function, row.roles]))
+    expect(actual).toEqual(
+      Object.fromEntries(Object.entries(executable).map(([name, who]) => [name, [...who].sort()])),
+    )
+  })
+
+  it('[S8] every SECURITY DEFINER function has its search_path pinned', async () => {
+    const { rows } = await database.pool.query(
+      `SELECT proname, proconfig FROM pg_proc WHERE pronamespace = 'sagapost'::regnamespace AND prosecdef`,
+    )
+    expect(rows.length).toBeGreaterThan(0)
+    for (const { proname, proconfig } of rows) {
+      expect([proname, proconfig]).toEqual([
+        proname,
+        expect.arrayContaining(['search_path=pg_catalog, pg_temp']),
+      ])
+    }
+  })
+})
+
+describe('the parts do their work with what they have', () => {
+  it('[S6, J7, R4, E4] an event goes its way from role to role', async () => {
+    const { rows: published } = await database
+      .as('event_ingest_writer')
+      .query(`SELECT sagapost.publish('order.placed', '{"order": 1}', 'key-1') AS id`)
+    const eventId = published[0].id
+    await database.as('router_worker').query(
+      `WITH taken AS (
+         SELECT event_id FROM sagapost.event_routing_queue WHERE event_id = $1 FOR UPDATE SKIP LOCKED
+       ), gone AS (
+         DELETE FROM sagapost.event_routing_queue USING taken
+         WHERE event_routing_queue.event_id = taken.event_id RETURNING event_routing_queue.event_id
+       )
+       INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT event_id, 1 FROM gone
+       ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING`,
+      [eventId],
+    )
+    const orchestrator = database.as('saga_orchestrator')
+    await orchestrator.query(
+      `WITH saga AS (
+         UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress', updated_at = sagapost.now()
+         WHERE event_id = $1 RETURNING id, event_id, subscription_id
+       )
+       INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id) SELECT id, event_id, subscription_id FROM saga`,
+      [eventId],
+    )
+    await database.as('job_worker').query(
+      `UPDATE sagapost.webhook_delivery_jobs SET status = 'Leased', lease_token = gen_random_uuid(), worker_id = 'w'
+       WHERE event_id = $1`,
+      [eventId],
+    )
+    await database.as('job_worker').query(
+      `UPDATE sagapost.webhook_delivery_jobs SET status = 'Failed', error_code = 'http_500', response_status = 500
+       WHERE event_id = $1`,
+      [eventId],
+    )
+    for (const status of ['PendingRetry', 'DeadLettered']) {
+      await orchestrator.query(
+        `UPDATE sagapost.webhook_delivery_sagas
+         SET status = $2::sagapost.delivery_status, attempt_count = 1 WHERE event_id = $1`,
+        [eventId, status],
+      )
+    }
+    const { rows } = await database
+      .as('dead_letter_operator')
+      .query('SELECT payload_snapshot FROM sagapost.dead_letters WHERE event_id = $1', [eventId])
+    expect(rows).toEqual([{ payload_snapshot: { order: 1 } }])
+  })
+})

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest'
+import { useDatabase } from '../support/database.js'
+import { type Delivery, insertDelivery } from '../support/fixtures.js'
+import { codeOf, outcomeOf } from '../support/refusal.js'
+
+const database = useDatabase()
+
+async function deadLetterOf(delivery: Delivery): Promise<string> {
+  const { rows } = await database.pool.query('SELECT id FROM sagapost.dead_letters WHERE saga_id = $1', [
+    delivery.id,
+  ])
+  return rows[0].id
+}
+
+async function requeue(deadLetterId: string): Promise<{ delivery_id: string; created: boolean }> {
+  const { rows } = await database
+    .as('dead_letter_operator')
+    .query('SELECT * FROM sagapost.requeue_dead_letter($1)', [deadLetterId])
+  return rows[0]
+}
+
+async function wholeRow(table: string, id: string) {
+  const { rows } = await database.pool.query(`SELECT * FROM sagapost.${table} WHERE id = $1`, [id])
+  return rows[0]
+}
+
+describe('requeue_dead_letter', () => {
+  it('[D4, S19] makes a new Pending delivery that is due now, and no job, and leaves the dead one alone', async () => {
+    const dead = await insertDelivery(database.pool, 'DeadLettered')
+    const before = await wholeRow('webhook_delivery_sagas', dead.id)
+    const letter = await deadLetterOf(dead)
+    const { delivery_id, created } = await requeue(letter)
+    expect(created).toBe(true)
+    const made = await wholeRow('webhook_delivery_sagas', delivery_id)
+    expect(made).toMatchObject({
+      event_id: dead.eventId,
+      subscription_id: dead.subscriptionId,
+      status: 'Pending',
+      attempt_count: 0,
+      final_error_code: null,
+      requeued_from: letter,
+    })
+    expect(made.next_attempt_at).toEqual(made.created_at)
+    expect(await wholeRow('webhook_delivery_sagas', dead.id)).toEqual(before)
+    const jobs = await database.pool.query('SELECT FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1', [
+      delivery_id,
+    ])
+    expect(jobs.rows).toHaveLength(0)
+  })
+
+  it('[D4] answers a second request with the delivery that the first one made, also after the switch-off', async () => {
+    const dead = await insertDelivery(database.pool, 'DeadLettered')
+    const letter = await deadLetterOf(dead)
+    const first = await requeue(letter)
+    await database.pool.query('UPDATE sagapost.subscriptions SET active = false WHERE id = $1', [
+      dead.subscriptionId,
+    ])
+    expect(await requeue(letter)).toEqual({ delivery_id: first.delivery_id, created: false })
+  })
+
+  it('[D4, O7] two requests at once make one delivery', async () => {
+    const letter = await deadLetterOf(await insertDelivery(database.pool, 'DeadLettered'))
+    const answers = await Promise.all(Array.from({ length: 8 }, () => requeue(letter)))
+    expect(new Set(answers.map(({ delivery_id }) => delivery_id)).size).toBe(1)
+    expect(answers.filter(({ created }) => created)).toHaveLength(1)
+  })
+
+  it('[D4] a request that meets an uncommitted one waits for it and answers with its delivery', async () => {
+    const letter = await deadLetterOf(await insertDelivery(database.pool, 'DeadLettered'))
+    const first = await database.pool.connect()
+    await first.query('BEGIN')
+    const { rows } = await first.query('SELECT delivery_id FROM sagapost.requeue_dead_letter($1)', [letter])
+    const second = requeue(letter)
+    await expect
+      .poll(async () => {
+        const waiting = await database.pool.query(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+        return waiting.rowCount
+      })
+      .toBe(1)
+    await first.query('COMMIT')
+    first.release()
+    expect(await second).toEqual({ delivery_id: rows[0].delivery_id, created: false })
+  })
+
+  it('[S19] the requeued delivery can die too, and its own dead letter be requeued', async () => {
+    const dead = await insertDelivery(database.pool, 'DeadLettered')
+    const { delivery_id } = await requeue(await deadLetterOf(dead))
+    for (const status of ['InProgress', 'PendingRetry', 'DeadLettered']) {
+      await database.pool.query('UPDATE sagapost.webhook_delivery_sagas SET status = $2 WHERE id = $1', [
+        delivery_id,
+        status,
+      ])
+    }
+    const second = await requeue(await deadLetterOf({ ...dead, id: delivery_id }))
+    expect(second.created).toBe(true)
+    expect(second.delivery_id).not.toBe(delivery_id)
+  })
+
+  it('[D4] is refused while the subscription is inactive, and nothing is made', async () => {
+    const dead = await insertDelivery(database.pool, 'DeadLettered')
+    const letter = await deadLetterOf(dead)
+    await database.pool.query('UPDATE sagapost.subscriptions SET active = false WHERE id = $1', [
+      dead.subscriptionId,
+    ])
+    expect(await outcomeOf(requeue(letter))).toEqual({
+      code: 'subscription_inactive',
+      sqlState: 'SP009',
+      constraint: 'requeue_needs_active_subscription',
+    })
+    const { rows } = await database.pool.query(
+      'SELECT FROM sagapost.webhook_delivery_sagas WHERE requeued_from = $1',
+      [letter],
+    )
+    expect(rows).toHaveLength(0)
+  })
+
+  it('[D4] of a dead letter that is not there is refused', async () => {
+    expect(await codeOf(requeue('987654321'))).toBe('dead_letter_not_found')
+  })
+
+  it('[D5] nobody makes a requeued delivery past the function', async () => {
+    const insert = `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, requeued_from) VALUES (1, 1, 1)`
+    for (const role of ['dead_letter_operator', 'router_worker', 'saga_orchestrator'] as const) {
+      expect(await codeOf(database.as(role).query(insert))).toBe('permission_denied')
+    }
+  })
+})
