@@ -31,6 +31,18 @@ export const hotPath = {
     INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id)
     SELECT id, event_id, subscription_id FROM due`,
 
+  makeRetryJobs: `
+    WITH due AS MATERIALIZED (
+      SELECT id, event_id, subscription_id, attempt_count FROM sagapost.webhook_delivery_sagas AS saga
+      WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now() AND ${bounds('saga')}
+      ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED
+    ), moved AS (
+      UPDATE sagapost.webhook_delivery_sagas AS saga SET status = 'InProgress', updated_at = sagapost.now()
+      FROM due WHERE saga.id = due.id AND saga.event_id = due.event_id AND ${bounds('saga')}
+    )
+    INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, attempt)
+    SELECT id, event_id, subscription_id, attempt_count + 1 FROM due`,
+
   claim: `
     WITH free AS MATERIALIZED (
       SELECT id, event_id FROM sagapost.webhook_delivery_jobs AS job
@@ -51,6 +63,15 @@ export const hotPath = {
     FROM unnest($3::bigint[], $4::bigint[], $5::uuid[]) AS result (id, event_id, token)
     WHERE job.id = result.id AND job.event_id = result.event_id AND job.lease_token = result.token
       AND job.status = 'Leased' AND ${bounds('job')}`,
+
+  resetLeases: `
+    WITH stale AS MATERIALIZED (
+      SELECT id, event_id FROM sagapost.webhook_delivery_jobs AS job
+      WHERE status = 'Leased' AND lease_until < sagapost.now() AND ${bounds('job')}
+      ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED
+    )
+    UPDATE sagapost.webhook_delivery_jobs AS job SET status = 'Pending', lease_resets = lease_resets + 1
+    FROM stale WHERE job.id = stale.id AND job.event_id = stale.event_id AND ${bounds('job')}`,
 
   apply: `
     WITH result AS MATERIALIZED (

@@ -1,0 +1,180 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { hotPath } from '../../bench/hot-path-statements.js'
+import { useDatabase } from '../support/database.js'
+import { explain } from '../support/explain.js'
+
+const WIDTH = 100_000
+const CLOSED_PARTITIONS = 4
+const CLOSED_EVENTS = 25_000
+const HOT_EVENTS = 99_000
+const HOT_FROM = CLOSED_PARTITIONS * WIDTH
+/** What a part knows: no event below has open work, no event at or above exists. */
+const bounds = [HOT_FROM, HOT_FROM + HOT_EVENTS]
+const BATCH = 200
+
+const database = useDatabase()
+
+/**
+ * Four closed partitions of 25,000 deliveries, 97 % Completed and 3 % DeadLettered, and a hot one of 99,000
+ * of which 95 % are done, 2 % wait for their first job, 1 % for their retry and 2 % are under way; two empty
+ * ones ahead. Rows are written as they would stand after a while, past the guards.
+ */
+beforeAll(async () => {
+  const { pool } = database
+  await pool.query(`UPDATE sagapost.partition_settings SET events_per_partition = $1`, [WIDTH])
+  for (const table of ['events', 'webhook_delivery_sagas', 'webhook_delivery_jobs', 'dead_letters']) {
+    for (const from of [0, 1_000_000, 2_000_000]) {
+      await pool.query(`ALTER TABLE sagapost.${table} DETACH PARTITION sagapost.${table}_from_${from}`)
+      await pool.query(`DROP TABLE sagapost.${table}_from_${from}`)
+    }
+    for (let index = 0; index < CLOSED_PARTITIONS + 3; index++) {
+      await pool.query('SELECT sagapost.make_partition($1, $2, $3)', [
+        table,
+        index * WIDTH,
+        (index + 1) * WIDTH,
+      ])
+    }
+    await pool.query(`ALTER TABLE sagapost.${table} DISABLE TRIGGER ALL`)
+  }
+  await pool.query(
+    `INSERT INTO sagapost.events (id, event_type, created_at, payload)
+     SELECT id, 'type.' || id % 500, sagapost.now() - interval '30 days' + id * interval '1 second', '{"order": 7}'
+     FROM (
+       SELECT closed * $1::bigint + n AS id FROM generate_series(0, $2 - 1) AS closed, generate_series(1, $3::int) AS n
+       UNION ALL SELECT $4::bigint + n FROM generate_series(0, $5 - 1) AS n
+     ) AS ids`,
+    [WIDTH, CLOSED_PARTITIONS, CLOSED_EVENTS, HOT_FROM, HOT_EVENTS],
+  )
+  await pool.query(
+    `INSERT INTO sagapost.webhook_delivery_sagas
+       (id, event_id, subscription_id, status, attempt_count, next_attempt_at, requeued_from)
+     SELECT id, id, id % 500,
+            (CASE WHEN id >= $1 AND id % 100 IN (1, 2) THEN 'Pending' WHEN id >= $1 AND id % 100 = 3 THEN 'PendingRetry'
+                  WHEN id >= $1 AND id % 100 IN (4, 5) THEN 'InProgress' WHEN id % 100 IN (6, 7, 8) THEN 'DeadLettered'
+                  ELSE 'Completed' END)::sagapost.delivery_status,
+            1, created_at + interval '30 days' - interval '1 hour' + (id % 7) * interval '20 minutes',
+            CASE WHEN id % 1000 = 9 THEN id END
+     FROM sagapost.events`,
+    [HOT_FROM],
+  )
+  await pool.query(
+    `INSERT INTO sagapost.webhook_delivery_jobs (id, saga_id, event_id, subscription_id, status, lease_until, applied_at)
+     SELECT id, id, event_id, subscription_id,
+            (CASE WHEN event_id >= $1 AND id % 100 = 4 THEN 'Pending' WHEN event_id >= $1 AND id % 200 = 5 THEN 'Leased'
+                  WHEN saga.status IN ('PendingRetry', 'DeadLettered') THEN 'Failed' ELSE 'Completed' END)::sagapost.job_status,
+            sagapost.now() + (id % 5 - 3) * interval '10 seconds',
+            CASE WHEN event_id < $1 OR id % 100 NOT IN (4, 5) THEN sagapost.now() END
+     FROM sagapost.webhook_delivery_sagas AS saga WHERE saga.status <> 'Pending'`,
+    [HOT_FROM],
+  )
+  await pool.query(
+    `INSERT INTO sagapost.dead_letters (id, saga_id, event_id, subscription_id, event_type, payload_snapshot, attempt_count)
+     SELECT id, id, event_id, subscription_id, 'type.1', '{}', 5
+     FROM sagapost.webhook_delivery_sagas WHERE status = 'DeadLettered'`,
+  )
+  await pool.query(
+    `INSERT INTO sagapost.subscriptions (event_type, callback_url, active, verified)
+     SELECT 'type.' || n % 500, 'https://receiver.example/' || n, n % 10 <> 0, true FROM generate_series(1, 5000) AS n`,
+  )
+  await pool.query(`SELECT setval('sagapost.events_id_seq', $1)`, [HOT_FROM + HOT_EVENTS])
+  await pool.query('ANALYZE')
+}, 120_000)
+
+const hot = (...tables: string[]) => tables.map((table) => `${table}_from_${HOT_FROM}`).sort()
+
+/** The two empty partitions ahead are no tables of any size; the parents are no tables at all. */
+const emptyOrParent = /_from_[56]00000$|^(events|webhook_delivery_sagas|webhook_delivery_jobs|dead_letters)$/
+const planOf = (sql: string, values: unknown[]) => explain(database.pool, sql, values, emptyOrParent)
+
+describe('bounded queries of the hot path', () => {
+  it('[S21] there are more than 100,000 sagas and jobs, in several partitions', async () => {
+    for (const table of ['webhook_delivery_sagas', 'webhook_delivery_jobs']) {
+      const { rows } = await database.pool.query(
+        `SELECT count(*)::int, count(DISTINCT tableoid)::int AS partitions FROM sagapost.${table}`,
+      )
+      expect(rows[0].count).toBeGreaterThan(100_000)
+      expect(rows[0].partitions).toBe(CLOSED_PARTITIONS + 1)
+    }
+  })
+
+  // The index that finds the work; the rows found are then reached by a key of theirs.
+  it.each([
+    ['S21, S16', 'makeFirstJobs', 'idx_saga_status', ['webhook_delivery_sagas']],
+    ['S21, S10', 'makeRetryJobs', 'idx_saga_status_retry', ['webhook_delivery_sagas']],
+    ['J9, J4', 'claim', 'idx_job_status_lease', ['webhook_delivery_jobs']],
+    ['J9, J8', 'resetLeases', 'idx_job_status_lease', ['webhook_delivery_jobs']],
+    ['S21, S4', 'apply', 'idx_job_saga', ['webhook_delivery_jobs', 'webhook_delivery_sagas']],
+  ] as const)(
+    '[%s] %s finds its work by %s and touches the hot partition only',
+    async (_rule, name, index, tables) => {
+      const plan = await planOf(hotPath[name], [...bounds, BATCH])
+      expect(plan.indexes).toContain(index)
+      expect(plan.relations).toEqual(hot(...tables))
+      expect(plan.scanned).toEqual([])
+    },
+  )
+
+  it('[J5] the report touches the hot partition only, by an index', async () => {
+    const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
+    const tokens = ids.map(() => '00000000-0000-4000-8000-000000000000')
+    const plan = await planOf(hotPath.report, [...bounds, ids, ids, tokens])
+    expect(plan.relations).toEqual(hot('webhook_delivery_jobs'))
+    expect(plan.scanned).toEqual([])
+  })
+
+  it('[J3] reading payloads goes by primary key, in the hot partition only', async () => {
+    const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
+    const plan = await planOf(hotPath.readPayloads, [ids, ...bounds])
+    expect(plan).toEqual({ indexes: ['events_pkey'], relations: hot('events'), scanned: [] })
+  })
+})
+
+describe('the sweep without bounds', () => {
+  it.each([
+    ['makeFirstJobs', 'idx_saga_status'],
+    ['makeRetryJobs', 'idx_saga_status_retry'],
+    ['claim', 'idx_job_status_lease'],
+    ['resetLeases', 'idx_job_status_lease'],
+    ['apply', 'idx_job_saga'],
+  ] as const)('[S21, J9] %s meets every partition through %s and scans none', async (statement, index) => {
+    const plan = await planOf(hotPath[statement], [0, '9223372036854775807', BATCH])
+    const table = index.startsWith('idx_saga') ? 'webhook_delivery_sagas' : 'webhook_delivery_jobs'
+    const met = plan.relations.filter((name) => name.startsWith(`${table}_from_`))
+    expect(met).toHaveLength(CLOSED_PARTITIONS + 1)
+    expect(plan.indexes).toContain(index)
+    expect(plan.scanned).toEqual([])
+  })
+})
+
+describe('look-ups', () => {
+  const recent = `created_at > sagapost.now() - interval '31 days' AND id <> $1 ORDER BY created_at LIMIT 50`
+  it.each([
+    ['S2', ['idx_saga_event'], `SELECT * FROM sagapost.webhook_delivery_sagas WHERE event_id = $1`],
+    ['S2', ['webhook_delivery_sagas_pkey'], `SELECT * FROM sagapost.webhook_delivery_sagas WHERE id = $1`],
+    [
+      'D4',
+      ['uniq_saga_requeued_from'],
+      `SELECT * FROM sagapost.webhook_delivery_sagas WHERE requeued_from = $1`,
+    ],
+    [
+      'J2',
+      ['uniq_job_saga_attempt'],
+      `SELECT * FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1 ORDER BY attempt_at`,
+    ],
+    // Two indexes begin with saga_id: the named one, and the unique key that holds D3.
+    ['D1', ['idx_dead_saga', 'uniq_dead_saga'], `SELECT * FROM sagapost.dead_letters WHERE saga_id = $1`],
+    ['D1', ['idx_dead_event'], `SELECT * FROM sagapost.dead_letters WHERE event_id = $1`],
+    ['E1', ['idx_event_type'], `SELECT * FROM sagapost.events WHERE event_type = 'type.1' AND ${recent}`],
+    ['E1', ['idx_event_created'], `SELECT * FROM sagapost.events WHERE ${recent}`],
+    [
+      'R2',
+      ['idx_sub_event_type'],
+      `SELECT * FROM sagapost.subscriptions WHERE event_type = 'type.' || $1::text`,
+    ],
+  ] as const)('[%s] use %j', async (_rule, indexes, sql) => {
+    const plan = await planOf(sql, [HOT_FROM + 6])
+    expect(plan.indexes).toHaveLength(1)
+    expect(indexes).toContain(plan.indexes[0])
+    expect(plan.scanned).toEqual([])
+  })
+})
