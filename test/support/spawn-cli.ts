@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+export interface CliProcess {
+  child: ChildProcess
+  stdout(): string
+  stderr(): string
+  /** The exit code, or the signal's name. */
+  exit: Promise<number | string>
+  /** Waits until the output matches; rejects when the process ends first. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>
+}
+
+/** The command line as a user runs it: the built program in a process of its own. */
+export function spawnCli(args: string[], env: Record<string, string> = {}): CliProcess {
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', NO_COLOR: '1', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text
+  })
+  const exit = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
+  return {
+    child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    exit,
+    async printed(pattern) {
+      for (;;) {
+        const match = pattern.exec(stdout)
+        if (match) return match
+        const ended = await Promise.race([exit, once(child.stdout, 'data').then(() => undefined)])
+        if (ended !== undefined && !pattern.test(stdout)) {
+          throw new Error(`ended with ${ended} before it printed ${pattern}:\n${stdout}${stderr}`)
+        }
+      }
+    },
+  }
+}
+
+export async function runCli(args: string[], env: Record<string, string> = {}) {
+  const cli = spawnCli(args, env)
+  const code = await cli.exit
+  return { code, stdout: cli.stdout(), stderr: cli.stderr() }
+}
