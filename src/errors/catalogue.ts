@@ -132,6 +132,45 @@ export const errorCatalogue = {
     title: 'The subscription is not active',
     constraints: ['requeue_needs_active_subscription'],
   },
+
+  // General sagas
+  saga_value_invalid: {
+    title: 'A value of the saga, step or saga event is out of its range or shape',
+    constraints: [
+      'saga_instances_state_range',
+      'saga_instances_current_step_not_negative',
+      'saga_instances_total_steps_not_negative',
+      'saga_instances_timeout_positive',
+      'saga_instances_error_shape',
+      'saga_instances_retry_policy_shape',
+      'saga_instances_awaiting_operator_is_failed',
+      'saga_steps_state_range',
+      'saga_steps_step_index_not_negative',
+      'saga_steps_attempts_not_negative',
+      'saga_steps_max_attempts_positive',
+      'saga_steps_error_shape',
+      'saga_steps_compensation_state_shape',
+      'saga_events_event_type_known',
+      'saga_events_step_index_not_negative',
+      'saga_events_old_state_range',
+      'saga_events_new_state_range',
+      'saga_events_error_shape',
+    ],
+  },
+  saga_not_found: {
+    title: 'There is no such saga',
+    constraints: ['fk_saga_steps_saga', 'fk_saga_events_saga'],
+  },
+  saga_step_exists: {
+    title: 'The saga has a step at this index already',
+    constraints: ['idx_step_unique_saga_index'],
+  },
+
+  // Keys of the HTTP API
+  api_key_invalid: {
+    title: 'An API key has a known scope and a hash of its own',
+    constraints: ['api_keys_scope', 'api_keys_hash_sha256', 'uniq_api_key_hash'],
+  },
 } as const satisfies Record<string, { title: string; constraints?: readonly string[] }>
 
 export type ErrorCode = keyof typeof errorCatalogue

@@ -1,0 +1,92 @@
+import { readdir, readFile } from 'node:fs/promises'
+import pg from 'pg'
+import { describe, expect, it } from 'vitest'
+import { deliveryMachine, isFinal, jobMachine, type StateMachine } from '../../src/state-machines/index.js'
+import { useDatabase } from '../support/database.js'
+
+const docs = new URL('../../docs/', import.meta.url)
+const blocksOf = (page: string, language: string) =>
+  [...page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, block]) => block ?? '')
+
+function draw<Status extends string>(machine: StateMachine<Status>): string {
+  return [
+    'stateDiagram-v2',
+    `  [*] --> ${machine.initial}`,
+    ...machine.moves.map(({ from, to, when }) => `  ${from} --> ${to}: ${when}`),
+    ...machine.statuses.filter((status) => isFinal(machine, status)).map((status) => `  ${status} --> [*]`),
+    '',
+  ].join('\n')
+}
+
+it('[S5, J12] the drawings in docs/concepts/state-machines.md are the machines in src', async () => {
+  const page = await readFile(new URL('concepts/state-machines.md', docs), 'utf8')
+  expect(blocksOf(page, 'mermaid')).toEqual([draw(deliveryMachine), draw(jobMachine)])
+})
+
+describe('SQL samples', () => {
+  const database = useDatabase()
+
+  it('[E3, R1] of the guide to publishing run as they stand, as the application, and are routed', async () => {
+    const page = await readFile(new URL('guides/publish-from-sql.md', docs), 'utf8')
+    const [grant = '', ...samples] = blocksOf(page, 'sql')
+    await database.pool.query('DROP ROLE IF EXISTS my_app')
+    await database.pool.query(`CREATE ROLE my_app LOGIN PASSWORD 'test'`)
+    const url = new URL(database.url)
+    url.username = 'my_app'
+    url.password = 'test'
+    const app = new pg.Client({ connectionString: url.href })
+    try {
+      await database.pool.query(grant)
+      await app.connect()
+      for (const sample of samples) await app.query(sample)
+    } finally {
+      await app.end()
+      await database.pool.query('DROP ROLE my_app')
+    }
+    const { rows } = await database.pool.query(
+      'SELECT event_type, correlation_id FROM sagapost.event_routing_queue ORDER BY event_id',
+    )
+    expect(rows).toEqual([
+      { event_type: 'order.placed', correlation_id: null },
+      { event_type: 'order.shipped', correlation_id: null },
+      { event_type: 'order.paid', correlation_id: 'checkout-4711' },
+      { event_type: 'order.cancelled', correlation_id: null },
+    ])
+  })
+
+  it('[O7] of the page on partitions run as they stand', async () => {
+    const page = await readFile(new URL('operating/partitions.md', docs), 'utf8')
+    const samples = blocksOf(page, 'sql').flatMap((block) => block.split(/;[^\n]*\n/))
+    for (const sample of samples.filter((text) => /^\w/.test(text))) await database.pool.query(sample)
+    const { rows } = await database.pool.query(
+      `SELECT to_regclass('sagapost.events_from_0') AS dropped, events_per_partition FROM sagapost.partition_settings`,
+    )
+    expect(rows).toEqual([{ dropped: null, events_per_partition: '5000000' }])
+  })
+
+  it('[O1] of the README publish an event', async () => {
+    const page = await readFile(new URL('../README.md', docs), 'utf8')
+    await database.pool.query(`SELECT setval('sagapost.events_id_seq', 1500000)`)
+    for (const sample of blocksOf(page, 'sql')) await database.pool.query(sample)
+    const { rows } = await database.pool.query(`SELECT FROM sagapost.event_keys WHERE key = 'order-7-placed'`)
+    expect(rows).toHaveLength(1)
+  })
+})
+
+it('[O1] every link between the pages leads somewhere', async () => {
+  const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...(await markdownUnder('docs/'))]
+  const broken: string[] = []
+  for (const page of pages) {
+    const at = new URL(`../../${page}`, import.meta.url)
+    for (const [, link = ''] of (await readFile(at, 'utf8')).matchAll(/\]\(([^)#]+)[^)]*\)/g)) {
+      if (/^https?:/.test(link)) continue
+      await readFile(new URL(link, at)).catch(() => broken.push(`${page}: ${link}`))
+    }
+  }
+  expect(broken).toEqual([])
+})
+
+async function markdownUnder(folder: string): Promise<string[]> {
+  const files = await readdir(new URL(`../../${folder}`, import.meta.url), { recursive: true })
+  return files.filter((file) => file.endsWith('.md')).map((file) => folder + file)
+}
