@@ -4,7 +4,7 @@ import { SagapostError } from '../errors/index.js'
 const CONNECT_TIMEOUT_MS = 10_000
 
 /** The oldest PostgreSQL that the schema is tested on [O3]. */
-export const OLDEST_POSTGRES_MAJOR = 15
+const OLDEST_POSTGRES_MAJOR = 15
 
 /** Reads a connection URL, or says in one line what is wrong with it. */
 export function parseDatabaseUrl(databaseUrl: string): pg.ClientConfig {

@@ -1,1 +1,1 @@
-export { type HttpServer, startHttpServer } from './start-http-server.js'
+export { startHttpServer } from './start-http-server.js'
