@@ -71,6 +71,12 @@ export const variants: Variant[] = [
     bounded: true,
   },
   { name: 'plain, no guards', edit: asPlainTables, after: [...fillfactor, dropGuards], bounded: true },
+  {
+    name: 'plain, no idx_saga_event',
+    edit: asPlainTables,
+    after: [...fillfactor, 'DROP INDEX sagapost.idx_saga_event'],
+    bounded: true,
+  },
   { name: 'plain, fillfactor 100', edit: asPlainTables, after: [], bounded: true },
 ]
 

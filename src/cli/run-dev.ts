@@ -19,10 +19,12 @@ export async function runDev(env: Readonly<Record<string, string | undefined>>):
   const stopped = stopSignal()
   const stops: (() => Promise<void>)[] = []
   try {
+    const startedAt = performance.now()
     const { url, embedded } = await openDatabase(config)
     if (embedded) {
       stops.push(() => embedded.stop())
-      console.log(`PostgreSQL ${embedded.version} runs in ${embedded.dataDir}`)
+      const tookMs = Math.round(performance.now() - startedAt)
+      console.log(`PostgreSQL ${embedded.version} runs in ${embedded.dataDir} (up in ${tookMs} ms)`)
     }
 
     const applied = await migrate({ databaseUrl: url })

@@ -84,7 +84,8 @@ describe('sagapost.publish', () => {
     await lockWaiters(1)
     await first.query('ROLLBACK')
     first.release()
-    expect(await eventsOf('key.rollback')).toMatchObject([{ id: await second, payload: '{"n": 2}' }])
+    const id = await second
+    expect(await eventsOf('key.rollback')).toMatchObject([{ id, payload: '{"n": 2}' }])
   })
 
   it('[E1] takes json, jsonb and plain literals', async () => {

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { completeBinaries } from './complete-binaries.js'
+
+/** Where copies may go, best first. A temporary folder comes last: some systems empty it while we run. */
+export function cacheRoots(cacheDir: string | undefined): string[] {
+  if (cacheDir !== undefined) return [cacheDir]
+  const { HOME, XDG_CACHE_HOME } = process.env
+  const own = process.getuid?.() === 0 ? '/var/cache' : XDG_CACHE_HOME || (HOME && join(HOME, '.cache'))
+  return own ? [own, tmpdir()] : [tmpdir()]
+}
+
+/**
+ * Returns the copy of the `native` folder in the cache folder, after making it if need be (60 MB, 0.7 s). It
+ * is named by what is in it, so a partly deleted one is noticed and made anew.
+ */
+export async function copyBinaries(nativeDir: string, cacheRoot: string): Promise<string> {
+  const fingerprint = await fingerprintBinaries(nativeDir)
+  const copy = join(cacheRoot, `sagapost-postgres-${fingerprint}`)
+  if (await isTrusted(copy, fingerprint)) return copy
+  await mkdir(cacheRoot, { recursive: true })
+  const scratch = await mkdtemp(`${copy}.`)
+  try {
+    const made = join(scratch, 'made')
+    await cp(nativeDir, made, { recursive: true, mode: constants.COPYFILE_FICLONE, verbatimSymlinks: true })
+    await completeBinaries(made)
+    for (const { path, directory } of await listFiles(made)) {
+      await chmod(path, directory || path.startsWith(join(made, 'bin')) ? 0o755 : 0o644)
+    }
+    await chmod(made, 0o755)
+    // A folder is never replaced while it has files in it; move a broken one of ours out of the way.
+    if (!(await isTrusted(copy, fingerprint))) await rename(copy, join(scratch, 'old')).catch(() => undefined)
+    await rename(made, copy).catch(() => undefined)
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+  if (await isTrusted(copy, fingerprint)) return copy
+  throw new Error(`${copy} is not ours`)
+}
+
+/** Ours, nobody else may write to it, and whole. */
+async function isTrusted(copy: string, fingerprint: string): Promise<boolean> {
+  const found = await lstat(copy).catch(() => undefined)
+  if (!found?.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) return false
+  return (await fingerprintBinaries(copy)) === fingerprint
+}
+
+/** Names and sizes of all files, and the list of symlinks, which has the libraries' versions in it. */
+async function fingerprintBinaries(nativeDir: string): Promise<string> {
+  const hash = createHash('sha256')
+  for (const { path, size, directory } of await listFiles(nativeDir)) {
+    if (!directory) hash.update(`${path.slice(nativeDir.length)} ${size}\n`)
+  }
+  hash.update(await readFile(join(nativeDir, 'pg-symlinks.json'), 'utf8').catch(() => ''))
+  return hash.digest('hex').slice(0, 16)
+}
+
+async function listFiles(folder: string): Promise<{ path: string; size: number; directory: boolean }[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => !entry.isSymbolicLink())
+  const listed = files.map(async (entry) => {
+    const path = join(entry.parentPath, entry.name)
+    return { path, size: (await lstat(path)).size, directory: entry.isDirectory() }
+  })
+  return (await Promise.all(listed)).sort((a, b) => (a.path < b.path ? -1 : 1))
+}
