@@ -18,18 +18,20 @@ BEGIN
   new_id := nextval('sagapost.events_id_seq');
   IF idempotency_key IS NOT NULL THEN
     new_fingerprint := sha256(convert_to(event_type || E'\n' || payload::text, 'UTF8'));
-    INSERT INTO sagapost.event_keys AS keys (key, event_id, fingerprint)
-    VALUES (idempotency_key, new_id, new_fingerprint)
-    ON CONFLICT (key) DO NOTHING;
-    IF NOT FOUND THEN
-      SELECT * INTO STRICT known FROM sagapost.event_keys AS keys WHERE keys.key = idempotency_key;
+    LOOP
+      INSERT INTO sagapost.event_keys AS keys (key, event_id, fingerprint)
+      VALUES (idempotency_key, new_id, new_fingerprint)
+      ON CONFLICT (key) DO NOTHING;
+      EXIT WHEN FOUND;
+      SELECT * INTO known FROM sagapost.event_keys AS keys WHERE keys.key = idempotency_key;
+      CONTINUE WHEN NOT FOUND; -- it expired between the two statements, so it is free again
       IF known.fingerprint <> new_fingerprint THEN
         RAISE EXCEPTION USING ERRCODE = 'SP007',
           MESSAGE = format('the key %L was used for another event (id %s)', idempotency_key, known.event_id),
           CONSTRAINT = 'event_key_conflict', SCHEMA = 'sagapost', TABLE = 'event_keys';
       END IF;
       RETURN known.event_id;
-    END IF;
+    END LOOP;
   END IF;
   INSERT INTO sagapost.events (id, event_type, payload, correlation_id, traceparent)
   VALUES (new_id, event_type, payload, correlation_id, traceparent);

@@ -27,7 +27,10 @@ export async function runDev(env: Readonly<Record<string, string | undefined>>):
       console.log(`PostgreSQL ${embedded.version} runs in ${embedded.dataDir} (up in ${tookMs} ms)`)
     }
 
-    const applied = await migrate({ databaseUrl: url })
+    const applied = await migrate({
+      databaseUrl: url,
+      onWaiting: () => console.error('Another migrator is at work; waiting for it'),
+    })
     if (applied.length > 0) console.log(`Schema brought to version ${applied.at(-1)?.version}`)
 
     const migrations = await loadMigrations(migrationsFolder)

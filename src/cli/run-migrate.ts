@@ -16,6 +16,7 @@ export async function runMigrate(
     const applied = await migrate({
       databaseUrl: url,
       onApplied: ({ file }) => json || console.log(`applied ${file}`),
+      onWaiting: () => console.error('Another migrator is at work; waiting for it'),
     })
     if (json)
       console.log(JSON.stringify({ applied: applied.map(({ version, name }) => ({ version, name })) }))

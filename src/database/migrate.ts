@@ -10,6 +10,12 @@ const MIGRATION_LOCK = 0x73616761
 /** A migration that cannot get its lock gives up instead of standing in front of all traffic. */
 const LOCK_TIMEOUT_MS = 10_000
 
+// Whatever the role or the database has set for its sessions.
+const sessionSettings = `
+  SET search_path = pg_catalog;
+  SET statement_timeout = 0;
+  SET default_transaction_isolation = 'read committed'`
+
 // CREATE SCHEMA IF NOT EXISTS asks for the right to create even when the schema is there.
 const createVersionTable = `
   DO $$ BEGIN
@@ -45,6 +51,8 @@ export interface MigrateOptions {
   /** Where the numbered files are; the package's own unless a test says otherwise. */
   folder?: URL
   onApplied?: (migration: Migration) => void
+  /** Another migrator is at work; this one goes on when it has finished. */
+  onWaiting?: () => void
   lockTimeoutMs?: number
 }
 
@@ -57,12 +65,14 @@ export async function migrate({
   databaseUrl,
   folder = migrationsFolder,
   onApplied,
+  onWaiting,
   lockTimeoutMs = LOCK_TIMEOUT_MS,
 }: MigrateOptions): Promise<Migration[]> {
   const migrations = await loadMigrations(folder)
   const client = await connect(databaseUrl)
   try {
-    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
+    await client.query(sessionSettings)
+    await takeLock(client, onWaiting)
     await asMigrator(client, () => client.query(createVersionTable))
     const { rows: applied } = await client.query<Applied>(selectApplied)
     requireSameHistory(migrations, applied)
@@ -98,6 +108,15 @@ export async function migrationStatus({
   } finally {
     await client.end()
   }
+}
+
+async function takeLock(client: pg.Client, onWaiting?: () => void): Promise<void> {
+  const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [
+    MIGRATION_LOCK,
+  ])
+  if (rows[0]?.taken) return
+  onWaiting?.()
+  await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
 }
 
 async function applyMigration(client: pg.Client, migration: Migration, lockTimeoutMs: number): Promise<void> {

@@ -53,6 +53,40 @@ describe('migrate', () => {
     expect(runs.map((applied) => applied.length).sort((a, b) => a - b)).toEqual([0, 0, 0, total])
   })
 
+  it('[G11] says that it waits for a migrator that is at work, and goes on after it', async () => {
+    const other = await database.pool.connect()
+    await other.query('SELECT pg_advisory_lock($1)', [0x73616761])
+    let waiting = 0
+    const run = migrate({
+      databaseUrl,
+      folder,
+      onWaiting: () => {
+        waiting++
+      },
+    })
+    await expect.poll(() => waiting).toBe(1)
+    expect(await objects()).toBe(0)
+    other.release(true)
+    expect((await run).length).toBeGreaterThan(0)
+  })
+
+  it('[G11] does its work whatever the database has set for its sessions', async () => {
+    const { rows } = await database.pool.query('SELECT current_database() AS name')
+    await nextFile('SELECT pg_sleep(1.2)')
+    for (const setting of [
+      `search_path = nowhere`,
+      `statement_timeout = '1s'`,
+      `default_transaction_isolation = 'serializable'`,
+    ]) {
+      await database.pool.query(`ALTER DATABASE ${rows[0].name} SET ${setting}`)
+    }
+    try {
+      expect((await migrate({ databaseUrl, folder })).length).toBeGreaterThan(0)
+    } finally {
+      await database.pool.query(`ALTER DATABASE ${rows[0].name} RESET ALL`)
+    }
+  })
+
   it('[G11] refuses an applied migration that was edited and names the file; nothing is changed', async () => {
     await migrate({ databaseUrl, folder })
     await nextFile('CREATE TABLE sagapost.never (id int)')
