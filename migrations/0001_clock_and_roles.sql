@@ -14,18 +14,23 @@ DECLARE
   may_set text := CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END;
 BEGIN
   FOREACH part IN ARRAY ARRAY[
-    'event_ingest_writer', 'router_worker', 'saga_orchestrator', 'job_worker', 'dead_letter_operator',
+    'event_publisher', 'event_ingest_writer', 'router_worker', 'saga_orchestrator', 'job_worker', 'dead_letter_operator',
     'subscription_admin', 'api_key_admin', 'schema_maintainer', 'saga_app_role', 'saga_readonly_role'
   ] LOOP
+    -- Another database of this cluster may be migrated at the same moment: whoever loses finds the role there.
     BEGIN
       IF to_regrole(part) IS NULL THEN
         EXECUTE format('CREATE ROLE %I NOLOGIN', part);
       END IF;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN
+      NULL;
+    END;
+    BEGIN
       IF NOT pg_has_role(current_user, part, may_set) THEN
         EXECUTE format('GRANT %I TO CURRENT_USER', part);
       END IF;
-    EXCEPTION WHEN duplicate_object OR unique_violation THEN
-      NULL; -- another database of this cluster is being migrated at the same moment
+    EXCEPTION WHEN unique_violation THEN
+      NULL;
     END;
   END LOOP;
 END

@@ -25,12 +25,13 @@ CREATE INDEX idx_event_type ON sagapost.events (event_type, created_at);
 -- deduplication window are removed by expire_event_keys. The fingerprint tells a repeated event from another
 -- event under the same key, also after the event's partition is gone.
 CREATE TABLE sagapost.event_keys (
-  key         varchar(255) NOT NULL,
-  event_id    bigint       NOT NULL,
-  fingerprint bytea        NOT NULL,
-  created_at  timestamptz  NOT NULL DEFAULT sagapost.now(),
+  -- text, not varchar(255): an assignment to varchar cuts spaces off the end without a word.
+  key         text        NOT NULL,
+  event_id    bigint      NOT NULL,
+  fingerprint bytea       NOT NULL,
+  created_at  timestamptz NOT NULL DEFAULT sagapost.now(),
   CONSTRAINT event_keys_pkey PRIMARY KEY (key),
-  CONSTRAINT event_keys_key_not_empty CHECK (key <> ''),
+  CONSTRAINT event_keys_key_length CHECK (char_length(key) BETWEEN 1 AND 255),
   CONSTRAINT event_keys_fingerprint_sha256 CHECK (octet_length(fingerprint) = 32)
 );
 

@@ -21,6 +21,7 @@ CREATE TABLE sagapost.subscriptions (
   CONSTRAINT subscriptions_active_needs_verified CHECK (verified OR NOT active),
   CONSTRAINT subscriptions_deleted_is_inactive CHECK (deleted_at IS NULL OR NOT active),
   CONSTRAINT subscriptions_max_attempts_range CHECK (max_attempts BETWEEN 1 AND 100),
+  CONSTRAINT subscriptions_challenge_length CHECK (char_length(verification_challenge) >= 16),
   CONSTRAINT subscriptions_headers_object CHECK (jsonb_typeof(headers) = 'object')
 );
 

@@ -12,9 +12,13 @@ CREATE TABLE sagapost.partition_settings (
   CONSTRAINT partition_settings_pkey PRIMARY KEY (only_row),
   CONSTRAINT partition_settings_one_row CHECK (only_row),
   CONSTRAINT partition_settings_events_range CHECK (events_per_partition BETWEEN 1000 AND 1000000000),
-  CONSTRAINT partition_settings_ahead_range CHECK (partitions_ahead BETWEEN 1 AND 100)
+  CONSTRAINT partition_settings_ahead_range CHECK (partitions_ahead BETWEEN 2 AND 100)
 );
 INSERT INTO sagapost.partition_settings DEFAULT VALUES;
+
+CREATE FUNCTION sagapost.growing_tables() RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['events', 'webhook_delivery_sagas', 'webhook_delivery_jobs', 'dead_letters'];
 
 -- The partitions as the catalogue has them: `from_id` is the first event id, `to_id` the first one beyond.
 CREATE VIEW sagapost.partitions AS
@@ -31,6 +35,20 @@ WHERE parent.relnamespace = 'sagapost'::regnamespace
   AND parent.relname IN ('events', 'webhook_delivery_sagas', 'webhook_delivery_jobs', 'dead_letters')
   AND NOT pg_inherits.inhdetachpending;
 
+-- Where the ranges without a gap end that the id falls into; null when the table has no partition for it.
+CREATE FUNCTION sagapost.covered_until(growing_table text, id bigint) RETURNS bigint
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT min(last.to_id) FROM sagapost.partitions AS last
+  WHERE last.table_name = growing_table AND last.to_id > id
+    AND NOT EXISTS (
+      SELECT FROM sagapost.partitions AS next
+      WHERE next.table_name = growing_table AND next.from_id = last.to_id)
+    AND EXISTS (
+      SELECT FROM sagapost.partitions AS own
+      WHERE own.table_name = growing_table AND own.from_id <= id AND own.to_id > id)
+$$;
+
 -- How many event ids can still be given out before publishing would fail for want of a partition: the
 -- smallest over the four tables. `low` fails readiness: less than one partition's worth is left, so the loop
 -- that makes them has not run for a long time, or cannot.
@@ -40,19 +58,36 @@ AS $$
   SELECT covered.headroom, covered.headroom < settings.events_per_partition
   FROM sagapost.partition_settings AS settings
   CROSS JOIN (
-    SELECT greatest(0, min(coalesce(upper.to_id, 0)) - max(next_id.value)) AS headroom
-    FROM unnest(ARRAY['events', 'webhook_delivery_sagas', 'webhook_delivery_jobs', 'dead_letters']) AS growing
-    LEFT JOIN (
-      SELECT table_name, max(to_id) AS to_id FROM sagapost.partitions GROUP BY table_name
-    ) AS upper ON upper.table_name = growing
-    CROSS JOIN (
-      SELECT last_value + is_called::int AS value FROM sagapost.events_id_seq
-    ) AS next_id
+    SELECT min(coalesce(sagapost.covered_until(growing, next_id.value) - next_id.value, 0)) AS headroom
+    FROM unnest(sagapost.growing_tables()) AS growing
+    CROSS JOIN (SELECT last_value + is_called::int AS value FROM sagapost.events_id_seq) AS next_id
   ) AS covered
 $$;
 
--- One range of one table. Its indexes are named after the parent's, with the range as suffix, so that a
--- violated constraint can be told by its name (`uniq_saga_event_subscription_from_1000000`).
+-- Names the indexes of partitions after the parent's, with the range as suffix, so that a violated constraint can
+-- be told by its name (`uniq_saga_event_subscription_from_1000000`). A migration that adds an index to a
+-- partitioned table calls it afterwards.
+CREATE FUNCTION sagapost.name_partition_indexes() RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  index record;
+BEGIN
+  FOR index IN
+    SELECT child.relname AS name, parent_index.relname || '_from_' || partition.from_id AS new_name
+    FROM sagapost.partitions AS partition
+    JOIN pg_index ON indrelid = format('sagapost.%I', partition.partition_name)::regclass
+    JOIN pg_class AS child ON child.oid = indexrelid
+    JOIN pg_inherits ON inhrelid = child.oid
+    JOIN pg_class AS parent_index ON parent_index.oid = inhparent
+    WHERE child.relname <> parent_index.relname || '_from_' || partition.from_id
+  LOOP
+    EXECUTE format('ALTER INDEX sagapost.%I RENAME TO %I', index.name, index.new_name);
+  END LOOP;
+END
+$$;
+
+-- One range of one table.
 CREATE FUNCTION sagapost.make_partition(parent text, from_id bigint, to_id bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
@@ -62,7 +97,6 @@ DECLARE
   -- Sagas and jobs are updated a few times and then never again: room on the page keeps the versions together.
   options text := CASE WHEN parent LIKE 'webhook\_delivery\_%' THEN
     ' WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02)' ELSE '' END;
-  index record;
 BEGIN
   EXECUTE format('CREATE TABLE sagapost.%I (LIKE sagapost.%I INCLUDING ALL)%s', partition, parent, options);
 
@@ -81,16 +115,7 @@ BEGIN
   EXECUTE format('ALTER TABLE sagapost.%I ATTACH PARTITION sagapost.%I FOR VALUES FROM (%s) TO (%s)',
     parent, partition, from_id, to_id);
 
-  FOR index IN
-    SELECT child.relname AS name, parent_index.relname || suffix AS new_name
-    FROM pg_index
-    JOIN pg_class AS child ON child.oid = pg_index.indexrelid
-    JOIN pg_inherits ON inhrelid = child.oid
-    JOIN pg_class AS parent_index ON parent_index.oid = inhparent
-    WHERE pg_index.indrelid = format('sagapost.%I', partition)::regclass
-  LOOP
-    EXECUTE format('ALTER INDEX sagapost.%I RENAME TO %I', index.name, index.new_name);
-  END LOOP;
+  PERFORM sagapost.name_partition_indexes();
 END
 $$;
 
@@ -105,30 +130,48 @@ AS $$
 DECLARE
   width bigint;
   wanted bigint;
-  newest bigint;
+  next_id bigint;
   parent text;
+  missing record;
+  run_end bigint;
   next_from bigint;
-  -- A setting or a sequence gone wild makes a few partitions per call, not thousands.
-  made_max constant integer := 100;
+  next_to bigint;
+  -- Each range takes some sixty locks until the end of the transaction; what is still missing is made by the next call.
+  made_max constant integer := 5;
   made integer := 0;
 BEGIN
-  IF NOT pg_try_advisory_xact_lock(hashtextextended('sagapost.ensure_partitions', 0)) THEN
+  -- The row is the lock: unlike an advisory lock, nobody without a right on it can hold it.
+  SELECT events_per_partition, events_per_partition * partitions_ahead INTO width, wanted
+  FROM sagapost.partition_settings FOR UPDATE SKIP LOCKED;
+  IF NOT FOUND THEN
     RETURN (sagapost.partition_headroom()).headroom;
   END IF;
+  SELECT last_value + is_called::int INTO next_id FROM sagapost.events_id_seq;
 
-  SELECT events_per_partition, events_per_partition * partitions_ahead INTO width, wanted
-  FROM sagapost.partition_settings;
-  SELECT last_value INTO newest FROM sagapost.events_id_seq;
+  -- A table that lacks a range of the others which rows may still come into: somebody dropped it by hand.
+  FOR missing IN
+    SELECT growing.name, present.from_id, present.to_id
+    FROM unnest(sagapost.growing_tables()) AS growing (name)
+    CROSS JOIN (SELECT DISTINCT from_id, to_id FROM sagapost.partitions WHERE to_id > next_id) AS present
+    WHERE NOT EXISTS (
+      SELECT FROM sagapost.partitions AS own
+      WHERE own.table_name = growing.name AND own.from_id = present.from_id AND own.to_id = present.to_id)
+  LOOP
+    PERFORM sagapost.make_partition(missing.name, missing.from_id, missing.to_id);
+  END LOOP;
 
-  -- Where the ids have run past the last partition (a restored backup, a loop that stood still), ranges that
-  -- lie wholly behind the newest id are not made: no new row can fall into them.
-  SELECT greatest(max(to_id), newest - newest % width) INTO next_from FROM sagapost.partitions;
-
-  WHILE next_from < newest + 1 + wanted AND made < made_max LOOP
-    FOREACH parent IN ARRAY ARRAY['events', 'webhook_delivery_sagas', 'webhook_delivery_jobs', 'dead_letters'] LOOP
-      PERFORM sagapost.make_partition(parent, next_from, next_from + width);
+  LOOP
+    run_end := sagapost.covered_until('events', next_id);
+    EXIT WHEN run_end - next_id >= wanted OR made = made_max;
+    -- Where the ids have run past the partitions (a restored backup, a loop that stood still), ranges that lie
+    -- wholly behind the next id are not made: no new row can fall into them. A gap before a later partition is
+    -- filled up to it.
+    next_from := coalesce(run_end, (
+      SELECT greatest(next_id - next_id % width, max(to_id)) FROM sagapost.partitions WHERE to_id <= next_id));
+    next_to := least(next_from + width, (SELECT min(from_id) FROM sagapost.partitions WHERE from_id > next_from));
+    FOREACH parent IN ARRAY sagapost.growing_tables() LOOP
+      PERFORM sagapost.make_partition(parent, next_from, next_to);
     END LOOP;
-    next_from := next_from + width;
     made := made + 1;
   END LOOP;
   RETURN (sagapost.partition_headroom()).headroom;

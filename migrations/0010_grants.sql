@@ -8,7 +8,7 @@ REVOKE ALL ON ALL TABLES IN SCHEMA sagapost FROM PUBLIC;
 REVOKE USAGE ON TYPE sagapost.delivery_status, sagapost.job_status FROM PUBLIC;
 
 GRANT USAGE ON SCHEMA sagapost TO
-  event_ingest_writer, router_worker, saga_orchestrator, job_worker, dead_letter_operator, subscription_admin,
+  event_publisher, event_ingest_writer, router_worker, saga_orchestrator, job_worker, dead_letter_operator, subscription_admin,
   api_key_admin, schema_maintainer, saga_app_role, saga_readonly_role;
 GRANT USAGE ON TYPE sagapost.delivery_status, sagapost.job_status TO
   router_worker, saga_orchestrator, job_worker, saga_readonly_role;
@@ -20,19 +20,25 @@ GRANT SELECT ON sagapost.saga_schema_version TO
   event_ingest_writer, router_worker, saga_orchestrator, job_worker, dead_letter_operator, subscription_admin,
   api_key_admin, schema_maintainer, saga_app_role, saga_readonly_role;
 
+-- For applications: publish, and nothing else.
+GRANT EXECUTE ON FUNCTION
+  sagapost.publish(text, json, text, text, text),
+  sagapost.publish(text, jsonb, text, text, text),
+  sagapost.publish(text, text, text, text, text) TO event_publisher;
+
 -- [E4] The id and the time of an event are the database's.
 GRANT SELECT, INSERT (event_type, payload, correlation_id, traceparent) ON sagapost.events TO event_ingest_writer;
 GRANT USAGE ON SEQUENCE sagapost.events_id_seq TO event_ingest_writer;
-GRANT SELECT, INSERT (key, event_id, fingerprint) ON sagapost.event_keys TO event_ingest_writer;
+GRANT SELECT ON sagapost.event_keys TO event_ingest_writer;
 GRANT EXECUTE ON FUNCTION
   sagapost.publish(text, json, text, text, text),
   sagapost.publish(text, jsonb, text, text, text),
   sagapost.publish(text, text, text, text, text) TO event_ingest_writer;
 
 -- [R4] Identifying columns only: status, count and times of a saga are its defaults. Locking queue rows
--- (FOR UPDATE SKIP LOCKED) needs UPDATE.
+-- (FOR UPDATE SKIP LOCKED) needs UPDATE of some column.
 GRANT SELECT (id, event_type, created_at, correlation_id, traceparent) ON sagapost.events TO router_worker;
-GRANT SELECT, UPDATE, DELETE ON sagapost.event_routing_queue TO router_worker;
+GRANT SELECT, UPDATE (enqueued_at), DELETE ON sagapost.event_routing_queue TO router_worker;
 GRANT SELECT ON sagapost.subscription_version TO router_worker;
 GRANT SELECT, INSERT (event_id, subscription_id, correlation_id) ON sagapost.webhook_delivery_sagas TO router_worker;
 GRANT USAGE ON SEQUENCE sagapost.webhook_delivery_sagas_id_seq TO router_worker;
@@ -52,8 +58,8 @@ GRANT USAGE ON SEQUENCE sagapost.webhook_delivery_sagas_id_seq, sagapost.webhook
   TO saga_orchestrator;
 
 -- [J7] Lease and result columns of jobs; everything else only to read.
-GRANT SELECT ON sagapost.events, sagapost.webhook_delivery_sagas, sagapost.subscriptions,
-  sagapost.subscription_secrets TO job_worker;
+GRANT SELECT ON sagapost.events, sagapost.webhook_delivery_sagas, sagapost.subscription_secrets TO job_worker;
+GRANT SELECT (headers) ON sagapost.subscriptions TO job_worker;
 GRANT SELECT,
   UPDATE (status, lease_until, lease_token, worker_id, lease_resets, response_status, error_code, retry_after_s,
           duration_ms, response_excerpt, finished_at)
@@ -79,7 +85,7 @@ GRANT SELECT, INSERT (name, scope, key_hash), UPDATE (name, last_used_at, revoke
 -- Everything of a subscription but its headers, which may hold credentials, and its open challenge.
 GRANT SELECT (id, event_type, callback_url, active, verified, created_at, updated_at, max_attempts,
               deactivation_reason, deleted_at)
-  ON sagapost.subscriptions TO event_ingest_writer, router_worker, saga_orchestrator, saga_readonly_role;
+  ON sagapost.subscriptions TO event_ingest_writer, router_worker, saga_orchestrator, job_worker, saga_readonly_role;
 
 GRANT SELECT ON sagapost.partition_settings, sagapost.partitions TO schema_maintainer;
 GRANT EXECUTE ON FUNCTION sagapost.ensure_partitions(), sagapost.expire_event_keys(timestamptz, integer)

@@ -1,30 +1,34 @@
-import { once } from 'node:events'
 import pc from 'picocolors'
+import { pino } from 'pino'
 import { readConfig } from '../config/index.js'
 import {
   checkReadiness,
   createRolePool,
-  keepPartitionsAhead,
   loadMigrations,
   migrate,
   migrationsFolder,
 } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { startHttpServer } from '../http/index.js'
+import { partNames, startParts } from '../runtime/index.js'
+import { devMasterKey } from './dev-master-key.js'
 import { openDatabase } from './open-database.js'
+import { runUntilStopped } from './run-until-stopped.js'
 
-/** Everything in one process until a signal ends it. What was started is stopped in reverse order, whatever fails. */
+/** Everything in one process, for a person at a terminal. */
 export async function runDev(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const config = readConfig(env)
-  const stopped = stopSignal()
-  const stops: (() => Promise<void>)[] = []
-  try {
+  await runUntilStopped(async (onStop) => {
     const startedAt = performance.now()
     const { url, embedded } = await openDatabase(config)
     if (embedded) {
-      stops.push(() => embedded.stop())
+      onStop(() => embedded.stop())
       const tookMs = Math.round(performance.now() - startedAt)
       console.log(`PostgreSQL ${embedded.version} runs in ${embedded.dataDir} (up in ${tookMs} ms)`)
+      const { port } = new URL(url)
+      console.log(
+        pc.dim(`  psql "postgres://sagapost:$(cat ${config.dataDir}/password)@127.0.0.1:${port}/sagapost"`),
+      )
     }
 
     const applied = await migrate({
@@ -33,36 +37,31 @@ export async function runDev(env: Readonly<Record<string, string | undefined>>):
     })
     if (applied.length > 0) console.log(`Schema brought to version ${applied.at(-1)?.version}`)
 
-    const migrations = await loadMigrations(migrationsFolder)
-    const maintenance = createRolePool({ databaseUrl: url, role: 'schema_maintainer', connectionsMax: 2 })
-    stops.push(() => maintenance.end())
-    const partitions = keepPartitionsAhead({
-      pool: maintenance,
-      onError: (error) => console.error(`Making partitions failed, will try again: ${error.message}`),
+    const parts = await startParts({
+      databaseUrl: url,
+      config: { ...config, masterKey: config.masterKey ?? (await devMasterKey(config.dataDir)) },
+      only: partNames,
+      log: pino({ level: 'warn' }, pino.destination(2)),
     })
-    stops.push(() => partitions.stop())
+    onStop(() => parts.stop())
 
+    const migrations = await loadMigrations(migrationsFolder)
+    const readiness = createRolePool({ databaseUrl: url, role: 'saga_readonly_role', connectionsMax: 1 })
+    onStop(() => readiness.end())
     const server = await startHttpServer({
       ...config,
-      checkReadiness: () => checkReadiness(maintenance, migrations),
+      checkReadiness: () => checkReadiness(readiness, migrations),
     })
-    stops.push(() => server.stop())
+    onStop(() => server.stop())
     console.log(`${pc.bold('Sagapost')} is ready at ${pc.cyan(server.url)} ${pc.dim('(Ctrl-C stops it)')}`)
 
-    const crashed = embedded?.exited.then(() => {
+    if (!embedded) return {}
+    const crashed = embedded.exited.then((): never => {
       throw new SagapostError(
         'embedded_postgres_failed',
         'The embedded PostgreSQL ended by itself; see postgres.log',
       )
     })
-    await Promise.race([stopped, ...(crashed ? [crashed] : [])])
-  } finally {
-    for (const stop of stops.reverse()) await stop()
-  }
-}
-
-/** The first SIGINT or SIGTERM stops in order; a second one ends the process at once. */
-async function stopSignal(): Promise<void> {
-  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+    return { crashed }
+  })
 }

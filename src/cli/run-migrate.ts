@@ -1,12 +1,31 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { readConfig } from '../config/index.js'
-import { type MigrationState, migrate, migrationStatus } from '../database/index.js'
+import {
+  loadMigrations,
+  type MigrationState,
+  migrate,
+  migrationStatus,
+  migrationsFolder,
+} from '../database/index.js'
 import { openDatabase } from './open-database.js'
 
 export async function runMigrate(
   env: Readonly<Record<string, string | undefined>>,
   { status, json }: { status?: true; json?: true },
 ): Promise<void> {
-  const { url, embedded } = await openDatabase(readConfig(env))
+  const config = readConfig(env)
+  if (status && config.databaseUrl === undefined && !existsSync(join(config.dataDir, 'postgres'))) {
+    // Looking must not make a database.
+    const states = (await loadMigrations(migrationsFolder)).map(({ version, name }) => ({
+      version,
+      name,
+      appliedAt: null,
+    }))
+    console.log(json ? JSON.stringify({ migrations: states }) : formatStates(states))
+    return
+  }
+  const { url, embedded } = await openDatabase(config)
   try {
     if (status) {
       const states = await migrationStatus({ databaseUrl: url })

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { SagapostError } from '../errors/index.js'
 import { runDev } from './run-dev.js'
 import { runMigrate } from './run-migrate.js'
+import { runServe } from './run-serve.js'
 
 const EXIT_OK = 0
 const EXIT_FAILED = 1
@@ -39,6 +40,13 @@ function buildProgram(env: Environment): Command {
     .command('dev')
     .description('run everything in one process, on an embedded PostgreSQL unless DATABASE_URL is set')
     .action(() => runDev(env))
+
+  program
+    .command('serve')
+    .description('run the parts on a migrated database, all of them or some')
+    .option('--only <parts>', 'api, router, orchestrator, worker, cleaner; several with commas')
+    .addHelpText('after', '\nExamples:\n  $ sagapost serve\n  $ sagapost serve --only worker,cleaner')
+    .action((options: { only?: string }) => runServe(env, options))
 
   program
     .command('migrate')

@@ -1,4 +1,6 @@
 import { SagapostError } from '../errors/index.js'
+import { parseMasterKey } from '../subscriptions/index.js'
+import { parseDuration } from './parse-duration.js'
 
 export interface Config {
   /** Absent: the embedded PostgreSQL in `dataDir`. */
@@ -6,30 +8,81 @@ export interface Config {
   dataDir: string
   host: string
   port: number
+  apiKey: string | undefined
+  /** 32 bytes; encrypts the secrets of subscriptions at rest. */
+  masterKey: Buffer | undefined
+  retryBaseDelayMs: number
+  retryMaxDelayMs: number
+  retryLimit: number
+  leaseMs: number
+  requestTimeoutMs: number
+  concurrency: number
+  /** Private ranges that callbacks may use, as text; src/https reads it. */
+  allowedCidrs: string
+  deduplicationWindowMs: number
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
+/** The lease must outlast the request and the report of its result. */
+const LEASE_MARGIN_MS = 5_000
+const DAY_MS = 86_400_000
+const PORT_MAX = 65_535
+const CONCURRENCY_MAX = 10_000
+const RETRY_LIMIT_MAX = 100
+
 /** The environment of DESIGN 7. A bad value stops the start with one clear line; empty means absent. */
 export function readConfig(env: Environment): Config {
-  return {
+  const requestTimeoutMs = readDuration(env, 'SAGAPOST_REQUEST_TIMEOUT', '10s', 1, 10 * 60_000)
+  const config: Config = {
     databaseUrl: env['DATABASE_URL'] || undefined,
     dataDir: env['SAGAPOST_DATA_DIR'] || './.sagapost',
     host: env['HOST'] || '127.0.0.1',
-    port: readPort(env),
+    port: readInteger(env, 'PORT', 8080, 0, PORT_MAX),
+    apiKey: env['SAGAPOST_API_KEY'] || undefined,
+    masterKey: env['SAGAPOST_MASTER_KEY'] ? parseMasterKey(env['SAGAPOST_MASTER_KEY']) : undefined,
+    retryBaseDelayMs: readDuration(env, 'SAGAPOST_RETRY_BASE_DELAY', '30s', 1, DAY_MS),
+    retryMaxDelayMs: readDuration(env, 'SAGAPOST_RETRY_MAX_DELAY', '1h', 1, 30 * DAY_MS),
+    retryLimit: readInteger(env, 'SAGAPOST_RETRY_LIMIT', 5, 1, RETRY_LIMIT_MAX),
+    leaseMs: readDuration(env, 'SAGAPOST_LEASE_DURATION', '60s', 1, DAY_MS),
+    requestTimeoutMs,
+    concurrency: readInteger(env, 'SAGAPOST_CONCURRENCY', 50, 1, CONCURRENCY_MAX),
+    allowedCidrs: env['SAGAPOST_ALLOWED_CIDRS'] ?? '',
+    deduplicationWindowMs: readDuration(env, 'SAGAPOST_DEDUPLICATION_WINDOW', '30d', 60_000, 3650 * DAY_MS),
   }
-}
-
-const PORT_MAX = 65_535
-
-function readPort(env: Environment): number {
-  const text = env['PORT'] || '8080'
-  const port = Number(text)
-  if (!/^\d+$/.test(text) || port > PORT_MAX) {
-    throw new SagapostError(
-      'config_invalid',
-      `PORT must be a whole number from 0 to ${PORT_MAX}, not "${text}"`,
+  if (config.leaseMs < requestTimeoutMs + LEASE_MARGIN_MS) {
+    throw invalid(
+      `SAGAPOST_LEASE_DURATION must be at least ${LEASE_MARGIN_MS / 1000} s longer than SAGAPOST_REQUEST_TIMEOUT, ` +
+        'so that a worker can report before its lease ends',
     )
   }
-  return port
+  return config
+}
+
+function readInteger(env: Environment, name: string, otherwise: number, min: number, max: number): number {
+  const text = env[name] || String(otherwise)
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw invalid(`${name} must be a whole number from ${min} to ${max}, not "${text}"`)
+  }
+  return value
+}
+
+function readDuration(
+  env: Environment,
+  name: string,
+  otherwise: string,
+  minMs: number,
+  maxMs: number,
+): number {
+  const text = env[name] || otherwise
+  const value = parseDuration(text)
+  if (value === undefined || value < minMs || value > maxMs) {
+    throw invalid(`${name} must be a duration like 500ms, 30s, 5m or 1h within its limits, not "${text}"`)
+  }
+  return value
+}
+
+function invalid(message: string): SagapostError {
+  return new SagapostError('config_invalid', message)
 }

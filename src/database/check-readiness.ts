@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { type ErrorCode, SagapostError } from '../errors/index.js'
-import { explainConnectError } from './connect.js'
+import type { ErrorCode } from '../errors/index.js'
+import { SagapostError } from '../errors/index.js'
 import type { Migration } from './load-migrations.js'
 
 export interface Obstacle {
@@ -12,11 +12,18 @@ const selectReadiness = `
   SELECT (SELECT max(version) FROM sagapost.saga_schema_version) AS version, headroom::text, low
   FROM sagapost.partition_headroom()`
 
+/** Schema, table or function that is not there. */
+const NOT_MIGRATED = ['3F000', '42P01', '42883']
+const PERMISSION_DENIED = '42501'
+const ANSWER_MS_MAX = 3_000
+
 /** What keeps this process from taking work right now; an empty list means it is ready. Never throws. */
 export async function checkReadiness(pool: pg.Pool, migrations: readonly Migration[]): Promise<Obstacle[]> {
   const known = migrations.length
   try {
-    const { rows } = await pool.query<{ version: number; headroom: string; low: boolean }>(selectReadiness)
+    const { rows } = await inTime(
+      pool.query<{ version: number; headroom: string; low: boolean }>(selectReadiness),
+    )
     const found = rows[0]
     const obstacles: Obstacle[] = []
     if (found?.version !== known) {
@@ -34,9 +41,24 @@ export async function checkReadiness(pool: pg.Pool, migrations: readonly Migrati
     }
     return obstacles
   } catch (error) {
-    const { host = 'the server', port = 5432 } = pool.options
-    const cause = explainConnectError(error, { host, port })
-    if (cause instanceof SagapostError) return [{ code: cause.code, detail: cause.message }]
-    return [{ code: 'schema_outdated', detail: `the schema cannot be read: ${(error as Error).message}` }]
+    return [obstacleOf(error)]
   }
+}
+
+/** Whoever asks wants to know now; a server that hangs is one that is away. */
+async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ANSWER_MS_MAX} ms`)), ANSWER_MS_MAX)
+  })
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer))
+}
+
+function obstacleOf(error: unknown): Obstacle {
+  const { code = '', message } = error as { code?: string; message: string }
+  if (error instanceof SagapostError) return { code: error.code, detail: message }
+  if (NOT_MIGRATED.includes(code))
+    return { code: 'schema_outdated', detail: `the schema cannot be read: ${message}` }
+  if (code === PERMISSION_DENIED) return { code: 'permission_denied', detail: message }
+  return { code: 'database_unreachable', detail: message }
 }

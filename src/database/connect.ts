@@ -7,7 +7,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 const OLDEST_POSTGRES_MAJOR = 15
 
 /** Reads a connection URL, or says in one line what is wrong with it. */
-export function parseDatabaseUrl(databaseUrl: string): pg.ClientConfig {
+function parseDatabaseUrl(databaseUrl: string): URL {
   let url: URL
   try {
     url = new URL(databaseUrl)
@@ -17,11 +17,8 @@ export function parseDatabaseUrl(databaseUrl: string): pg.ClientConfig {
   if (url.protocol !== 'postgres:' && url.protocol !== 'postgresql:') {
     throw invalidUrl(`it begins with ${url.protocol}//, not postgres://`)
   }
-  return {
-    connectionString: databaseUrl,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    application_name: 'sagapost',
-  }
+  if (url.pathname.length < 2) throw invalidUrl('it names no database')
+  return url
 }
 
 function invalidUrl(why: string): SagapostError {
@@ -32,25 +29,65 @@ function invalidUrl(why: string): SagapostError {
   )
 }
 
+/**
+ * What our own SQL relies on, whatever the login or the database has set for its sessions, from the first statement
+ * on. Above all the search path: with another one, a function of somebody else could run with the login's rights.
+ */
+const sessionSettings = {
+  search_path: 'pg_catalog,pg_temp',
+  TimeZone: 'UTC',
+  standard_conforming_strings: 'on',
+  default_transaction_isolation: 'read\\ committed',
+  default_transaction_read_only: 'off',
+  statement_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+} as const
+
+/**
+ * The URL with settings that the server applies when the connection starts. They go into the URL because `pg` lets
+ * what stands there override what is given beside it, and behind the user's own because the last one counts.
+ */
+export function withSettings(
+  databaseUrl: string,
+  applicationName: string,
+  settings: Record<string, string> = {},
+): string {
+  const url = parseDatabaseUrl(databaseUrl)
+  const options = Object.entries({ ...sessionSettings, ...settings }).map(
+    ([name, value]) => `-c ${name}=${value}`,
+  )
+  const own = url.searchParams.get('options')
+  url.searchParams.set('options', [...(own ? [own] : []), ...options].join(' '))
+  url.searchParams.set('application_name', applicationName)
+  return url.href
+}
+
+export const connectionDefaults = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true } as const
+
 /** One connection under the login's own name, to a server that is new enough. The caller ends it. */
 export async function connect(databaseUrl: string): Promise<pg.Client> {
-  const config = parseDatabaseUrl(databaseUrl)
-  const client = new pg.Client(config)
-  // A connection that breaks while idle raises here; whoever uses it next gets the error from its query.
-  client.on('error', () => {})
+  const url = parseDatabaseUrl(databaseUrl)
+  let client: pg.Client | undefined
   try {
+    client = new pg.Client({
+      ...connectionDefaults,
+      connectionString: withSettings(databaseUrl, 'sagapost'),
+    })
+    // A connection that breaks while idle raises here; whoever uses it next gets the error from its query.
+    client.on('error', () => {})
     await client.connect()
     await requireSupportedServer(client)
     return client
   } catch (error) {
-    await client.end().catch(() => {})
-    throw explainConnectError(error, client)
+    await client?.end().catch(() => {})
+    throw explainConnectError(error, client ?? { host: url.hostname, port: Number(url.port || 5432) })
   }
 }
 
 async function requireSupportedServer(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ number: number; text: string }>(
-    `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS text`,
+  const { rows } = await client.query<{ number: number; text: string; encoding: string }>(
+    `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS text,
+            current_setting('server_encoding') AS encoding`,
   )
   const server = rows[0]
   if (!server || server.number < OLDEST_POSTGRES_MAJOR * 10_000) {
@@ -59,16 +96,23 @@ async function requireSupportedServer(client: pg.Client): Promise<void> {
       `PostgreSQL ${server?.text} is too old: Sagapost needs ${OLDEST_POSTGRES_MAJOR} or later`,
     )
   }
+  if (server.encoding !== 'UTF8') {
+    throw new SagapostError(
+      'database_not_utf8',
+      `The database is in ${server.encoding}: Sagapost needs one that was created with ENCODING 'UTF8'`,
+    )
+  }
 }
 
 /** A failed connection as one clear line with a stable code; the password is never part of it. */
-export function explainConnectError(error: unknown, to: { host: string; port: number }): unknown {
+function explainConnectError(error: unknown, to: { host: string; port: number }): SagapostError {
   if (error instanceof SagapostError) return error
   const { code, message } = error as { code?: string; message: string }
   const where = to.host.startsWith('/') ? to.host : `${to.host}:${to.port}`
   switch (code) {
-    case '28P01':
-    case '28000':
+    case '28P01': // invalid_password
+    case '28000': // invalid_authorization_specification
+    case '42501': // no right to connect to the database
       return new SagapostError(
         'database_login_refused',
         `PostgreSQL at ${where} refused the login: ${message}`,
@@ -84,25 +128,12 @@ export function explainConnectError(error: unknown, to: { host: string; port: nu
           cause: error,
         },
       )
-    case 'ECONNREFUSED':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-    case 'ETIMEDOUT':
-    case 'ECONNRESET':
-    case 'ENOENT':
-    case '57P03':
-    case '53300':
-      return unreachable(where, message || code, error)
     default:
-      // pg has no code for a time-out, a closed connection, a server without TLS or one that is none.
-      return code === undefined ? unreachable(where, message, error) : error
+      // Refused, timed out, not found, TLS that does not match, starting up, too many connections, …
+      return new SagapostError(
+        'database_unreachable',
+        `PostgreSQL at ${where} cannot be reached: ${message || code}`,
+        { cause: error },
+      )
   }
-}
-
-function unreachable(where: string, why: string, cause: unknown): SagapostError {
-  return new SagapostError('database_unreachable', `PostgreSQL at ${where} cannot be reached: ${why}`, {
-    cause,
-  })
 }

@@ -12,6 +12,9 @@ const PARTITION_SUFFIX = /_from_\d+$/
 
 const PERMISSION_DENIED = '42501'
 const CHECK_VIOLATION = '23514'
+const NOT_NULL_VIOLATION = '23502'
+const STRING_TOO_LONG = '22001'
+const INVALID_TEXT = '22P02'
 
 /**
  * The catalogue's code for a statement that the database refused: a guard's trigger or a constraint, by its
@@ -21,7 +24,16 @@ export function databaseErrorCode(error: unknown): ErrorCode | undefined {
   if (!(error instanceof pg.DatabaseError)) return undefined
   if (error.constraint !== undefined)
     return codeByConstraint.get(error.constraint.replace(PARTITION_SUFFIX, ''))
-  if (error.code === PERMISSION_DENIED) return 'permission_denied'
+  switch (error.code) {
+    case PERMISSION_DENIED:
+      return 'permission_denied'
+    case STRING_TOO_LONG:
+      return 'value_too_long'
+    case NOT_NULL_VIOLATION:
+      return error.column === 'payload' ? 'payload_invalid' : undefined
+    case INVALID_TEXT:
+      return error.message.endsWith('type json') ? 'payload_invalid' : undefined
+  }
   // PostgreSQL names no constraint when a row finds no partition.
   if (error.code === CHECK_VIOLATION && error.schema === 'sagapost') return 'partition_missing'
   return undefined

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { type Loop, startLoop } from '../loop/index.js'
 
 /** Headroom is two partitions (2,000,000 events by default), so that many rounds may be missed. */
 const PARTITION_INTERVAL_MS = 30_000
@@ -11,40 +12,18 @@ export interface PartitionLoopOptions {
   onError: (error: Error) => void
 }
 
-export interface PartitionLoop {
-  stop(): Promise<void>
-}
-
 /** Makes partitions ahead of the event ids, at once and then every 30 s, in as many processes as like to. */
 export function keepPartitionsAhead({
   pool,
   intervalMs = PARTITION_INTERVAL_MS,
   onError,
-}: PartitionLoopOptions): PartitionLoop {
-  const stopping = new AbortController()
-  const loop = (async () => {
-    while (!stopping.signal.aborted) {
-      await pool.query('SELECT sagapost.ensure_partitions()').catch(onError)
-      await pause(intervalMs, stopping.signal)
-    }
-  })()
-  return {
-    async stop() {
-      stopping.abort()
-      await loop
+}: PartitionLoopOptions): Loop {
+  return startLoop({
+    round: async () => {
+      await pool.query('SELECT sagapost.ensure_partitions()')
+      return false
     },
-  }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
+    idleMs: intervalMs,
+    onError,
   })
 }

@@ -10,12 +10,6 @@ const MIGRATION_LOCK = 0x73616761
 /** A migration that cannot get its lock gives up instead of standing in front of all traffic. */
 const LOCK_TIMEOUT_MS = 10_000
 
-// Whatever the role or the database has set for its sessions.
-const sessionSettings = `
-  SET search_path = pg_catalog;
-  SET statement_timeout = 0;
-  SET default_transaction_isolation = 'read committed'`
-
 // CREATE SCHEMA IF NOT EXISTS asks for the right to create even when the schema is there.
 const createVersionTable = `
   DO $$ BEGIN
@@ -71,7 +65,7 @@ export async function migrate({
   const migrations = await loadMigrations(folder)
   const client = await connect(databaseUrl)
   try {
-    await client.query(sessionSettings)
+    await requireOwnSchema(client)
     await takeLock(client, onWaiting)
     await asMigrator(client, () => client.query(createVersionTable))
     const { rows: applied } = await client.query<Applied>(selectApplied)
@@ -95,10 +89,13 @@ export async function migrationStatus({
   const migrations = await loadMigrations(folder)
   const client = await connect(databaseUrl)
   try {
-    const { rows } = await client.query<{ present: boolean }>(
-      `SELECT to_regclass('sagapost.saga_schema_version') IS NOT NULL AS present`,
-    )
-    const applied = rows[0]?.present ? (await client.query<Applied>(selectApplied)).rows : []
+    let applied: Applied[] = []
+    await asMigrator(client, async () => {
+      const { rows } = await client.query<{ present: boolean }>(
+        `SELECT to_regclass('sagapost.saga_schema_version') IS NOT NULL AS present`,
+      )
+      if (rows[0]?.present) applied = (await client.query<Applied>(selectApplied)).rows
+    })
     requireSameHistory(migrations, applied)
     return migrations.map(({ version, name }, index) => ({
       version,
@@ -108,6 +105,22 @@ export async function migrationStatus({
   } finally {
     await client.end()
   }
+}
+
+// A schema of that name that somebody else has made may hold what they like, triggers included.
+const selectForeignOwner = `
+  SELECT nspowner::regrole::text AS owner FROM pg_namespace
+  WHERE nspname = 'sagapost' AND nspowner <> current_user::regrole
+    AND NOT (pg_has_role(current_user, nspowner, 'MEMBER')
+             AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user))`
+
+async function requireOwnSchema(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ owner: string }>(selectForeignOwner)
+  if (rows[0] === undefined) return
+  throw new SagapostError(
+    'migration_not_permitted',
+    `The schema sagapost belongs to ${rows[0].owner}, not to ${client.user}: migrate as its owner`,
+  )
 }
 
 async function takeLock(client: pg.Client, onWaiting?: () => void): Promise<void> {

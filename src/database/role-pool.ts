@@ -1,10 +1,10 @@
 import pg from 'pg'
-import { parseDatabaseUrl } from './connect.js'
+import { SagapostError } from '../errors/index.js'
+import { connectionDefaults, withSettings } from './connect.js'
 import type { DatabaseRole } from './roles.js'
 
-/** What the parts rely on, whatever the login or the database has set for its sessions. */
-const sessionSettings =
-  '-c search_path=pg_catalog -c TimeZone=UTC -c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off'
+/** No statement of a part takes long; one that does hangs on a server that is gone. */
+const QUERY_TIMEOUT_MS = 30_000
 
 export interface RolePoolOptions {
   databaseUrl: string
@@ -18,12 +18,25 @@ export interface RolePoolOptions {
  */
 export function createRolePool({ databaseUrl, role, connectionsMax }: RolePoolOptions): pg.Pool {
   const pool = new pg.Pool({
-    ...parseDatabaseUrl(databaseUrl),
-    application_name: `sagapost ${role}`,
-    options: `-c role=${role} ${sessionSettings}`,
+    ...connectionDefaults,
+    connectionString: withSettings(databaseUrl, `sagapost ${role}`, { role }),
+    query_timeout: QUERY_TIMEOUT_MS,
     max: connectionsMax,
-  })
+    // A pooler in between may drop the settings: then nothing runs, instead of everything as the login.
+    verify: (client: pg.PoolClient, done: (error?: Error) => void) => {
+      client
+        .query('SELECT current_user AS role')
+        .then(({ rows }) => done(rows[0].role === role ? undefined : wrongRole(role, rows[0].role)), done)
+    },
+  } as pg.PoolConfig)
   // An idle connection that breaks is dropped by the pool; the next query opens another or says why not.
   pool.on('error', () => {})
   return pool
+}
+
+function wrongRole(role: DatabaseRole, actual: string): SagapostError {
+  return new SagapostError(
+    'permission_denied',
+    `A connection for ${role} runs as ${actual}: something between here and PostgreSQL dropped the role`,
+  )
 }

@@ -1,5 +1,6 @@
 /** One database role per part (DESIGN 3); migrations/0001 makes them, migrations/0010 says what each may do. */
 export const databaseRoles = [
+  'event_publisher',
   'event_ingest_writer',
   'router_worker',
   'saga_orchestrator',

@@ -6,7 +6,6 @@
 export const errorCatalogue = {
   // Start and configuration
   config_invalid: { title: 'A setting has a value that cannot be used' },
-  usage_invalid: { title: 'The command line was not understood' },
 
   // Embedded PostgreSQL
   data_dir_in_use: { title: 'Another process runs on this data directory' },
@@ -22,6 +21,7 @@ export const errorCatalogue = {
   database_unreachable: { title: 'PostgreSQL cannot be reached' },
   database_login_refused: { title: 'PostgreSQL refused the login' },
   database_missing: { title: 'The database does not exist' },
+  database_not_utf8: { title: 'The database is not in UTF8' },
   postgres_too_old: { title: 'The server is older than the oldest supported PostgreSQL' },
   permission_denied: { title: "The part's database role may not do this" },
 
@@ -34,6 +34,8 @@ export const errorCatalogue = {
   partition_headroom_low: { title: 'Few event ids are left in the partitions that are there' },
   partition_missing: { title: 'There is no partition for the row: nothing was stored' },
 
+  value_too_long: { title: 'A value is longer than its column' },
+
   // Events
   event_type_invalid: {
     title: 'An event type is 1 to 100 characters of A–Z, a–z, 0–9, _, . and -',
@@ -41,18 +43,24 @@ export const errorCatalogue = {
   },
   idempotency_key_invalid: {
     title: 'An idempotency key is 1 to 255 characters',
-    constraints: ['event_keys_key_not_empty'],
+    constraints: ['event_keys_key_length'],
   },
   idempotency_conflict: {
     title: 'The idempotency key was used for something else',
     constraints: ['event_key_conflict'],
   },
 
+  event_invalid: { title: 'A value of the event is out of its range' },
+  payload_invalid: { title: 'The payload is not JSON, or nested too deeply' },
+  payload_too_large: { title: 'The payload is too large' },
+
   // Subscriptions
   callback_url_not_https: {
     title: 'A callback URL begins with https://',
     constraints: ['subscriptions_callback_url_https'],
   },
+  callback_url_invalid: { title: 'The callback URL cannot be used' },
+  callback_url_blocked: { title: 'The callback URL leads to an address that is not public' },
   subscription_not_verified: {
     title: 'A subscription can be active only after its verification',
     constraints: ['subscriptions_active_needs_verified'],
@@ -63,7 +71,11 @@ export const errorCatalogue = {
   },
   subscription_invalid: {
     title: 'A value of the subscription is out of its range',
-    constraints: ['subscriptions_max_attempts_range', 'subscriptions_headers_object'],
+    constraints: [
+      'subscriptions_max_attempts_range',
+      'subscriptions_challenge_length',
+      'subscriptions_headers_object',
+    ],
   },
   subscription_secret_invalid: {
     title: 'A subscription has one current secret, of a known scheme',

@@ -1,9 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/database/index.js'
+import { useDatabase } from '../support/database.js'
 import { hasPostgres14, nativeDirOf } from '../support/native-dir.js'
 import { runCli } from '../support/spawn-cli.js'
 
@@ -12,10 +14,12 @@ async function refusal(args: string[], env: Record<string, string>): Promise<str
   const { code, stdout, stderr } = await runCli(args, env)
   expect(code).toBe(1)
   expect(stdout).toBe('')
-  expect(stderr).toMatch(/^sagapost: .+ \[[a-z_]+\]\n$/)
+  expect(stderr).toMatch(/^sagapost: .+ \[[a-z0-9_]+\]\n$/)
   expect(stderr).not.toMatch(/\n\s+at |secret-word/)
   return stderr
 }
+
+const database = useDatabase()
 
 let folder: string
 let mute: Server
@@ -36,6 +40,12 @@ describe('a DATABASE_URL that cannot be used', () => {
   it.each([
     ['what is not a URL', 'not a url', 'database_url_invalid'],
     ['another protocol', 'mysql://root:secret-word@127.0.0.1/app', 'database_url_invalid'],
+    ['no database name', 'postgres://u:secret-word@127.0.0.1:5432', 'database_url_invalid'],
+    [
+      'a certificate file that is not there',
+      'postgres://u:secret-word@127.0.0.1:1/app?sslrootcert=/nowhere.pem',
+      'database_unreachable',
+    ],
     ['a port where nobody listens', 'postgres://u:secret-word@127.0.0.1:1/app', 'database_unreachable'],
     [
       'a host that does not exist',
@@ -58,6 +68,48 @@ describe('a DATABASE_URL that cannot be used', () => {
     const url = new URL(inject('serverUrl'))
     url.password = 'secret-word'
     expect(await refusal(['migrate'], { DATABASE_URL: url.href })).toContain('[database_login_refused]')
+  })
+
+  it('[O3] a database that takes no connections, or is not in UTF8, or not for this login', async () => {
+    const server = new pg.Client({ connectionString: inject('serverUrl') })
+    await server.connect()
+    try {
+      await server.query(`CREATE DATABASE closed ALLOW_CONNECTIONS false`)
+      await server.query(`CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0`)
+      await server.query(`CREATE ROLE stranger LOGIN PASSWORD 'test'`)
+      await server.query(`CREATE DATABASE private`)
+      await server.query(`REVOKE CONNECT ON DATABASE private FROM PUBLIC`)
+      const url = new URL(inject('serverUrl'))
+      url.pathname = '/closed'
+      expect(await refusal(['migrate'], { DATABASE_URL: url.href })).toContain('[database_unreachable]')
+      url.pathname = '/latin'
+      expect(await refusal(['migrate'], { DATABASE_URL: url.href })).toContain('[database_not_utf8]')
+      url.pathname = '/private'
+      url.username = 'stranger'
+      url.password = 'test'
+      expect(await refusal(['migrate'], { DATABASE_URL: url.href })).toContain('[database_login_refused]')
+    } finally {
+      for (const name of ['closed', 'latin', 'private']) await server.query(`DROP DATABASE IF EXISTS ${name}`)
+      await server.query('DROP ROLE IF EXISTS stranger')
+      await server.end()
+    }
+  })
+
+  it('[O3] a login that may not look at the schema', async () => {
+    const own = new pg.Client({ connectionString: database.url })
+    await own.connect()
+    try {
+      await own.query(`CREATE ROLE onlooker LOGIN PASSWORD 'test'`)
+      const url = new URL(database.url)
+      url.username = 'onlooker'
+      url.password = 'test'
+      expect(await refusal(['migrate', '--status'], { DATABASE_URL: url.href })).toContain(
+        '[migration_not_permitted]',
+      )
+    } finally {
+      await own.query('DROP ROLE IF EXISTS onlooker')
+      await own.end()
+    }
   })
 
   it('[O3] a database that does not exist', async () => {
@@ -83,6 +135,14 @@ describe('a data directory that cannot be used', () => {
     mkdirSync(dataDir)
     writeFileSync(join(dataDir, 'cat.jpg'), 'miaow')
     expect(await refusal(['dev'], { SAGAPOST_DATA_DIR: dataDir })).toContain('[data_dir_not_ours]')
+  })
+
+  it('[O3] one that every user can write to, or that cannot be made', async () => {
+    const dataDir = join(folder, 'open')
+    mkdirSync(dataDir)
+    chmodSync(dataDir, 0o777)
+    expect(await refusal(['dev'], { SAGAPOST_DATA_DIR: dataDir })).toContain('[data_dir_unusable]')
+    expect(await refusal(['dev'], { SAGAPOST_DATA_DIR: '/proc/nope/data' })).toContain('[data_dir_unusable]')
   })
 
   it('[O3] a file', async () => {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { useDatabase } from '../support/database.js'
 import { runCli, spawnCli } from '../support/spawn-cli.js'
 
+const database = useDatabase({ migrated: false })
 const READY = /Sagapost is ready at (http:\S+)/
 
 let folder: string
@@ -47,6 +48,20 @@ describe('sagapost dev', () => {
     }
   })
 
+  it('[O2] a signal while it waits for another migrator ends it', async () => {
+    const holder = await database.pool.connect()
+    await holder.query('SELECT pg_advisory_lock($1)', [0x73616761])
+    const dev = spawnCli(['dev'], {
+      DATABASE_URL: database.url,
+      PORT: '0',
+      SAGAPOST_DATA_DIR: join(folder, 'key'),
+    })
+    await expect.poll(() => dev.stderr(), { timeout: 20_000 }).toContain('Another migrator is at work')
+    dev.child.kill('SIGTERM')
+    expect(await dev.exit).toBe(0)
+    holder.release(true)
+  })
+
   it('[O2] ends with a clear line when its PostgreSQL dies under it', async () => {
     const dataDir = join(folder, 'crash')
     const dev = spawnCli(['dev'], { SAGAPOST_DATA_DIR: dataDir, PORT: '0' })
@@ -74,10 +89,12 @@ describe('sagapost dev', () => {
 })
 
 describe('sagapost dev on a database of the user', () => {
-  const database = useDatabase({ migrated: false })
-
   it('[O2] reports not ready when the schema is not the one it knows, and stays alive', async () => {
-    const dev = spawnCli(['dev'], { DATABASE_URL: database.url, PORT: '0' })
+    const dev = spawnCli(['dev'], {
+      DATABASE_URL: database.url,
+      PORT: '0',
+      SAGAPOST_DATA_DIR: join(folder, 'key'),
+    })
     const [, url = ''] = await dev.printed(READY)
     await database.pool.query('DELETE FROM sagapost.saga_schema_version WHERE version > 3')
     const readyz = await fetch(`${url}/readyz`)

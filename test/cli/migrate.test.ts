@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadMigrations, migrationsFolder } from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
@@ -5,6 +8,16 @@ import { runCli } from '../support/spawn-cli.js'
 
 const database = useDatabase({ migrated: false })
 const env = { DATABASE_URL: database.url }
+
+describe('sagapost migrate --status', () => {
+  it('[G11] makes no database where there is none', async () => {
+    const dataDir = join(tmpdir(), `sagapost-status-${process.pid}`)
+    const { code, stdout } = await runCli(['migrate', '--status'], { SAGAPOST_DATA_DIR: dataDir })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^0001 {2}clock_and_roles +pending$/m)
+    expect(existsSync(dataDir)).toBe(false)
+  })
+})
 
 describe('sagapost migrate', () => {
   it('[G11] shows the status, applies, and says when there is nothing to do', async () => {

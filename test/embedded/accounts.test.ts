@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -19,7 +28,7 @@ function makeOpenFolder(): string {
 }
 
 describe.runIf(process.getuid?.() === 0)('as root', () => {
-  it('runs the server as another user though data and programs lie below a 0700 folder', async () => {
+  it('[O2] runs the server as another user though data and programs lie below a 0700 folder', async () => {
     const folder = makeFolder()
     const nativeDir = copyNative(folder)
     const cacheDir = join(makeOpenFolder(), 'cache')
@@ -36,17 +45,21 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
     expect(readdirSync(cacheDir)).toEqual([copy])
   })
 
-  it('runs the server as the one who owns the cluster', async () => {
+  it('[O2] runs the server as the one who owns the cluster', async () => {
     const dataDir = await useDataDir()
     execFileSync('chown', ['-R', `${nobody}:${nobody}`, join(dataDir, 'postgres')])
     const server = await startServer({ dataDir, settings: quick })
     expect(uidOf(server.pid)).toBe(nobody)
   })
 
-  it('adopts a cluster that root has restored', async () => {
+  it('[O2] adopts a cluster that root has restored, and nothing that its links lead to', async () => {
     const dataDir = await useDataDir()
     execFileSync('chown', ['-R', '0:0', join(dataDir, 'postgres')])
+    const outside = makeFolder()
+    writeFileSync(join(outside, 'shadow'), 'of root')
+    symlinkSync(outside, join(dataDir, 'postgres', 'planted'))
     const server = await startServer({ dataDir, settings: quick })
+    expect(statSync(join(outside, 'shadow')).uid).toBe(0)
     expect(await query(server.url, 'CREATE TABLE t AS SELECT 1')).toEqual([])
     expect(uidOf(server.pid)).not.toBe(0)
   })
@@ -68,7 +81,7 @@ describe.runIf(process.getuid?.() === 0)('as an ordinary user', () => {
     return { folder, script: join(folder, 'server-process.mjs'), module }
   }
 
-  it('runs the server as itself, from a package of root that lacks links and executable bits', async () => {
+  it('[O2] runs the server as itself, from a package of root that lacks links and executable bits', async () => {
     const { folder, script, module } = makeUserFolder()
     const nativeDir = copyNative(folder)
     for (const name of readdirSync(join(nativeDir, 'bin'))) chmodSync(join(nativeDir, 'bin', name), 0o644)
@@ -91,7 +104,7 @@ describe.runIf(process.getuid?.() === 0)('as an ordinary user', () => {
     expect(findServers(dataDir)).toEqual([])
   })
 
-  it('uses a complete package where it is, and says so if it may not write to the data directory', async () => {
+  it('[O2] uses a complete package where it is, and says so if it may not write to the data directory', async () => {
     const { folder, script, module } = makeUserFolder()
     const nativeDir = copyNative(folder)
     await completeBinaries(nativeDir)
@@ -105,10 +118,16 @@ describe.runIf(process.getuid?.() === 0)('as an ordinary user', () => {
       return { child, answer: JSON.parse(await child.nextLine()) }
     }
     mkdirSync(join(folder, 'closed'), { mode: 0o755 })
-    for (const dataDir of [join(folder, 'closed'), join(folder, 'closed', 'data')]) {
+    for (const [dataDir, why] of [
+      [join(folder, 'closed'), /^The data directory \S+ belongs to another user \(uid 0\)/],
+      [
+        join(folder, 'closed', 'data'),
+        /^The data directory \S+ cannot be used: EACCES: permission denied.*$/,
+      ],
+    ] as const) {
       const { answer } = await start(dataDir)
       expect(answer.code).toBe('data_dir_unusable')
-      expect(answer.message).toMatch(/^The data directory \S+ cannot be used: EACCES: permission denied.*$/)
+      expect(answer.message).toMatch(why)
     }
     const { child, answer } = await start(join(folder, 'own', 'data'))
     expect(await query(answer.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])

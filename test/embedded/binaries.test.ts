@@ -26,7 +26,7 @@ function makeNative(folder: string): string {
   return nativeDir
 }
 
-it('makes missing links and executable bits, several processes at once', async () => {
+it('[O2] makes missing links and executable bits, several processes at once', async () => {
   const folder = makeFolder()
   const nativeDir = copyNative(folder)
   for (const name of readdirSync(join(nativeDir, 'bin'))) chmodSync(join(nativeDir, 'bin', name), 0o644)
@@ -39,7 +39,7 @@ it('makes missing links and executable bits, several processes at once', async (
   }
 })
 
-it('copies the programs once, however many ask for the copy at once, and mends a copy with a file missing', async () => {
+it('[O2] copies the programs once, however many ask for the copy at once, and mends a copy with a file missing', async () => {
   const folder = makeFolder()
   const nativeDir = makeNative(folder)
   const cache = join(folder, 'cache')
@@ -56,7 +56,7 @@ it('copies the programs once, however many ask for the copy at once, and mends a
   expect(readdirSync(cache)).toHaveLength(1)
 })
 
-it('does not trust a copy that others can write to or that is not its own', async () => {
+it('[O2] does not trust a copy that others can write to or that is not its own', async () => {
   const folder = makeFolder()
   const nativeDir = makeNative(folder)
   const copy = await copyBinaries(nativeDir, join(folder, 'cache'))
@@ -86,7 +86,7 @@ it.each([
   )
 })
 
-it('says so when the programs do not run on this system', async () => {
+it('[O2] says so when the programs do not run on this system', async () => {
   const folder = makeFolder()
   const nativeDir = makeNative(folder)
   await expect(prepareBinaries(nativeDir, undefined, join(folder, 'cache'))).rejects.toMatchObject({

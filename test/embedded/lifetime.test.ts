@@ -9,7 +9,7 @@ import { startServerProcess } from './spawn-process.js'
 import { startServer } from './start-server.js'
 import { waitFor } from './wait-for.js'
 
-it('leaves no server when the process is killed with SIGKILL', async () => {
+it('[O2] leaves no server when the process is killed with SIGKILL', async () => {
   const dataDir = await useDataDir()
   const { child, answer, ended } = await startServerProcess({ dataDir, settings: quick })
   expect(findServers(dataDir)).toContain(answer.pid)
@@ -24,7 +24,7 @@ it('leaves no server when the process is killed with SIGKILL', async () => {
   expect(log).toMatch(/fast shutdown request[\s\S]*database system is shut down/)
 })
 
-it('ends together with a process that has nothing left to do, without stop', async () => {
+it('[O2] ends together with a process that has nothing left to do, without stop', async () => {
   const dataDir = await useDataDir()
   const { say, answer, ended } = await startServerProcess({ dataDir, settings: quick })
   say('let-go')
@@ -33,7 +33,7 @@ it('ends together with a process that has nothing left to do, without stop', asy
   await waitFor('the watcher is gone', () => findWatchers(answer.pid).length === 0)
 })
 
-it('keeps the server out of reach of Ctrl-C in the terminal', async () => {
+it('[O2] keeps the server out of reach of Ctrl-C in the terminal', async () => {
   const dataDir = await useDataDir()
   const started = await startServerProcess({ dataDir, settings: quick }, { detached: true })
   process.kill(-(started.child.pid as number), 'SIGINT')
@@ -44,7 +44,7 @@ it('keeps the server out of reach of Ctrl-C in the terminal', async () => {
   expect(findServers(dataDir)).toEqual([])
 })
 
-it('stops once, however often it is asked, with clients connected', async () => {
+it('[O2] stops once, however often it is asked, with clients connected', async () => {
   const dataDir = await useDataDir()
   const server = await startServer({ dataDir, settings: quick })
   await connect(server.url)
@@ -56,7 +56,7 @@ it('stops once, however often it is asked, with clients connected', async () => 
   expect(readdirSync(join(dataDir, 'postgres'))).not.toContain('postmaster.pid')
 })
 
-it('tells of a crash of the server, after which it can be stopped and started again', async () => {
+it('[O2] tells of a crash of the server, after which it can be stopped and started again', async () => {
   const dataDir = await useDataDir()
   const server = await startServer({ dataDir, settings: quick })
   process.kill(server.pid, 'SIGKILL')
@@ -66,7 +66,7 @@ it('tells of a crash of the server, after which it can be stopped and started ag
   expect(await query(again.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
 })
 
-it('shuts down at once a server that does not end fast enough', async () => {
+it('[O2] shuts down at once a server that does not end fast enough', async () => {
   const dataDir = await useDataDir()
   const server = await startServer({ dataDir, settings: quick })
   const client = await connect(server.url)

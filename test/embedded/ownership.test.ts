@@ -15,7 +15,7 @@ import { waitFor } from './wait-for.js'
 const owner = (values: object) =>
   JSON.stringify({ startedAt: '2020-01-01T00:00:00.000Z', released: false, ...values })
 
-it('names the process that has the data directory to the second one, on one line', async () => {
+it('[O2] names the process that has the data directory to the second one, on one line', async () => {
   const dataDir = await useDataDir()
   const first = await startServerProcess({ dataDir, settings: quick })
   const second = await startServerProcess({ dataDir, settings: quick })
@@ -33,7 +33,7 @@ it('names the process that has the data directory to the second one, on one line
   expect(third.pid).not.toBe(first.answer.pid)
 })
 
-it('has one winner when several processes start at once on a new directory', async () => {
+it('[O2] has one winner when several processes start at once on a new directory', async () => {
   const dataDir = join(makeFolder(), 'data')
   const racers = Array.from({ length: 5 }, () => spawnServerProcess({ dataDir, settings: quick }))
   const answers = await Promise.all(racers.map(async (racer) => JSON.parse(await racer.nextLine())))
@@ -42,7 +42,7 @@ it('has one winner when several processes start at once on a new directory', asy
   expect(findServers(dataDir)).toContain(answers.find((answer) => answer.pid).pid)
 })
 
-it('has one winner in each of 100 rounds of 6 processes, on new, stale and released directories', async () => {
+it('[O2] has one winner in each of 100 rounds of 6 processes, on new, stale and released directories', async () => {
   const folder = makeFolder()
   const racers = Array.from({ length: 6 }, () => spawnOwnerProcess())
   const dead = spawnSync('/bin/true').pid
@@ -62,7 +62,7 @@ it('has one winner in each of 100 rounds of 6 processes, on new, stale and relea
   expect(wins).toEqual(Array(100).fill(1))
 })
 
-it('never has two owners while 6 processes take and release it as fast as they can', async () => {
+it('[O2] never has two owners while 6 processes take and release it as fast as they can', async () => {
   const dir = makeFolder()
   const racers = Array.from({ length: 6 }, () => spawnOwnerProcess())
   for (const racer of racers) racer.say(`churn ${dir} 2000`)
@@ -72,7 +72,7 @@ it('never has two owners while 6 processes take and release it as fast as they c
   expect(total('taken')).toBeGreaterThan(50)
 })
 
-it('does not mistake a later process with the same pid for the owner', async () => {
+it('[O2] does not mistake a later process with the same pid for the owner', async () => {
   const dir = makeFolder()
   writeFileSync(join(dir, 'owner.1.json'), owner({ pid: process.pid, startMark: 'an earlier process' }))
   const ownership = await takeOwnership(dir)
@@ -82,7 +82,7 @@ it('does not mistake a later process with the same pid for the owner', async () 
   await expect(takeOwnership(dir)).rejects.toMatchObject({ code: 'data_dir_in_use' })
 })
 
-it('takes a process that has ended for ended even while its parent has not noticed', async () => {
+it('[O2] takes a process that has ended for ended even while its parent has not noticed', async () => {
   // The shell becomes a sleep, which never waits for the cat; that ends with the pipe and stays a zombie.
   const script = 'cat <&3 & echo $!; exec sleep 600 3<&-'
   const parent = spawn('/bin/sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore', 'pipe'] })

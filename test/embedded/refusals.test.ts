@@ -27,7 +27,7 @@ function isReleased(dataDir: string): boolean {
   return owners.length === 1 && JSON.parse(readFileSync(join(dataDir, owners[0] as string), 'utf8')).released
 }
 
-it('refuses a file', async () => {
+it('[O2] refuses a file', async () => {
   const dataDir = join(makeFolder(), 'data')
   writeFileSync(dataDir, 'text')
   const error = await refusal({ dataDir })
@@ -35,7 +35,7 @@ it('refuses a file', async () => {
   expect(error.message).toContain(`The data directory ${dataDir} cannot be used: EEXIST`)
 })
 
-it('refuses a folder with something else in it, and does not write to it', async () => {
+it('[O2] refuses a folder with something else in it, and does not write to it', async () => {
   const dataDir = join(makeFolder(), 'data')
   mkdirSync(dataDir)
   writeFileSync(join(dataDir, 'thesis.txt'), 'text')
@@ -45,7 +45,7 @@ it('refuses a folder with something else in it, and does not write to it', async
   expect(readdirSync(dataDir)).toEqual(['thesis.txt'])
 })
 
-it('refuses a marker that it did not write', async () => {
+it('[O2] refuses a marker that it did not write', async () => {
   const dataDir = join(makeFolder(), 'data')
   mkdirSync(dataDir)
   for (const text of ['', 'null', '{"format":"one"}']) {
@@ -54,7 +54,7 @@ it('refuses a marker that it did not write', async () => {
   }
 })
 
-it('refuses a directory of a newer Sagapost', async () => {
+it('[O2] refuses a directory of a newer Sagapost', async () => {
   const dataDir = join(makeFolder(), 'data')
   mkdirSync(dataDir)
   writeFileSync(join(dataDir, 'sagapost.json'), '{"format":2}')
@@ -64,7 +64,7 @@ it('refuses a directory of a newer Sagapost', async () => {
   expect(readdirSync(dataDir)).toEqual(['sagapost.json'])
 })
 
-it('accepts the root of a volume as an empty folder, and what a start killed early has left', async () => {
+it('[O2] accepts the root of a volume as an empty folder, and what a start killed early has left', async () => {
   const dataDir = join(makeFolder(), 'data')
   mkdirSync(join(dataDir, 'lost+found'), { recursive: true })
   for (const name of ['owner.1.json', `owner.${randomUUID()}.new.json`, 'sagapost.json.new']) {
@@ -73,7 +73,7 @@ it('accepts the root of a volume as an empty folder, and what a start killed ear
   }
 })
 
-it('refuses data of a newer and of an older PostgreSQL, and says what to do', async () => {
+it('[O2] refuses data of a newer and of an older PostgreSQL, and says what to do', async () => {
   const dataDir = await useDataDir()
   const file = join(dataDir, 'postgres', 'PG_VERSION')
   onTestFinished(() => writeFileSync(file, '18\n'))
@@ -88,7 +88,7 @@ it('refuses data of a newer and of an older PostgreSQL, and says what to do', as
   expect(isReleased(dataDir)).toBe(true)
 })
 
-it('tells why the server does not start, leaves nothing running and starts with the mistake corrected', async () => {
+it('[O2] tells why the server does not start, leaves nothing running and starts with the mistake corrected', async () => {
   const dataDir = await useDataDir()
   const unknown = await refusal({ dataDir, settings: { ...quick, no_such_setting: '1' } })
   expect(unknown.code).toBe('embedded_postgres_failed')
@@ -102,7 +102,7 @@ it('tells why the server does not start, leaves nothing running and starts with 
   expect(await query(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
 })
 
-it('tells why initdb failed and leaves nothing of it', async () => {
+it('[O2] tells why initdb failed and leaves nothing of it', async () => {
   const folder = makeFolder()
   chmodSync(folder, 0o755)
   const nativeDir = copyNative(folder)

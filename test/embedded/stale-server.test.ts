@@ -20,7 +20,7 @@ import { spawnServerProcess, startServerProcess } from './spawn-process.js'
 import { startServer } from './start-server.js'
 import { waitFor } from './wait-for.js'
 
-it('stops the server of a process that was killed together with its watcher, and starts anew', async () => {
+it('[O2] stops the server of a process that was killed together with its watcher, and starts anew', async () => {
   const dataDir = await useDataDir()
   const logFile = join(dataDir, 'postgres.log')
   truncateSync(logFile)
@@ -40,7 +40,7 @@ it('stops the server of a process that was killed together with its watcher, and
   expect(log).not.toContain('not properly shut down')
 })
 
-it('goes on from a killed server whose backend is still at work', async () => {
+it('[O2] goes on from a killed server whose backend is still at work', async () => {
   const dataDir = await useDataDir()
   const first = await startServer({ dataDir, settings: quick })
   const client = await connect(first.url)
@@ -62,7 +62,7 @@ it('goes on from a killed server whose backend is still at work', async () => {
   expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
 })
 
-it('never touches a stranger that has the pid of the old server now, even one called postgres', async () => {
+it('[O2] never touches a stranger that has the pid of the old server now, even one called postgres', async () => {
   const dataDir = await useDataDir()
   const clusterDir = join(dataDir, 'postgres')
   // Of the server's own user, for whom PostgreSQL itself would take it for a running server.
@@ -84,7 +84,7 @@ it('never touches a stranger that has the pid of the old server now, even one ca
   expect(stranger.exitCode ?? stranger.signalCode).toBeNull()
 })
 
-it('a first start that is killed at any point leaves nothing in the way of the next', async () => {
+it('[O2] a first start that is killed at any point leaves nothing in the way of the next', async () => {
   const dataDir = join(makeFolder(), 'data')
   const scratch = () => {
     const name =

@@ -38,7 +38,10 @@ describe('SQL samples', () => {
     try {
       await database.pool.query(grant)
       await app.connect()
+      const plainInsert = samples.pop() ?? ''
       for (const sample of samples) await app.query(sample)
+      await expect(app.query(plainInsert)).rejects.toThrow('permission denied')
+      await database.as('event_ingest_writer').query(plainInsert)
     } finally {
       await app.end()
       await database.pool.query('DROP ROLE my_app')

@@ -78,17 +78,19 @@ it('[O2] a login with CREATEROLE makes the roles, and every part works under its
   }
 })
 
-it('[O2] two databases of one cluster can be migrated at the same moment', async () => {
-  await asSuperuser('CREATE DATABASE one')
-  await asSuperuser('CREATE DATABASE two')
-  for (const role of databaseRoles) {
-    await asSuperuser(`DROP OWNED BY ${role}`)
-  }
-  const urls = ['one', 'two'].map((name) => {
-    const url = new URL(server.url)
-    url.pathname = name
-    return url.href
-  })
+it('[O2] two databases of one cluster can be migrated at the same moment, roles included', async () => {
+  await asSuperuser('DROP DATABASE made')
+  for (const role of databaseRoles) await asSuperuser(`DROP ROLE ${role}`)
+  await asSuperuser('CREATE DATABASE one OWNER maker')
+  await asSuperuser('CREATE DATABASE two OWNER maker')
+  const urls = ['one', 'two'].map((name) => urlOf('maker', name))
   const applied = await Promise.all(urls.map((databaseUrl) => migrate({ databaseUrl })))
   expect(applied.map((each) => each.length > 0)).toEqual([true, true])
+  const pool = createRolePool({
+    databaseUrl: urls[1] as string,
+    role: 'schema_maintainer',
+    connectionsMax: 1,
+  })
+  await pool.query('SELECT sagapost.ensure_partitions()')
+  await pool.end()
 })

@@ -65,10 +65,12 @@ describe('a final row is frozen in every column, for the owner, through the pare
     '[J12, S4] a %s job, but for the mark that it was applied, once',
     async (status) => {
       const id = await insertJob(database.pool, await insertDelivery(database.pool, 'InProgress'), status)
-      const target = await partitionOf('webhook_delivery_jobs', id)
+      const targets = ['sagapost.webhook_delivery_jobs', await partitionOf('webhook_delivery_jobs', id)]
       for (const column of await columnsOf('webhook_delivery_jobs')) {
         if (column.name === 'applied_at') continue
-        for (const also of ['', ', applied_at = sagapost.now()']) {
+        for (const [target, also] of targets.flatMap((each) =>
+          ['', ', applied_at = sagapost.now()'].map((more) => [each, more]),
+        )) {
           const update = `UPDATE ${target} SET ${column.name} = ${otherValue(column)}${also} WHERE id = $1`
           const code = await codeOf(database.pool.query(update, [id]))
           expect([column.name, code]).toEqual([
@@ -83,7 +85,7 @@ describe('a final row is frozen in every column, for the owner, through the pare
           .query('UPDATE sagapost.webhook_delivery_jobs SET applied_at = sagapost.now() WHERE id = $1', [id])
       expect(await codeOf(mark())).toBe('accepted')
       expect(await codeOf(mark())).toBe('row_is_final')
-      const unmark = `UPDATE ${target} SET applied_at = NULL WHERE id = $1`
+      const unmark = `UPDATE ${targets[1]} SET applied_at = NULL WHERE id = $1`
       expect(await codeOf(database.pool.query(unmark, [id]))).toBe('row_is_final')
     },
   )
@@ -288,8 +290,11 @@ describe('dead letters', () => {
         delivery.id,
       ])
     await move(`status = 'InProgress'`)
+    await insertJob(database.pool, delivery, 'Failed')
+    await move(`status = 'PendingRetry', attempt_count = 1, final_error_code = 'timeout'`)
+    await move(`status = 'InProgress'`)
     const job = await insertJob(database.pool, delivery, 'Failed')
-    await move(`status = 'PendingRetry', attempt_count = 1, final_error_code = 'http_500'`)
+    await move(`status = 'PendingRetry', attempt_count = 2, final_error_code = 'http_500'`)
     await move(`status = 'DeadLettered'`)
 
     const { rows } = await database
@@ -304,7 +309,7 @@ describe('dead letters', () => {
       subscription_id: '5',
       event_type: 'order.placed',
       final_error_code: 'http_500',
-      attempt_count: 1,
+      attempt_count: 2,
       payload,
       job_id: job,
       worker_id: 'worker-1',
@@ -328,6 +333,30 @@ describe('dead letters', () => {
     }
     const { rows } = await database.pool.query('SELECT FROM sagapost.dead_letters WHERE saga_id = $1', [id])
     expect(rows).toHaveLength(0)
+  })
+
+  it('[D3] a delivery whose event is not there cannot be dead-lettered', async () => {
+    const { rows } = await database.pool.query(
+      'INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) VALUES (999999, 1) RETURNING id',
+    )
+    const move = (status: string) =>
+      database.pool.query('UPDATE sagapost.webhook_delivery_sagas SET status = $2 WHERE id = $1', [
+        rows[0].id,
+        status,
+      ])
+    await move('InProgress')
+    await move('PendingRetry')
+    expect(await codeOf(move('DeadLettered'))).toBe('dead_letter_inconsistent')
+  })
+
+  it('[D3] are refused for another subscription than the delivery has', async () => {
+    const dead = await insertDelivery(database.pool, 'DeadLettered')
+    const insert = database.pool.query(
+      `INSERT INTO sagapost.dead_letters (saga_id, event_id, subscription_id, event_type, payload_snapshot, attempt_count)
+       VALUES ($1, $2, 424242, 'order.placed', '{}', 1)`,
+      [dead.id, dead.eventId],
+    )
+    expect(await outcomeOf(insert)).toMatchObject({ constraint: 'dead_letter_has_dead_saga' })
   })
 
   it('[D3] are refused for a delivery that is not dead, and a second time for one that is', async () => {

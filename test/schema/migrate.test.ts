@@ -156,6 +156,42 @@ describe('migrate', () => {
   })
 })
 
+describe('what others have put in the way', () => {
+  it('[O2] a function of another user that would match better is not called with the rights of the migrator', async () => {
+    await database.pool.query(`
+      CREATE TABLE public.called (by text);
+      CREATE FUNCTION public.pg_has_role(name, text, text) RETURNS boolean LANGUAGE plpgsql AS $$
+        BEGIN INSERT INTO public.called VALUES (current_user); RETURN true; END $$`)
+    try {
+      await migrate({ databaseUrl, folder })
+      expect((await database.pool.query('SELECT * FROM public.called')).rows).toEqual([])
+    } finally {
+      await database.pool.query('DROP FUNCTION public.pg_has_role; DROP TABLE public.called')
+    }
+  })
+
+  it('[O2] a schema that somebody else owns is not taken over', async () => {
+    await database.pool.query('CREATE SCHEMA sagapost AUTHORIZATION saga_readonly_role')
+    await expect(migrate({ databaseUrl, folder })).rejects.toMatchObject({
+      code: 'migration_not_permitted',
+      message: expect.stringContaining('belongs to saga_readonly_role'),
+    })
+    expect(await objects()).toBe(0)
+  })
+
+  it('[O3] backslashes mean what they mean, whatever the database says', async () => {
+    const { rows } = await database.pool.query('SELECT current_database() AS name')
+    await database.pool.query(`ALTER DATABASE ${rows[0].name} SET standard_conforming_strings = off`)
+    try {
+      await migrate({ databaseUrl, folder })
+    } finally {
+      await database.pool.query(`ALTER DATABASE ${rows[0].name} RESET ALL`)
+    }
+    const { rows: headroom } = await database.pool.query('SELECT headroom FROM sagapost.partition_headroom()')
+    expect(Number(headroom[0].headroom)).toBeGreaterThan(0)
+  })
+})
+
 describe('migrationStatus', () => {
   it('[G11] lists every version, before and after, and changes nothing', async () => {
     const before = await migrationStatus({ databaseUrl, folder })

@@ -13,7 +13,7 @@ import { codeOf } from '../support/refusal.js'
 const growing = ['dead_letters', 'events', 'webhook_delivery_jobs', 'webhook_delivery_sagas']
 const WIDTH = 1000
 
-/** Each test begins with partitions for the ids 0 to 2,999,999 and the next id where it wants it. */
+/** The file begins with partitions for the ids 0 to 2,999,999; each test puts the next id where it wants it. */
 const database = useDatabase()
 
 const ensure = async (client: pg.Pool = database.as('schema_maintainer')): Promise<number> => {
@@ -131,6 +131,19 @@ describe('partitions', () => {
     expect(rows).toHaveLength(2 * growing.length)
   })
 
+  it('[O7] give way to whoever holds the table, and are made by the next call', async () => {
+    await useSmallPartitions()
+    const before = await lastTo()
+    await setNextId(before - 1)
+    const holder = await database.pool.connect()
+    await holder.query('BEGIN')
+    await holder.query('LOCK TABLE sagapost.events IN SHARE UPDATE EXCLUSIVE MODE')
+    expect(await codeOf(ensure())).toBe('SQLSTATE 55P03')
+    holder.release(true)
+    await ensure()
+    expect(await lastTo()).toBeGreaterThan(before)
+  })
+
   it('[O7] that cannot be made leave nothing behind, and are made by the next call', async () => {
     await useSmallPartitions()
     const before = await lastTo()
@@ -183,6 +196,28 @@ describe('headroom', () => {
     expect(await readiness()).toEqual([])
   })
 
+  it('[O7] ids that were set back to a gap count as uncovered, and the gap is filled up to what is there', async () => {
+    await useSmallPartitions()
+    const gap = 4_000_000_500
+    await setNextId(gap)
+    expect(await headroom()).toEqual({ headroom: 0, low: true })
+    const { rows: later } = await database.pool.query(
+      'SELECT min(from_id)::text AS id FROM sagapost.partitions WHERE from_id > $1',
+      [gap],
+    )
+    expect(Number(later[0].id)).toBeGreaterThan(gap)
+    expect(await ensure()).toBeGreaterThanOrEqual(2 * WIDTH)
+    expect(await codeOf(insertEvent(database.pool))).toBe('accepted')
+    // Right before a partition that is there: no range may overlap it.
+    await setNextId(Number(later[0].id) - WIDTH / 2)
+    expect(await ensure()).toBeGreaterThanOrEqual(2 * WIDTH)
+    const { rows: overlaps } = await database.pool.query(
+      `SELECT FROM sagapost.partitions AS a JOIN sagapost.partitions AS b USING (table_name)
+       WHERE a.from_id < b.from_id AND a.to_id > b.from_id`,
+    )
+    expect(overlaps).toEqual([])
+  })
+
   it('[O7] a table that has lost its partitions counts, whatever the others have', async () => {
     const { rows } = await database.pool.query(
       `SELECT partition_name FROM sagapost.partitions WHERE table_name = 'dead_letters' ORDER BY to_id DESC LIMIT 1`,
@@ -199,6 +234,17 @@ describe('headroom', () => {
       'SELECT last_value + is_called::int AS id FROM sagapost.events_id_seq',
     )
     expect((await headroom()).headroom).toBe(Number(least[0].to_id) - Number(next[0].id))
+    const ranges = async () => {
+      const all = await database.pool.query(
+        `SELECT table_name, array_agg(from_id ORDER BY from_id) AS from_ids FROM sagapost.partitions
+         WHERE to_id > (SELECT last_value FROM sagapost.events_id_seq) GROUP BY 1`,
+      )
+      return all.rows.map((row) => row.from_ids)
+    }
+    await ensure()
+    const [first, ...others] = await ranges()
+    expect(others).toEqual([first, first, first])
+    expect(await readiness()).toEqual([])
   })
 })
 

@@ -11,30 +11,31 @@ const database = useDatabase()
  * (S SELECT, I INSERT, U UPDATE, D DELETE, T TRUNCATE), a small one on the columns that `columns` lists, a dot is nothing.
  */
 const matrix = `
-                         ingest  router  orchestrator  worker  operator  subs  keys  maintainer  app   readonly
-active_sagas             .       .       .             .       .         .     .     .           .     S
-api_keys                 .       .       .             .       .         .     Siu   .           .     s
-completed_sagas          .       .       .             .       .         .     .     .           .     S
-dead_letters             .       .       .             .       S         .     .     .           .     S
-event_keys               Si      .       .             .       .         .     .     .           .     S
-event_routing_queue      .       SUD     .             .       .         .     .     .           .     S
-events                   Si      s       s             S       .         .     .     .           .     S
-failed_sagas             .       .       .             .       .         .     .     .           .     S
-partition_settings       .       .       .             .       .         .     .     S           .     S
-partitions               .       .       .             .       .         .     .     S           .     S
-saga_events              .       .       .             .       .         .     .     .           SI    S
-saga_instances           .       .       .             .       .         .     .     .           SIUD  S
-saga_schema_version      S       S       S             S       S         S     S     S           S     S
-saga_statistics          .       .       .             .       .         .     .     .           .     S
-saga_steps               .       .       .             .       .         .     .     .           SIUD  S
-subscription_secrets     .       .       .             S       .         Siu   .     .           .     s
-subscription_version     .       S       .             .       .         .     .     .           .     S
-subscriptions            s       s       s             S       .         Siu   .     .           .     s
-webhook_delivery_jobs    .       .       Siu           Su      .         .     .     .           .     S
-webhook_delivery_sagas   .       Si      Siu           S       .         .     .     .           .     S
+                         publisher  ingest  router  orchestrator  worker  operator  subs  keys  maintainer  app   readonly
+active_sagas             .          .       .       .             .       .         .     .     .           .     S
+api_keys                 .          .       .       .             .       .         .     Siu   .           .     s
+completed_sagas          .          .       .       .             .       .         .     .     .           .     S
+dead_letters             .          .       .       .             .       S         .     .     .           .     S
+event_keys               .          S       .       .             .       .         .     .     .           .     S
+event_routing_queue      .          .       SuD     .             .       .         .     .     .           .     S
+events                   .          Si      s       s             S       .         .     .     .           .     S
+failed_sagas             .          .       .       .             .       .         .     .     .           .     S
+partition_settings       .          .       .       .             .       .         .     .     S           .     S
+partitions               .          .       .       .             .       .         .     .     S           .     S
+saga_events              .          .       .       .             .       .         .     .     .           SI    S
+saga_instances           .          .       .       .             .       .         .     .     .           SIUD  S
+saga_schema_version      .          S       S       S             S       S         S     S     S           S     S
+saga_statistics          .          .       .       .             .       .         .     .     .           .     S
+saga_steps               .          .       .       .             .       .         .     .     .           SIUD  S
+subscription_secrets     .          .       .       .             S       .         Siu   .     .           .     s
+subscription_version     .          .       S       .             .       .         .     .     .           .     S
+subscriptions            .          s       s       s             s       .         Siu   .     .           .     s
+webhook_delivery_jobs    .          .       .       Siu           Su      .         .     .     .           .     S
+webhook_delivery_sagas   .          .       Si      Siu           S       .         .     .     .           .     S
 `
 
 const heading: Record<string, DatabaseRole> = {
+  publisher: 'event_publisher',
   ingest: 'event_ingest_writer',
   router: 'router_worker',
   orchestrator: 'saga_orchestrator',
@@ -54,10 +55,10 @@ const eventWithoutPayload = 'id event_type created_at correlation_id traceparent
 /** The columns behind every small letter. All the others are forbidden, and tried one by one. */
 const columns: Record<string, string> = {
   'event_ingest_writer INSERT events': 'event_type payload correlation_id traceparent',
-  'event_ingest_writer INSERT event_keys': 'key event_id fingerprint',
   'event_ingest_writer SELECT subscriptions': publicSubscription,
   'router_worker SELECT events': eventWithoutPayload,
   'router_worker SELECT subscriptions': publicSubscription,
+  'router_worker UPDATE event_routing_queue': 'enqueued_at',
   'router_worker INSERT webhook_delivery_sagas': 'event_id subscription_id correlation_id',
   'saga_orchestrator SELECT events': eventWithoutPayload,
   'saga_orchestrator SELECT subscriptions': publicSubscription,
@@ -67,6 +68,7 @@ const columns: Record<string, string> = {
   'saga_orchestrator INSERT webhook_delivery_jobs':
     'saga_id event_id subscription_id attempt_at attempt correlation_id',
   'saga_orchestrator UPDATE webhook_delivery_jobs': 'applied_at',
+  'job_worker SELECT subscriptions': `${publicSubscription} headers`,
   'job_worker UPDATE webhook_delivery_jobs':
     'status lease_until lease_token worker_id lease_resets response_status error_code retry_after_s duration_ms response_excerpt finished_at',
   'subscription_admin INSERT subscriptions': 'event_type callback_url max_attempts headers',
@@ -82,13 +84,17 @@ const columns: Record<string, string> = {
 }
 
 /** [S8, U4, D5] Who may call what. A function that is not listed may be called by nobody but the owner. */
-const everyone = databaseRoles
+const everyone = databaseRoles.filter((role) => role !== 'event_publisher')
+const publishers = ['event_ingest_writer', 'event_publisher'] as const
 const executable: Record<string, readonly DatabaseRole[]> = {
   'now()': everyone,
   'partition_headroom()': everyone,
-  'publish(text,json,text,text,text)': ['event_ingest_writer'],
-  'publish(text,jsonb,text,text,text)': ['event_ingest_writer'],
-  'publish(text,text,text,text,text)': ['event_ingest_writer'],
+  'publish(text,json,text,text,text)': publishers,
+  'publish(text,jsonb,text,text,text)': publishers,
+  'publish(text,text,text,text,text)': publishers,
+  'publish_batch(text[],text[],text[],text[],text[])': ['event_ingest_writer'],
+  'gone_subscriptions(timestamp with time zone)': ['subscription_admin'],
+  'work_window()': ['job_worker', 'saga_orchestrator'],
   'confirm_verification(bigint,text)': ['subscription_admin'],
   'requeue_dead_letter(bigint)': ['dead_letter_operator'],
   'ensure_partitions()': ['schema_maintainer'],
@@ -200,6 +206,35 @@ describe('the matrix', () => {
 
   const sortWords = (lists: Record<string, string>) =>
     Object.fromEntries(Object.entries(lists).map(([key, words]) => [key, words.split(' ').sort().join(' ')]))
+})
+
+describe('sequences and types', () => {
+  it('[S20, E4, R4] of each only what an INSERT or a cast needs', async () => {
+    const { rows: sequences } = await database.pool.query(
+      `SELECT relname AS name, role, string_agg(granted, ' ' ORDER BY granted) AS rights
+       FROM pg_class, unnest($1::text[]) AS role, unnest(ARRAY['USAGE', 'SELECT', 'UPDATE']) AS granted
+       WHERE relnamespace = 'sagapost'::regnamespace AND relkind = 'S' AND has_sequence_privilege(role, pg_class.oid, granted)
+       GROUP BY 1, 2 ORDER BY 1, 2`,
+      [databaseRoles],
+    )
+    expect(sequences.map(({ name, role, rights }) => `${name} ${role} ${rights}`)).toEqual([
+      'events_id_seq event_ingest_writer USAGE',
+      'saga_events_id_seq saga_app_role USAGE',
+      'webhook_delivery_jobs_id_seq saga_orchestrator USAGE',
+      'webhook_delivery_sagas_id_seq router_worker USAGE',
+      'webhook_delivery_sagas_id_seq saga_orchestrator USAGE',
+    ])
+    const { rows: types } = await database.pool.query(
+      `SELECT typname || ' ' || role AS open FROM pg_type, unnest($1::text[]) AS role
+       WHERE typnamespace = 'sagapost'::regnamespace AND typtype = 'e' AND has_type_privilege(role, pg_type.oid, 'USAGE')
+       ORDER BY 1`,
+      [databaseRoles],
+    )
+    const roles = ['job_worker', 'router_worker', 'saga_orchestrator', 'saga_readonly_role']
+    expect(types.map(({ open }) => open)).toEqual(
+      ['delivery_status', 'job_status'].flatMap((type) => roles.map((role) => `${type} ${role}`)),
+    )
+  })
 })
 
 describe('functions', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery } from '../support/fixtures.js'
+import { countLockWaiters } from '../support/lock-waiters.js'
 import { codeOf, outcomeOf } from '../support/refusal.js'
 
 const database = useDatabase()
@@ -23,6 +24,8 @@ async function wholeRow(table: string, id: string) {
   const { rows } = await database.pool.query(`SELECT * FROM sagapost.${table} WHERE id = $1`, [id])
   return rows[0]
 }
+
+const lockWaiters = () => countLockWaiters(database.pool)
 
 describe('requeue_dead_letter', () => {
   it('[D4, S19] makes a new Pending delivery that is due now, and no job, and leaves the dead one alone', async () => {
@@ -71,14 +74,7 @@ describe('requeue_dead_letter', () => {
     await first.query('BEGIN')
     const { rows } = await first.query('SELECT delivery_id FROM sagapost.requeue_dead_letter($1)', [letter])
     const second = requeue(letter)
-    await expect
-      .poll(async () => {
-        const waiting = await database.pool.query(
-          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        )
-        return waiting.rowCount
-      })
-      .toBe(1)
+    await expect.poll(lockWaiters).toBe(1)
     await first.query('COMMIT')
     first.release()
     expect(await second).toEqual({ delivery_id: rows[0].delivery_id, created: false })
@@ -114,6 +110,18 @@ describe('requeue_dead_letter', () => {
       [letter],
     )
     expect(rows).toHaveLength(0)
+  })
+
+  it('[D4] waits for a switch-off that is under way, and is then refused', async () => {
+    const dead = await insertDelivery(database.pool, 'DeadLettered')
+    const admin = await database.pool.connect()
+    await admin.query('BEGIN')
+    await admin.query('UPDATE sagapost.subscriptions SET active = false WHERE id = $1', [dead.subscriptionId])
+    const request = codeOf(requeue(await deadLetterOf(dead)))
+    await expect.poll(lockWaiters).toBe(1)
+    await admin.query('COMMIT')
+    admin.release()
+    expect(await request).toBe('subscription_inactive')
   })
 
   it('[D4] of a dead letter that is not there is refused', async () => {

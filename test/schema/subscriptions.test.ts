@@ -71,19 +71,19 @@ describe('verification', () => {
 
   it('[U4] verifies and activates when the challenge comes back, once', async () => {
     const id = await insertSubscription(database.pool, { active: false, verified: false })
-    await update(id, `verification_challenge = 'c1'`)
-    expect(await confirm(id, 'c2')).toBe(false)
+    await update(id, `verification_challenge = 'challenge-number-1'`)
+    expect(await confirm(id, 'challenge-number-2')).toBe(false)
     expect(await read(id)).toMatchObject({ verified: false, active: false })
-    expect(await confirm(id, 'c1')).toBe(true)
+    expect(await confirm(id, 'challenge-number-1')).toBe(true)
     expect(await read(id)).toMatchObject({ verified: true, active: true, verification_challenge: null })
-    expect(await confirm(id, 'c1')).toBe(false)
+    expect(await confirm(id, 'challenge-number-1')).toBe(false)
   })
 
   it('[U4] is void when the URL changed while the challenge was under way', async () => {
     const id = await insertSubscription(database.pool, { active: false, verified: false })
-    await update(id, `verification_challenge = 'c1'`)
+    await update(id, `verification_challenge = 'challenge-number-1'`)
     await update(id, `callback_url = 'https://other.example/'`)
-    expect(await confirm(id, 'c1')).toBe(false)
+    expect(await confirm(id, 'challenge-number-1')).toBe(false)
     expect(await read(id)).toMatchObject({ verified: false })
   })
 
@@ -93,6 +93,25 @@ describe('verification', () => {
       .as('subscription_admin')
       .query('SELECT sagapost.confirm_verification($1, NULL) AS confirmed', [id])
     expect(rows[0].confirmed).toBe(false)
+  })
+
+  it('[U4] does not confirm a short challenge, or for a deleted subscription', async () => {
+    const id = await insertSubscription(database.pool, { active: false, verified: false })
+    expect(await codeOf(update(id, `verification_challenge = ''`))).toBe('subscription_invalid')
+    await update(id, `verification_challenge = 'challenge-number-1'`)
+    await update(id, 'deleted_at = sagapost.now()')
+    expect(await confirm(id, 'challenge-number-1')).toBe(false)
+    expect(await read(id)).toMatchObject({ verified: false })
+  })
+
+  it('[U4] forgets why the subscription was switched off', async () => {
+    const id = await insertSubscription(database.pool)
+    await update(
+      id,
+      `active = false, deactivation_reason = 'http_410', verification_challenge = 'challenge-number-1'`,
+    )
+    expect(await confirm(id, 'challenge-number-1')).toBe(true)
+    expect(await read(id)).toMatchObject({ active: true, deactivation_reason: null })
   })
 
   it('[U4] no role sets verified itself', async () => {
@@ -120,9 +139,13 @@ it('[S15] the limit of attempts is 1 to 100, never 0', async () => {
 
 it('[U1] updated_at follows every change', async () => {
   const id = await insertSubscription(database.pool)
-  const before = await read(id)
+  await database.pool.query(`UPDATE sagapost.subscriptions SET updated_at = '2001-01-01' WHERE id = $1`, [id])
   await update(id, 'max_attempts = 3')
-  expect((await read(id)).updated_at.getTime()).toBeGreaterThan(before.updated_at.getTime())
+  const { rows } = await database.pool.query(
+    'SELECT updated_at >= created_at AS later FROM sagapost.subscriptions WHERE id = $1',
+    [id],
+  )
+  expect(rows[0].later).toBe(true)
 })
 
 it('[U1] a deleted subscription is inactive and never changes again', async () => {
@@ -162,4 +185,6 @@ it('[R5] every change of a subscription is counted in its own transaction', asyn
   expect(await version()).toBe(start + 2)
   await database.pool.query('DELETE FROM sagapost.subscriptions WHERE id = $1', [id])
   expect(await version()).toBe(start + 3)
+  await database.pool.query('TRUNCATE sagapost.subscriptions CASCADE')
+  expect(await version()).toBe(start + 4)
 })

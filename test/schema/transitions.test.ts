@@ -86,6 +86,11 @@ describe('attempt_count', () => {
     }
   })
 
+  it('[S13] does not move with the end', async () => {
+    const delivery = await insertDelivery(database.pool, 'PendingRetry')
+    expect(await codeOf(setCount(delivery.id, 'DeadLettered', 1))).toBe('illegal_move')
+  })
+
   it('[S13] does not move when a job is made', async () => {
     for (const from of ['Pending', 'PendingRetry'] as const) {
       const delivery = await insertDelivery(database.pool, from)

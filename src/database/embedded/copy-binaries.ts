@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { completeBinaries } from './complete-binaries.js'
 
+const placeAttemptsMax = 5
+
 /** Where copies may go, best first. A temporary folder comes last: some systems empty it while we run. */
 export function cacheRoots(cacheDir: string | undefined): string[] {
   if (cacheDir !== undefined) return [cacheDir]
@@ -31,13 +33,19 @@ export async function copyBinaries(nativeDir: string, cacheRoot: string): Promis
       await chmod(path, directory || path.startsWith(join(made, 'bin')) ? 0o755 : 0o644)
     }
     await chmod(made, 0o755)
-    // A folder is never replaced while it has files in it; move a broken one of ours out of the way.
-    if (!(await isTrusted(copy, fingerprint))) await rename(copy, join(scratch, 'old')).catch(() => undefined)
-    await rename(made, copy).catch(() => undefined)
+    // A folder is never replaced while it has files in it. Whoever comes first puts the copy there; only one that
+    // is broken is moved out of the way, and then whoever comes first puts it there.
+    for (let attempt = 1; attempt <= placeAttemptsMax; attempt++) {
+      const placed = await rename(made, copy).then(
+        () => true,
+        () => false,
+      )
+      if (placed || (await isTrusted(copy, fingerprint))) return copy
+      await rename(copy, join(scratch, `old-${attempt}`)).catch(() => undefined)
+    }
   } finally {
     await rm(scratch, { recursive: true, force: true })
   }
-  if (await isTrusted(copy, fingerprint)) return copy
   throw new Error(`${copy} is not ours`)
 }
 
@@ -45,7 +53,8 @@ export async function copyBinaries(nativeDir: string, cacheRoot: string): Promis
 async function isTrusted(copy: string, fingerprint: string): Promise<boolean> {
   const found = await lstat(copy).catch(() => undefined)
   if (!found?.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) return false
-  return (await fingerprintBinaries(copy)) === fingerprint
+  // It may be moved away while it is looked at.
+  return (await fingerprintBinaries(copy).catch(() => '')) === fingerprint
 }
 
 /** Names and sizes of all files, and the list of symlinks, which has the libraries' versions in it. */

@@ -1,15 +1,17 @@
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { SagapostError } from '../../errors/index.js'
 import { ownerFilePattern } from './take-ownership.js'
 
 const markerName = 'sagapost.json'
 const markerFormat = 1
-const noticed = /^lost\+found$|^sagapost\.json\.new$/
+/** `dev` keeps its master key there, also when the database is elsewhere. */
+const noticed = /^lost\+found$|^sagapost\.json\.new$|^master-key$/
 
 /** Makes the directory if need be, and refuses one that holds anything of somebody else. Writes nothing. */
 export async function openDataDir(dataDir: string): Promise<void> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  await makeFolders(dataDir)
+  await refuseWritableByOthers(dataDir)
   const names = await readdir(dataDir)
   if (names.includes(markerName)) return checkMarker(dataDir)
   const foreign = names.find((name) => !ownerFilePattern.test(name) && !noticed.test(name))
@@ -19,6 +21,29 @@ export async function openDataDir(dataDir: string): Promise<void> {
       `The data directory ${dataDir} was not made by Sagapost: it has no ${markerName} but holds ${foreign}; name an empty or a new folder`,
     )
   }
+}
+
+/** One by one from the top: asked to make all at once below /proc, Node 20 never comes back. */
+async function makeFolders(folder: string): Promise<void> {
+  const found = await stat(folder).catch(() => undefined)
+  if (found?.isDirectory()) return
+  if (found === undefined && dirname(folder) !== folder) await makeFolders(dirname(folder))
+  await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    // Another process may have been faster.
+    if (error.code !== 'EEXIST' || found !== undefined) throw error
+  })
+}
+
+/** Who may put files there may also put links there, and we write a password and a log. */
+async function refuseWritableByOthers(dataDir: string): Promise<void> {
+  const { uid, mode } = await stat(dataDir)
+  if (uid === process.getuid?.() && (mode & 0o002) === 0) return
+  throw new SagapostError(
+    'data_dir_unusable',
+    uid === process.getuid?.()
+      ? `The data directory ${dataDir} can be written to by every user: chmod o-w it, or name another`
+      : `The data directory ${dataDir} belongs to another user (uid ${uid}): run Sagapost as that user, or name another`,
+  )
 }
 
 /** Marks the directory as ours. Only its owner may call this. */

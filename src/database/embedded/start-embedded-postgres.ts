@@ -148,11 +148,18 @@ async function checkClusterVersion(clusterDir: string, version: string): Promise
 /** A cluster that root has copied or restored belongs to root, and PostgreSQL would refuse it. */
 async function adoptCluster(clusterDir: string, account: Account): Promise<void> {
   if ((await stat(clusterDir)).uid !== 0) return
-  for (const entry of await readdir(clusterDir, { recursive: true })) {
-    await lchown(join(clusterDir, entry), account.uid, account.gid)
-  }
+  await adoptContents(clusterDir, account)
   // Last, so that an interrupted change of hands is begun again.
   await lchown(clusterDir, account.uid, account.gid)
+}
+
+/** Never through a link: what it leads to is not part of the cluster. */
+async function adoptContents(folder: string, account: Account): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) await adoptContents(path, account)
+    await lchown(path, account.uid, account.gid)
+  }
 }
 
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {

@@ -14,7 +14,7 @@ const documented = {
     idx_saga_trace_id: 'btree (trace_id) WHERE (trace_id IS NOT NULL)',
     idx_saga_state_created: 'btree (state, created_at)',
     idx_saga_state_updated:
-      'btree (updated_at, state) WHERE ((state = ANY (ARRAY[1, 2, 4])) AND (updated_at IS NOT NULL))',
+      'btree (state, updated_at) WHERE ((state = ANY (ARRAY[1, 2, 4])) AND (updated_at IS NOT NULL))',
     idx_saga_definition_state: 'btree (definition_id, state) WHERE (definition_id IS NOT NULL)',
     idx_saga_metadata: 'gin (metadata jsonb_path_ops)',
     idx_saga_started_at: 'btree (started_at) WHERE (started_at IS NOT NULL)',

@@ -1,0 +1,48 @@
+-- Many events in one statement, for the ingest's batches: the rules of publish (0008), item by item. An item
+-- whose key was used for another event comes back with `conflict` and is not stored; the others are.
+CREATE FUNCTION sagapost.publish_batch(
+  event_types text[], payloads text[], idempotency_keys text[], correlation_ids text[], traceparents text[]
+) RETURNS TABLE (item integer, id bigint, created_at timestamptz, duplicate boolean, conflict boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+  new_ids bigint[] := ARRAY(
+    SELECT nextval('sagapost.events_id_seq') FROM generate_series(1, cardinality(event_types)));
+  fingerprints bytea[] := ARRAY(
+    SELECT CASE WHEN key IS NOT NULL THEN sha256(convert_to(type || E'\n' || payload, 'UTF8')) END
+    FROM unnest(event_types, payloads, idempotency_keys) WITH ORDINALITY AS given (type, payload, key, item)
+    ORDER BY item);
+BEGIN
+  -- Keys in one order for everybody, so that two batches with the same keys cannot deadlock. Of one key twice in
+  -- a batch the first item has it.
+  WITH claimed AS (
+    INSERT INTO sagapost.event_keys (key, event_id, fingerprint)
+    SELECT DISTINCT ON (key) key, new_id, fingerprint
+    FROM unnest(idempotency_keys, new_ids, fingerprints) WITH ORDINALITY AS given (key, new_id, fingerprint, item)
+    WHERE key IS NOT NULL
+    ORDER BY key, item
+    ON CONFLICT (key) DO NOTHING
+    RETURNING event_id
+  )
+  INSERT INTO sagapost.events (id, event_type, payload, correlation_id, traceparent)
+  SELECT new_id, type, payload::json, correlation_id, traceparent
+  FROM unnest(new_ids, event_types, payloads, idempotency_keys, correlation_ids, traceparents)
+    AS given (new_id, type, payload, key, correlation_id, traceparent)
+  WHERE key IS NULL OR new_id IN (SELECT event_id FROM claimed);
+
+  -- In a statement of its own, which sees the keys that others committed while we waited for them.
+  RETURN QUERY
+  SELECT given.item::integer,
+         CASE WHEN given.key IS NULL THEN given.new_id ELSE known.event_id END,
+         CASE WHEN given.key IS NULL THEN sagapost.now() ELSE known.created_at END,
+         given.key IS NOT NULL AND known.event_id <> given.new_id,
+         given.key IS NOT NULL AND known.fingerprint <> given.fingerprint
+  FROM unnest(new_ids, idempotency_keys, fingerprints) WITH ORDINALITY AS given (new_id, key, fingerprint, item)
+  LEFT JOIN sagapost.event_keys AS known ON known.key = given.key
+  ORDER BY given.item;
+END
+$$;
+
+REVOKE ALL ON FUNCTION sagapost.publish_batch(text[], text[], text[], text[], text[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sagapost.publish_batch(text[], text[], text[], text[], text[]) TO event_ingest_writer;

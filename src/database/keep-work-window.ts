@@ -1,0 +1,28 @@
+import type pg from 'pg'
+import { type Loop, startLoop } from '../loop/index.js'
+import { readWorkWindow, type WorkWindow } from './work-window.js'
+
+/** A partition holds hours or days of events, and the window reaches one beyond: this is often enough. */
+const REFRESH_MS = 2_000
+
+export interface WorkWindowKeeper {
+  current(): WorkWindow
+  stop(): Promise<void>
+}
+
+/** Reads the window now and then again and again. Throws only when the first reading fails. */
+export async function keepWorkWindow(
+  pool: pg.Pool,
+  { onError, refreshMs = REFRESH_MS }: { onError: (error: Error) => void; refreshMs?: number },
+): Promise<WorkWindowKeeper> {
+  let window = await readWorkWindow(pool)
+  const loop: Loop = startLoop({
+    round: async () => {
+      window = await readWorkWindow(pool)
+      return false
+    },
+    idleMs: refreshMs,
+    onError,
+  })
+  return { current: () => window, stop: () => loop.stop() }
+}

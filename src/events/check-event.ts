@@ -1,0 +1,103 @@
+import type { ErrorCode } from '../errors/index.js'
+
+export interface NewEvent {
+  type: string
+  /** The JSON text as it came; it is stored, signed and sent byte for byte. */
+  payload: string
+  idempotencyKey?: string
+  correlationId?: string
+  traceparent?: string
+}
+
+export interface EventLimits {
+  payloadBytesMax: number
+  payloadDepthMax: number
+}
+
+const defaultEventLimits: EventLimits = { payloadBytesMax: 1024 * 1024, payloadDepthMax: 1000 }
+
+const EVENT_TYPE = /^[A-Za-z0-9_.-]{1,100}$/
+const KEY_CHARACTERS_MAX = 255
+const CORRELATION_ID = /^[\x21-\x7e]{1,255}$/
+const TRACEPARENT = /^[\x21-\x7e]{1,128}$/
+
+export interface EventRefusal {
+  code: ErrorCode
+  field: string
+  detail: string
+}
+
+/** What is wrong with the event, the first thing found, or null. Nothing is stored of an event with a refusal. */
+export function refuseEvent(event: NewEvent, limits: EventLimits = defaultEventLimits): EventRefusal | null {
+  if (!EVENT_TYPE.test(event.type)) {
+    return {
+      code: 'event_type_invalid',
+      field: 'type',
+      detail: 'the type must be 1 to 100 characters of A–Z, a–z, 0–9, _, . and -',
+    }
+  }
+  const { idempotencyKey: key, correlationId, traceparent } = event
+  if (key !== undefined && (key === '' || [...key].length > KEY_CHARACTERS_MAX || key.includes('\0'))) {
+    return {
+      code: 'idempotency_key_invalid',
+      field: 'idempotencyKey',
+      detail: `the idempotency key must be 1 to ${KEY_CHARACTERS_MAX} characters`,
+    }
+  }
+  if (correlationId !== undefined && !CORRELATION_ID.test(correlationId)) {
+    return {
+      code: 'event_invalid',
+      field: 'correlationId',
+      detail: 'the correlation id must be 1 to 255 printable ASCII characters without spaces',
+    }
+  }
+  if (traceparent !== undefined && !TRACEPARENT.test(traceparent)) {
+    return {
+      code: 'event_invalid',
+      field: 'traceparent',
+      detail: 'the traceparent must be 1 to 128 ASCII characters',
+    }
+  }
+  return refusePayload(event.payload, limits)
+}
+
+function refusePayload(payload: string, limits: EventLimits): EventRefusal | null {
+  const bytes = Buffer.byteLength(payload)
+  if (bytes > limits.payloadBytesMax) {
+    return {
+      code: 'payload_too_large',
+      field: 'payload',
+      detail: `the payload has ${bytes} bytes; at most ${limits.payloadBytesMax} are taken`,
+    }
+  }
+  if (depthOf(payload) > limits.payloadDepthMax) {
+    return {
+      code: 'payload_invalid',
+      field: 'payload',
+      detail: `the payload is nested deeper than ${limits.payloadDepthMax} levels`,
+    }
+  }
+  try {
+    JSON.parse(payload)
+    return null
+  } catch {
+    return { code: 'payload_invalid', field: 'payload', detail: 'the payload is not JSON (RFC 8259)' }
+  }
+}
+
+/** Brackets outside strings; for text that is no JSON it may be anything, which the parser then refuses. */
+function depthOf(text: string): number {
+  let depth = 0
+  let deepest = 0
+  let inString = false
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]
+    if (inString) {
+      if (character === '\\') at++
+      else if (character === '"') inString = false
+    } else if (character === '"') inString = true
+    else if (character === '{' || character === '[') deepest = Math.max(deepest, ++depth)
+    else if (character === '}' || character === ']') depth--
+  }
+  return deepest
+}

@@ -1,0 +1,71 @@
+import type pg from 'pg'
+import { type EventLimits, type EventRefusal, type NewEvent, refuseEvent } from './check-event.js'
+
+interface StoredEvent {
+  id: string
+  type: string
+  createdAt: Date
+  /** The key was known with the same type and payload: nothing was stored now. */
+  duplicate: boolean
+}
+
+export type StoreOutcome = StoredEvent | { refusal: EventRefusal }
+
+// One round trip and one commit for the whole batch; keys by event_keys_pkey (migrations/0011).
+const publishBatch = `
+  SELECT item, id, created_at, duplicate, conflict
+  FROM sagapost.publish_batch($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])`
+
+interface Row {
+  item: number
+  id: string | null
+  created_at: Date
+  duplicate: boolean
+  conflict: boolean
+}
+
+/**
+ * Stores a batch under the role event_ingest_writer and answers item by item, in order. One bad item does not
+ * stop the others. When this throws, nothing of the batch was stored, or nobody knows: with keys, asking again is safe.
+ */
+export async function storeEvents(
+  pool: pg.Pool | pg.PoolClient,
+  events: readonly NewEvent[],
+  limits?: EventLimits,
+): Promise<StoreOutcome[]> {
+  const refusals = events.map((event) => refuseEvent(event, limits))
+  const good = events.filter((_, index) => refusals[index] === null)
+  const stored = good.length > 0 ? await storeGood(pool, good) : []
+  let next = 0
+  return refusals.map((refusal) => (refusal ? { refusal } : (stored[next++] as StoreOutcome)))
+}
+
+async function storeGood(
+  pool: pg.Pool | pg.PoolClient,
+  events: readonly NewEvent[],
+): Promise<StoreOutcome[]> {
+  const { rows } = await pool.query<Row>(publishBatch, [
+    events.map(({ type }) => type),
+    events.map(({ payload }) => payload),
+    events.map(({ idempotencyKey }) => idempotencyKey ?? null),
+    events.map(({ correlationId }) => correlationId ?? null),
+    events.map(({ traceparent }) => traceparent ?? null),
+  ])
+  // A key that expired between the two statements of the function: its event was not stored, so once more.
+  const again = rows.filter(({ id }) => id === null).map(({ item }) => events[item - 1] as NewEvent)
+  const retried = again.length > 0 ? await storeGood(pool, again) : []
+  return rows.map(({ item, id, created_at, duplicate, conflict }) => {
+    const event = events[item - 1] as NewEvent
+    if (id === null) return retried.shift() as StoreOutcome
+    if (conflict) return { refusal: conflictWith(event, id) }
+    return { id, type: event.type, createdAt: created_at, duplicate }
+  })
+}
+
+function conflictWith(event: NewEvent, id: string): EventRefusal {
+  return {
+    code: 'idempotency_conflict',
+    field: 'idempotencyKey',
+    detail: `the key "${event.idempotencyKey}" was used for another event (id ${id})`,
+  }
+}

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import { Agent } from 'undici'
+import { createSecureConnector } from './connect-securely.js'
+import { createAddressGuard } from './guard-addresses.js'
+import { createSystemLookup, type Lookup } from './resolve-addresses.js'
+import { sendRequest, type WebhookOutcome, type WebhookRequest } from './send-request.js'
+import { trustAuthorities } from './trust-authorities.js'
+
+export interface WebhookSender {
+  /** Never throws for anything that the receiver does: that is the outcome. */
+  send(request: WebhookRequest, options?: { signal?: AbortSignal }): Promise<WebhookOutcome>
+  /** Ends every connection; what is still under way ends as `aborted`. */
+  close(): Promise<void>
+}
+
+export interface WebhookSenderOptions {
+  /** For the whole exchange: lookup, connection, TLS, request, response. */
+  requestTimeoutMs: number
+  /** Ranges that callbacks may use though they are not public. */
+  allowedCidrs: readonly string[]
+  /** PEM, beside Node's own. */
+  extraCertificateAuthorities?: readonly string[]
+  /** Beyond it requests queue, on their own time. Absent: as many as there are requests at once. */
+  connectionsPerOriginMax?: number
+}
+
+/** Receivers close idle connections after 5 s and more (Node's default is the shortest in wide use). */
+const IDLE_CONNECTION_MS = 4_000
+
+/** At most this long where a receiver's Keep-Alive header offers more. */
+const IDLE_CONNECTION_MS_MAX = 30_000
+
+/** A busy connection is replaced now and then, or a receiver that moved (DNS) would never be followed. */
+const CONNECTION_AGE_MS_MAX = 300_000
+
+const RESPONSE_HEADERS_BYTES_MAX = 16 * 1024
+
+export function createWebhookSender(options: WebhookSenderOptions): WebhookSender {
+  return createSenderWithLookup(options, createSystemLookup())
+}
+
+/** With a resolver of the caller's, for tests. */
+export function createSenderWithLookup(options: WebhookSenderOptions, lookup: Lookup): WebhookSender {
+  const connector = createSecureConnector({
+    guard: createAddressGuard(options.allowedCidrs),
+    lookup,
+    secureContext: trustAuthorities(options.extraCertificateAuthorities ?? []),
+    connectTimeoutMs: options.requestTimeoutMs,
+  })
+  const agent = new Agent({
+    connect: connector.connect,
+    connections: options.connectionsPerOriginMax ?? null,
+    pipelining: 1,
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+    keepAliveMaxTimeout: IDLE_CONNECTION_MS_MAX,
+    clientTtl: CONNECTION_AGE_MS_MAX,
+    maxHeaderSize: RESPONSE_HEADERS_BYTES_MAX,
+    // The exchange has one deadline of its own: an idle time-out does not stop a receiver that drips.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  const shared = {
+    agent,
+    requestTimeoutMs: options.requestTimeoutMs,
+    userAgent: `sagapost/${packageVersion()}`,
+  }
+
+  return {
+    send: (request, { signal } = {}) => sendRequest(shared, request, signal),
+    async close() {
+      const destroyed = agent.destroyed ? undefined : agent.destroy()
+      // The agent forgets the pools of origins that failed, and what they are still connecting.
+      connector.closeAll()
+      await destroyed
+    },
+  }
+}
+
+function packageVersion(): string {
+  const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(file) as { version: string }).version
+}

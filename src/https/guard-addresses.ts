@@ -1,0 +1,89 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+type Range = [Address, number]
+
+/** Says of each address whether a callback may be sent there. */
+export interface AddressGuard {
+  permits(address: string): boolean
+}
+
+// The IANA special-purpose registries (RFC 6890 and later), and multicast. Of what a registry calls globally
+// reachable inside these ranges (anycast relays, AS112) nothing receives webhooks.
+const specialIpv4 = ranges([
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.31.196.0/24',
+  '192.52.193.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '192.175.48.0/24',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+])
+
+/** All that IANA has given out for global unicast; what lies outside is special or not assigned. */
+const globalIpv6 = ranges(['2000::/3'])
+
+const specialIpv6 = ranges([
+  '2001::/23', // protocol assignments: Teredo, benchmarking, ORCHID
+  '2001:db8::/32',
+  '2002::/16', // 6to4: carries an IPv4 address
+  '2620:4f:8000::/48',
+  '3ffe::/16',
+  '3fff::/20',
+])
+
+/** The well-known NAT64 prefix: an operator behind NAT64 lists it, and the IPv4 address inside still counts. */
+const nat64 = ranges(['64:ff9b::/96'])
+
+/** Only public unicast addresses pass, and those of the ranges that an operator lists. */
+export function createAddressGuard(allowedCidrs: readonly string[]): AddressGuard {
+  const allowed = ranges(allowedCidrs)
+
+  function permits(address: Address): boolean {
+    if (contains(allowed, address)) {
+      return !contains(nat64, address) || permits(embeddedIpv4(address as ipaddr.IPv6))
+    }
+    if (address.kind() === 'ipv4') return !contains(specialIpv4, address)
+    return contains(globalIpv6, address) && !contains(specialIpv6, address)
+  }
+
+  return {
+    // What is no address never passes.
+    permits: (text) => isIP(text) !== 0 && permits(parseAddress(text)),
+  }
+}
+
+/** `process` makes an IPv4-mapped address, ::ffff:1.2.3.4, the IPv4 one that it stands for. */
+function parseAddress(text: string): Address {
+  if (!text.includes(':')) return ipaddr.process(text)
+  // ipaddr.js takes ::1.2.3.4 for a mapped address too, which it is not; in hexadecimal it cannot.
+  const hexadecimal = text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a, b, c, d) => {
+    const pair = (high: string, low: string) => (Number(high) * 256 + Number(low)).toString(16)
+    return `${pair(a, b)}:${pair(c, d)}`
+  })
+  return ipaddr.process(hexadecimal)
+}
+
+function embeddedIpv4(address: ipaddr.IPv6): ipaddr.IPv4 {
+  return new ipaddr.IPv4(address.toByteArray().slice(-4))
+}
+
+function ranges(cidrs: readonly string[]): Range[] {
+  return cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
+}
+
+function contains(list: readonly Range[], address: Address): boolean {
+  return list.some(([network, prefix]) => network.kind() === address.kind() && address.match(network, prefix))
+}

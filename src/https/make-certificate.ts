@@ -1,0 +1,57 @@
+import { isIP } from 'node:net'
+import { generate } from 'selfsigned'
+
+export interface ServerCertificate {
+  /** PEM: what a sender trusts (`extraCertificateAuthorities`, NODE_EXTRA_CA_CERTS). Its key is not kept. */
+  certificateAuthority: string
+  /** PEM: what the server shows. */
+  certificate: string
+  /** PEM: the server's private key. */
+  privateKey: string
+}
+
+const DAY_MS = 86_400_000
+const VALID_DAYS = 365
+
+/** Clocks differ: a certificate that is valid from this very second is refused by a machine that is behind. */
+const CLOCK_SKEW_MS = DAY_MS
+
+/**
+ * A new authority and a server certificate from it, for receivers on this machine: HTTPS is not optional in
+ * development either. P-256, since an RSA pair takes a hundred times as long to make.
+ */
+export async function makeCertificate(
+  options: { hosts?: readonly string[]; validFrom?: Date; validUntil?: Date } = {},
+): Promise<ServerCertificate> {
+  const now = Date.now()
+  const { hosts = ['localhost', '127.0.0.1', '::1'] } = options
+  const { validFrom = new Date(now - CLOCK_SKEW_MS), validUntil = new Date(now + VALID_DAYS * DAY_MS) } =
+    options
+  const shared = { keyType: 'ec', curve: 'P-256', algorithm: 'sha256' } as const
+
+  const authority = await generate([{ name: 'commonName', value: 'Sagapost development authority' }], {
+    ...shared,
+    notBeforeDate: new Date(now - CLOCK_SKEW_MS),
+    notAfterDate: new Date(now + VALID_DAYS * DAY_MS),
+    extensions: [
+      { name: 'basicConstraints', cA: true, pathLenConstraint: 0, critical: true },
+      { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
+    ],
+  })
+  const server = await generate([{ name: 'commonName', value: hosts[0] ?? 'localhost' }], {
+    ...shared,
+    ca: { key: authority.private, cert: authority.cert },
+    notBeforeDate: validFrom,
+    notAfterDate: validUntil,
+    extensions: [
+      { name: 'basicConstraints', cA: false, critical: true },
+      { name: 'keyUsage', digitalSignature: true, critical: true },
+      { name: 'extKeyUsage', serverAuth: true },
+      {
+        name: 'subjectAltName',
+        altNames: hosts.map((host) => (isIP(host) ? { type: 7, ip: host } : { type: 2, value: host })),
+      },
+    ],
+  })
+  return { certificateAuthority: authority.cert, certificate: server.cert, privateKey: server.private }
+}

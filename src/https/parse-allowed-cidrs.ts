@@ -1,0 +1,25 @@
+import { isIP } from 'node:net'
+
+/** Reads SAGAPOST_ALLOWED_CIDRS: ranges or single addresses between commas or spaces. */
+export function parseAllowedCidrs(text: string): string[] {
+  return text
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .map(parseCidr)
+}
+
+function parseCidr(text: string): string {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const family = isIP(address)
+  // A mapped range would never match: mapped addresses count as the IPv4 ones that they stand for.
+  if (family === 0 || rest.length > 0 || address.includes('%') || /^::ffff:/i.test(address))
+    throw refusal(text)
+  const prefixMax = family === 4 ? 32 : 128
+  if (prefix === undefined) return `${address}/${prefixMax}`
+  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > prefixMax) throw refusal(text)
+  return `${address}/${Number(prefix)}`
+}
+
+function refusal(text: string): Error {
+  return new Error(`"${text}" is not an address range such as 10.0.0.0/8 or fd00::/8`)
+}

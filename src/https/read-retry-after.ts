@@ -1,0 +1,32 @@
+/** A receiver cannot put a delivery off for longer: the next attempt's time takes no more either [S14]. */
+const RETRY_AFTER_S_MAX = 86_400
+
+/**
+ * Retry-After as seconds from now: a number of seconds or an HTTP date. A date is read by the receiver's own
+ * clock where it sent its Date, so that a skewed clock, theirs or ours, moves nothing. Nonsense is ignored.
+ */
+export function readRetryAfter(retryAfter: string | undefined, date: string | undefined): number | undefined {
+  const text = retryAfter?.trim()
+  if (!text) return undefined
+  if (/^\d+$/.test(text)) return Math.min(Number(text), RETRY_AFTER_S_MAX)
+  const at = parseHttpDate(text)
+  if (at === undefined) return undefined
+  const now = parseHttpDate(date?.trim() ?? '') ?? Date.now()
+  return Math.min(Math.max(Math.ceil((at - now) / 1000), 0), RETRY_AFTER_S_MAX)
+}
+
+const day = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)'
+const month = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)'
+const time = '\\d{2}:\\d{2}:\\d{2}'
+
+/** RFC 9110's one form to send and two to accept. Date.parse alone takes "1.5" and "x 7" for dates. */
+const imfFixdate = new RegExp(`^${day}, \\d{2} ${month} \\d{4} ${time} GMT$`)
+const rfc850Date = new RegExp(`^${day}[a-z]{3,6}, \\d{2}-${month}-\\d{2} ${time} GMT$`)
+const asctimeDate = new RegExp(`^${day} ${month} [ \\d]\\d ${time} \\d{4}$`)
+
+function parseHttpDate(text: string): number | undefined {
+  const gmt = asctimeDate.test(text) ? `${text} GMT` : text
+  if (gmt === text && !imfFixdate.test(text) && !rfc850Date.test(text)) return undefined
+  const ms = Date.parse(gmt)
+  return Number.isNaN(ms) ? undefined : ms
+}

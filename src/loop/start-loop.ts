@@ -1,0 +1,73 @@
+export interface LoopOptions {
+  /** One round; `true` when there is more to do at once. */
+  round: (signal: AbortSignal) => Promise<boolean>
+  /** The pause after a round that found nothing more: the fallback when no wake-up comes. */
+  idleMs: number
+  /** A failed round; the next one tries again after a pause that doubles up to this limit. */
+  onError: (error: Error) => void
+  errorPauseMsMax?: number
+}
+
+export interface Loop {
+  /** There is work: ends the pause, or makes the round that is under way be followed by another at once. */
+  wake(): void
+  /** Waits for the round that is under way. */
+  stop(): Promise<void>
+}
+
+const ERROR_PAUSE_MS = 100
+const ERROR_PAUSE_MS_MAX = 5_000
+
+/** Runs rounds one after the other until it is stopped. An error never ends it. */
+export function startLoop({
+  round,
+  idleMs,
+  onError,
+  errorPauseMsMax = ERROR_PAUSE_MS_MAX,
+}: LoopOptions): Loop {
+  const stopping = new AbortController()
+  let woken = false
+  let endPause = () => {}
+  const wake = () => {
+    woken = true
+    endPause()
+  }
+  stopping.signal.addEventListener('abort', wake)
+
+  const loop = (async () => {
+    let errorPauseMs = ERROR_PAUSE_MS
+    while (!stopping.signal.aborted) {
+      woken = false
+      try {
+        const more = await round(stopping.signal)
+        errorPauseMs = ERROR_PAUSE_MS
+        if (!more && !woken) await pause(idleMs)
+      } catch (error) {
+        onError(error as Error)
+        // A wake-up does not shorten this pause: what failed a moment ago is not asked for more.
+        if (!stopping.signal.aborted) await pause(errorPauseMs, stopping.signal)
+        errorPauseMs = Math.min(errorPauseMs * 2, errorPauseMsMax)
+      }
+    }
+  })()
+
+  function pause(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(done, ms)
+      function done() {
+        clearTimeout(timer)
+        resolve()
+      }
+      if (signal) signal.addEventListener('abort', done, { once: true })
+      else endPause = done
+    })
+  }
+
+  return {
+    wake,
+    async stop() {
+      stopping.abort()
+      await loop
+    },
+  }
+}

@@ -1,0 +1,61 @@
+import type { DeliveryStatus } from '../state-machines/index.js'
+import { RETRY_AFTER_S_MAX, type RetryPolicy } from './retry-policy.js'
+
+/** What the orchestrator knows of a delivery. */
+export interface DeliveryState {
+  status: DeliveryStatus
+  attemptCount: number
+  nextAttemptAtMs: number
+  finalErrorCode: string | null
+}
+
+export type JobResult =
+  | { succeeded: true }
+  | { succeeded: false; errorCode: string; retryAfterS: number | null }
+
+export interface Circumstances {
+  nowMs: number
+  limit: number
+  policy: Pick<RetryPolicy, 'baseDelayMs' | 'maxDelayMs'>
+}
+
+/**
+ * [S13, S14, S17, S18] What a new result makes of a delivery in progress. A failure that reaches the limit goes
+ * through PendingRetry to DeadLettered; only the end is told here. `apply-results.ts` does the same in SQL, for
+ * hundreds at once; a property test compares the two.
+ */
+export function applyResult(
+  state: DeliveryState,
+  result: JobResult,
+  { nowMs, limit, policy }: Circumstances,
+): DeliveryState {
+  if (state.status !== 'InProgress') return state
+  const attemptCount = state.attemptCount + 1
+  if (result.succeeded) return { ...state, status: 'Completed', attemptCount, finalErrorCode: null }
+  return {
+    status: attemptCount < limit ? 'PendingRetry' : 'DeadLettered',
+    attemptCount,
+    nextAttemptAtMs: nowMs + retryDelayMs(attemptCount, result.retryAfterS, policy),
+    finalErrorCode: result.errorCode,
+  }
+}
+
+/** [S14] `attemptCount` is the count after the failure was added. */
+export function retryDelayMs(
+  attemptCount: number,
+  retryAfterS: number | null,
+  { baseDelayMs, maxDelayMs }: Pick<RetryPolicy, 'baseDelayMs' | 'maxDelayMs'>,
+): number {
+  const backoffMs = Math.min(baseDelayMs * 2 ** (attemptCount - 1), maxDelayMs)
+  return Math.max(backoffMs, Math.min(retryAfterS ?? 0, RETRY_AFTER_S_MAX) * 1000)
+}
+
+/** [S12, S15, S16] What becomes of a delivery that waits: a job (InProgress), the end, or nothing yet. */
+export function takeUp(
+  state: DeliveryState,
+  { nowMs, limit }: Pick<Circumstances, 'nowMs' | 'limit'>,
+): DeliveryState {
+  if (state.status === 'Pending') return { ...state, status: 'InProgress' }
+  if (state.status !== 'PendingRetry' || state.nextAttemptAtMs > nowMs) return state
+  return { ...state, status: state.attemptCount < limit ? 'InProgress' : 'DeadLettered' }
+}

@@ -1,0 +1,62 @@
+import type pg from 'pg'
+import type { EventRange } from '../database/index.js'
+
+export interface MadeJobs {
+  jobs: number
+  /** Waited for a retry, but the limit was lowered meanwhile [S15]. */
+  deadLettered: number
+}
+
+// [S16 a] Sagas that have no job yet, by idx_saga_status. `attempt` and the times are the columns' defaults.
+const makeFirstJobs = `
+  WITH due AS MATERIALIZED (
+    SELECT id, event_id, subscription_id, correlation_id FROM sagapost.webhook_delivery_sagas AS saga
+    WHERE status = 'Pending' AND event_id >= $1 AND event_id < $2
+    LIMIT $3 FOR UPDATE SKIP LOCKED
+  ), moved AS (
+    UPDATE sagapost.webhook_delivery_sagas AS saga SET status = 'InProgress', updated_at = sagapost.now()
+    FROM due
+    WHERE saga.id = due.id AND saga.event_id = due.event_id AND saga.event_id >= $1 AND saga.event_id < $2
+  )
+  INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, correlation_id)
+  SELECT id, event_id, subscription_id, correlation_id FROM due`
+
+// [S16 b, S10, S12] Sagas whose retry is due, oldest first by idx_saga_status_retry: a new job under the limit,
+// the end at it.
+const makeRetryJobs = `
+  WITH due AS MATERIALIZED (
+    SELECT id, event_id, subscription_id, correlation_id, attempt_count FROM sagapost.webhook_delivery_sagas AS saga
+    WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now() AND event_id >= $1 AND event_id < $2
+    ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED
+  ), decided AS MATERIALIZED (
+    SELECT due.*, due.attempt_count < coalesce(subscription.max_attempts, $4) AS retry
+    FROM due LEFT JOIN sagapost.subscriptions AS subscription ON subscription.id = due.subscription_id
+  ), moved AS (
+    UPDATE sagapost.webhook_delivery_sagas AS saga
+    SET status = (CASE WHEN decided.retry THEN 'InProgress' ELSE 'DeadLettered' END)::sagapost.delivery_status,
+        updated_at = sagapost.now()
+    FROM decided
+    WHERE saga.id = decided.id AND saga.event_id = decided.event_id AND saga.event_id >= $1 AND saga.event_id < $2
+  ), made AS (
+    INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, correlation_id, attempt)
+    SELECT id, event_id, subscription_id, correlation_id, attempt_count + 1 FROM decided WHERE retry
+  )
+  SELECT count(*) FILTER (WHERE retry)::int AS jobs, count(*) FILTER (WHERE NOT retry)::int AS dead FROM decided`
+
+export interface MakeJobsOptions {
+  range: EventRange
+  batchMax: number
+  /** The default limit of attempts. */
+  limit: number
+}
+
+/** Makes first and retry jobs under the role saga_orchestrator, one transaction each. */
+export async function makeJobs(
+  pool: pg.Pool,
+  { range, batchMax, limit }: MakeJobsOptions,
+): Promise<MadeJobs> {
+  const bounds = [range.from, range.to, batchMax]
+  const first = await pool.query(makeFirstJobs, bounds)
+  const { rows } = await pool.query<{ jobs: number; dead: number }>(makeRetryJobs, [...bounds, limit])
+  return { jobs: (first.rowCount ?? 0) + (rows[0]?.jobs ?? 0), deadLettered: rows[0]?.dead ?? 0 }
+}

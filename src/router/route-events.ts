@@ -1,0 +1,65 @@
+import type pg from 'pg'
+import type { SubscriptionCache } from './subscription-cache.js'
+
+// Oldest first by event_routing_queue_pkey; other routers take other rows. The version is read in the same
+// snapshot as the rows: a subscription that committed before is seen [R5].
+const takeEvents = `
+  SELECT event_id, event_type, correlation_id, (SELECT version FROM sagapost.subscription_version) AS version
+  FROM sagapost.event_routing_queue
+  ORDER BY event_id LIMIT $1
+  FOR UPDATE SKIP LOCKED`
+
+// uniq_saga_event_subscription makes a second routing of the same event a no-op [S3, R3]. The rows of the queue go
+// with the sagas or not at all.
+const makeSagas = `
+  WITH done AS (
+    DELETE FROM sagapost.event_routing_queue WHERE event_id = ANY ($1::bigint[])
+  )
+  INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, correlation_id)
+  SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[])
+  ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING`
+
+export interface RoutedBatch {
+  events: number
+  sagas: number
+}
+
+/** Routes up to `batchMax` stored events in one transaction under the role router_worker [R1, R2]. */
+export async function routeEvents(
+  pool: pg.Pool,
+  cache: SubscriptionCache,
+  batchMax: number,
+): Promise<RoutedBatch> {
+  const client = await pool.connect()
+  try {
+    await client.query('BEGIN')
+    const { rows: events } = await client.query<{
+      event_id: string
+      event_type: string
+      correlation_id: string | null
+      version: string
+    }>(takeEvents, [batchMax])
+    const [first] = events
+    if (!first) {
+      await client.query('COMMIT')
+      client.release()
+      return { events: 0, sagas: 0 }
+    }
+    const routes = await cache.at(first.version, client)
+    const pairs = events.flatMap((event) =>
+      (routes.get(event.event_type) ?? []).map((subscriptionId) => ({ event, subscriptionId })),
+    )
+    const { rowCount } = await client.query(makeSagas, [
+      events.map(({ event_id }) => event_id),
+      pairs.map(({ event }) => event.event_id),
+      pairs.map(({ subscriptionId }) => subscriptionId),
+      pairs.map(({ event }) => event.correlation_id),
+    ])
+    await client.query('COMMIT')
+    client.release()
+    return { events: events.length, sagas: rowCount ?? 0 }
+  } catch (error) {
+    client.release(true) // which rolls back
+    throw error
+  }
+}

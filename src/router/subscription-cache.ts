@@ -1,0 +1,31 @@
+import type pg from 'pg'
+
+// All that can get a saga; idx_sub_active has them.
+const selectRoutes = `SELECT event_type, id FROM sagapost.subscriptions WHERE active AND verified`
+
+/**
+ * The subscriptions of each event type, kept in memory and never stale [R5]: they belong to a version, which every
+ * change of a subscription counts up in its own transaction, and which is compared inside the routing transaction.
+ */
+export interface SubscriptionCache {
+  /** The ids for each type as of `version` or later, read through the routing transaction when it is another one. */
+  at(version: string, client: pg.PoolClient): Promise<ReadonlyMap<string, readonly string[]>>
+}
+
+export function createSubscriptionCache(): SubscriptionCache {
+  let known: { version: string; routes: Map<string, string[]> } | undefined
+  return {
+    async at(version, client) {
+      if (known?.version === version) return known.routes
+      const { rows } = await client.query<{ event_type: string; id: string }>(selectRoutes)
+      const routes = new Map<string, string[]>()
+      for (const { event_type, id } of rows) {
+        const ids = routes.get(event_type)
+        if (ids) ids.push(id)
+        else routes.set(event_type, [id])
+      }
+      known = { version, routes }
+      return routes
+    },
+  }
+}

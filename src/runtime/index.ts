@@ -1,0 +1,1 @@
+export { type PartName, partNames, startParts } from './start-parts.js'

@@ -1,0 +1,54 @@
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import type { WorkWindow } from '../database/index.js'
+import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
+import { resetLeases } from '../worker/index.js'
+
+const JOBS_PER_BATCH_MAX = 500
+/** After so many lost leases a job fails with `lease_expired` (DESIGN 2.8). */
+const LOST_LEASES_MAX = 3
+
+export interface CleanerOptions {
+  /** Under the role job_worker. */
+  pool: pg.Pool
+  window: () => WorkWindow
+  wakeups: Wakeups
+  log: Logger
+  intervalMs: number
+}
+
+/** The Lease Reset Cleaner: frees the jobs of workers that were lost [J8]. */
+export function startCleaner({ pool, window, wakeups, log, intervalMs }: CleanerOptions): Loop {
+  return startLoop({
+    round: async () => {
+      const { fresh, older } = window()
+      let more = false
+      for (const range of older ? [fresh, older] : [fresh]) {
+        const resets = await resetLeases(pool, {
+          range,
+          batchMax: JOBS_PER_BATCH_MAX,
+          lostLeasesMax: LOST_LEASES_MAX,
+        })
+        for (const reset of resets) {
+          log.warn(
+            {
+              saga_id: reset.sagaId,
+              job_id: reset.jobId,
+              worker_id: reset.workerId,
+              lease_expiration: reset.leaseExpiration,
+              lease_resets: reset.leaseResets,
+              error_code: reset.status === 'Failed' ? 'lease_expired' : null,
+            },
+            'lease ran out',
+          )
+        }
+        if (resets.some(({ status }) => status === 'Pending')) wakeups.wake('claims')
+        if (resets.some(({ status }) => status === 'Failed')) wakeups.wake('results')
+        more ||= resets.length === JOBS_PER_BATCH_MAX
+      }
+      return more
+    },
+    idleMs: intervalMs,
+    onError: (error) => log.error({ err: error }, 'resetting leases failed; will try again'),
+  })
+}

@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import type { Config } from '../config/index.js'
+import { createRolePool, type DatabaseRole, keepPartitionsAhead, keepWorkWindow } from '../database/index.js'
+import { expireEventKeys } from '../events/index.js'
+import { createWebhookSender, parseAllowedCidrs, type SigningSecret } from '../https/index.js'
+import { createWakeups, startLoop, type Wakeups } from '../loop/index.js'
+import { createSecretBox, deactivateGoneSubscriptions, readSigningSecrets } from '../subscriptions/index.js'
+import { startWorker } from '../worker/index.js'
+import { startCleaner } from './start-cleaner.js'
+import { startOrchestrator } from './start-orchestrator.js'
+import { startRouter } from './start-router.js'
+
+/** What `serve --only` can name. */
+export const partNames = ['router', 'orchestrator', 'worker', 'cleaner'] as const
+export type PartName = (typeof partNames)[number]
+
+/** When nobody wakes it, a part looks for work this often: the latency of events that are published by plain SQL. */
+const POLL_MS = 200
+/** A lost lease is noticed within this share of the lease. */
+const CLEANER_SHARE = 0.1
+const CLEANER_MS_MIN = 100
+const EXPIRE_KEYS_MS = 10 * 60_000
+const GONE_MS = 1_000
+/** Longer than any pause of this loop, so that no 410 is missed after a restart. */
+const GONE_WITHIN_MS = 24 * 3_600_000
+
+export interface PartsOptions {
+  databaseUrl: string
+  config: Config & { masterKey: Buffer }
+  only: readonly PartName[]
+  log: Logger
+  /** PEM, beside Node's own. */
+  extraCertificateAuthorities?: readonly string[]
+}
+
+export interface Parts {
+  wakeups: Wakeups
+  /** In the order of the flow: nothing new is begun, what is under way is finished. */
+  stop(): Promise<void>
+}
+
+/** Starts the parts, each on connections under its own role [O2]. Whatever was started is stopped when one fails. */
+export async function startParts({
+  databaseUrl,
+  config,
+  only,
+  log,
+  ...options
+}: PartsOptions): Promise<Parts> {
+  const wakeups = createWakeups()
+  const stops: (() => Promise<void>)[] = []
+  const stop = async () => {
+    for (const each of stops.splice(0).reverse()) await each()
+  }
+  const openPool = (role: DatabaseRole, connectionsMax: number): pg.Pool => {
+    const pool = createRolePool({ databaseUrl, role, connectionsMax })
+    stops.push(() => pool.end())
+    return pool
+  }
+  const onError = (what: string) => (error: Error) =>
+    log.error({ err: error }, `${what} failed; will try again`)
+
+  try {
+    const maintainer = openPool('schema_maintainer', 2)
+    const partitions = keepPartitionsAhead({ pool: maintainer, onError: onError('making partitions') })
+    stops.push(() => partitions.stop())
+    const keys = startLoop({
+      round: () => expireEventKeys(maintainer, config.deduplicationWindowMs),
+      idleMs: EXPIRE_KEYS_MS,
+      onError: onError('forgetting old keys'),
+    })
+    stops.push(() => keys.stop())
+
+    if (only.includes('router')) {
+      const router = startRouter({ pool: openPool('router_worker', 2), wakeups, log, pollMs: POLL_MS })
+      stops.push(() => router.stop())
+    }
+
+    if (only.includes('orchestrator')) {
+      const pool = openPool('saga_orchestrator', 3)
+      const window = await keepWorkWindow(pool, { onError: onError('reading the work window') })
+      stops.push(() => window.stop())
+      const policy = {
+        baseDelayMs: config.retryBaseDelayMs,
+        maxDelayMs: config.retryMaxDelayMs,
+        limit: config.retryLimit,
+      }
+      const orchestrator = startOrchestrator({
+        pool,
+        window: window.current,
+        wakeups,
+        log,
+        policy,
+        pollMs: POLL_MS,
+      })
+      stops.push(() => orchestrator.stop())
+    }
+
+    if (only.includes('orchestrator')) {
+      const admin = openPool('subscription_admin', 1)
+      const gone = startLoop({
+        round: async () => {
+          for (const id of await deactivateGoneSubscriptions(admin, GONE_WITHIN_MS)) {
+            log.warn(
+              { subscription_id: id, error_code: 'http_410' },
+              'subscription switched off: its receiver is gone',
+            )
+          }
+          return false
+        },
+        idleMs: GONE_MS,
+        onError: onError('looking for receivers that are gone'),
+      })
+      stops.push(() => gone.stop())
+    }
+
+    if (only.includes('worker') || only.includes('cleaner')) {
+      const pool = openPool('job_worker', 6)
+      const window = await keepWorkWindow(pool, { onError: onError('reading the work window') })
+      stops.push(() => window.stop())
+      if (only.includes('cleaner')) {
+        const intervalMs = Math.max(CLEANER_MS_MIN, config.leaseMs * CLEANER_SHARE)
+        const cleaner = startCleaner({ pool, window: window.current, wakeups, log, intervalMs })
+        stops.push(() => cleaner.stop())
+      }
+      if (only.includes('worker')) {
+        const sender = createWebhookSender({
+          requestTimeoutMs: config.requestTimeoutMs,
+          allowedCidrs: parseAllowedCidrs(config.allowedCidrs),
+          ...options,
+        })
+        stops.push(() => sender.close())
+        const box = createSecretBox(config.masterKey)
+        const worker = startWorker({
+          pool,
+          sender,
+          readSecrets: (ids) => readableSecrets(pool, box, ids, log),
+          window: window.current,
+          wakeups,
+          log,
+          workerId: `${hostname()}-${process.pid}-${randomBytes(3).toString('hex')}`.slice(-100),
+          concurrency: config.concurrency,
+          leaseMs: config.leaseMs,
+          pollMs: POLL_MS,
+        })
+        stops.push(() => worker.stop())
+      }
+    }
+    return { wakeups, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function readableSecrets(
+  pool: pg.Pool,
+  box: ReturnType<typeof createSecretBox>,
+  ids: readonly string[],
+  log: Logger,
+): Promise<Map<string, readonly SigningSecret[]>> {
+  const secrets = new Map<string, readonly SigningSecret[]>()
+  for (const [id, found] of await readSigningSecrets(pool, box, ids)) {
+    if (found.readable) secrets.set(id, found.secrets)
+    else log.error({ err: found.error, subscription_id: id }, 'the secret of a subscription cannot be read')
+  }
+  return secrets
+}

@@ -1,0 +1,21 @@
+import type pg from 'pg'
+import { getSubscription } from './get-subscription.js'
+import { isSubscriptionId, type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
+
+/**
+ * By the primary key; one that is deleted already is not touched. Its secrets stay: deliveries that are open
+ * run on and are signed. The challenge goes, and a verification that is under way ends in vain.
+ */
+const markDeleted = `
+  UPDATE sagapost.subscriptions
+  SET deleted_at = sagapost.now(), active = false, verification_challenge = NULL
+  WHERE id = $1 AND deleted_at IS NULL
+  RETURNING id, event_type, callback_url, active, verified, max_attempts, headers, created_at, updated_at, deleted_at,
+            deactivation_reason`
+
+/** Final, and repeatable: again, it returns what the first time left. Null when there is no such subscription. */
+export async function deleteSubscription(pool: pg.Pool, id: string): Promise<Subscription | null> {
+  if (!isSubscriptionId(id)) return null
+  const { rows } = await pool.query<SubscriptionRow>(markDeleted, [id])
+  return rows[0] ? toSubscription(rows[0]) : getSubscription(pool, id)
+}

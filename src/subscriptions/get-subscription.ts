@@ -1,0 +1,16 @@
+import type pg from 'pg'
+import { isSubscriptionId, type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
+
+/** By the primary key. */
+export const selectSubscription = `
+  SELECT id, event_type, callback_url, active, verified, max_attempts, headers, created_at, updated_at, deleted_at,
+         deactivation_reason
+  FROM sagapost.subscriptions
+  WHERE id = $1`
+
+/** One subscription, a deleted one as well; null when there has never been one with this id. */
+export async function getSubscription(pool: pg.Pool, id: string): Promise<Subscription | null> {
+  if (!isSubscriptionId(id)) return null
+  const { rows } = await pool.query<SubscriptionRow>(selectSubscription, [id])
+  return rows[0] ? toSubscription(rows[0]) : null
+}

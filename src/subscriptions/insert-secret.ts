@@ -1,0 +1,18 @@
+import type pg from 'pg'
+import type { SigningSecret } from '../https/index.js'
+import type { SecretBox } from './secret-box.js'
+
+/** uniq_secret_current refuses it while another secret of the subscription has no end. */
+const insertSealedSecret = `
+  INSERT INTO sagapost.subscription_secrets (subscription_id, scheme, ciphertext)
+  VALUES ($1, $2, $3)`
+
+/** Makes it the subscription's current secret, sealed to it: the subscription's id must be known by now. */
+export async function insertSecret(
+  client: pg.PoolClient,
+  box: SecretBox,
+  subscriptionId: string,
+  { scheme, key }: SigningSecret,
+): Promise<void> {
+  await client.query(insertSealedSecret, [subscriptionId, scheme, box.seal(key, { subscriptionId, scheme })])
+}

@@ -1,0 +1,23 @@
+import type pg from 'pg'
+import { SagapostError } from '../errors/index.js'
+import { selectSubscription } from './get-subscription.js'
+import { isSubscriptionId, type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
+
+/** By the primary key. NO KEY: the foreign key of a new secret, and a requeue's look at it, need not wait longer. */
+const lockSubscriptionRow = `${selectSubscription} FOR NO KEY UPDATE`
+
+/**
+ * The subscription as it stands, held until the transaction ends, so that what is decided on it still holds
+ * when it is written. Null when there is none; throws `subscription_deleted`.
+ */
+export async function lockSubscription(client: pg.PoolClient, id: string): Promise<Subscription | null> {
+  if (!isSubscriptionId(id)) return null
+  const { rows } = await client.query<SubscriptionRow>(lockSubscriptionRow, [id])
+  if (!rows[0]) return null
+  if (rows[0].deleted_at !== null) throw subscriptionDeleted(id)
+  return toSubscription(rows[0])
+}
+
+export function subscriptionDeleted(id: string): SagapostError {
+  return new SagapostError('subscription_deleted', `Subscription ${id} was deleted and never changes again`)
+}

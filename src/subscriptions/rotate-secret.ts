@@ -1,0 +1,69 @@
+import type pg from 'pg'
+import { SagapostError } from '../errors/index.js'
+import { generateSecret, type SigningSecret } from '../https/index.js'
+import { inTransaction } from './in-transaction.js'
+import { insertSecret } from './insert-secret.js'
+import { lockSubscription } from './lock-subscription.js'
+import type { SecretBox } from './secret-box.js'
+import { shownSecret } from './shown-secret.js'
+import { validateScheme } from './validate-subscription.js'
+
+const OVERLAP_DEFAULT_MS = 24 * 60 * 60 * 1000
+const OVERLAP_MAX_MS = 30 * OVERLAP_DEFAULT_MS
+
+/**
+ * By idx_secret_subscription. The current secret gets its end; one that is still in overlap from an earlier
+ * rotation ends now, so that at most two sign at once. Returns the one that was current.
+ */
+const endSecrets = `
+  UPDATE sagapost.subscription_secrets AS secret
+  SET expires_at = sagapost.now()
+      + CASE WHEN secret.expires_at IS NULL THEN $2 * interval '1 millisecond' ELSE interval '0' END
+  FROM sagapost.subscription_secrets AS before
+  WHERE secret.subscription_id = $1 AND before.id = secret.id
+    AND (secret.expires_at IS NULL OR secret.expires_at > sagapost.now())
+  RETURNING secret.scheme, secret.expires_at, before.expires_at IS NULL AS was_current`
+
+export interface RotateOptions {
+  box: SecretBox
+  /** How long the previous secret signs along; 0 ends it at once, for one that has leaked. */
+  overlapMs?: number | undefined
+  /** Absent: as before. */
+  scheme?: SigningSecret['scheme'] | undefined
+}
+
+export interface RotatedSecret {
+  /** What the receiver verifies with from now on. Shown this once. */
+  secret: string
+  previousExpiresAt: Date | null
+}
+
+/**
+ * A new current secret; null when there is no such subscription. Rotations at the same time come one after the
+ * other by the lock on the subscription, and uniq_secret_current stands behind it. Throws `subscription_deleted`.
+ */
+export async function rotateSecret(
+  pool: pg.Pool,
+  id: string,
+  { box, overlapMs = OVERLAP_DEFAULT_MS, scheme }: RotateOptions,
+): Promise<RotatedSecret | null> {
+  if (!Number.isInteger(overlapMs) || overlapMs < 0 || overlapMs > OVERLAP_MAX_MS) {
+    throw new SagapostError(
+      'subscription_invalid',
+      `The overlap of two secrets must be from 0 to ${OVERLAP_MAX_MS} ms (30 days)`,
+    )
+  }
+  validateScheme(scheme)
+  return inTransaction(pool, async (client) => {
+    if (!(await lockSubscription(client, id))) return null
+    const { rows } = await client.query<{
+      scheme: SigningSecret['scheme']
+      expires_at: Date
+      was_current: boolean
+    }>(endSecrets, [id, overlapMs])
+    const previous = rows.find(({ was_current }) => was_current)
+    const secret = generateSecret(scheme ?? previous?.scheme)
+    await insertSecret(client, box, id, secret)
+    return { secret: shownSecret(secret), previousExpiresAt: previous?.expires_at ?? null }
+  })
+}

@@ -1,0 +1,70 @@
+import type pg from 'pg'
+import type { EventRange } from '../database/index.js'
+
+export interface ClaimedJob {
+  id: string
+  sagaId: string
+  eventId: string
+  subscriptionId: string
+  attempt: number
+  leaseToken: string
+  leaseUntil: Date
+  eventType: string
+  /** The event's bytes as they were stored. */
+  payload: string
+  correlationId: string | null
+  traceparent: string | null
+  callbackUrl: string
+  headers: Record<string, string>
+}
+
+// [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random
+// token fences off whoever held the job before. Payload and address come with the same round trip.
+const claim = `
+  WITH free AS MATERIALIZED (
+    SELECT id, event_id FROM sagapost.webhook_delivery_jobs AS job
+    WHERE status = 'Pending' AND lease_until <= sagapost.now() AND event_id >= $1 AND event_id < $2
+      AND subscription_id <> ALL ($6::bigint[])
+    ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED
+  ), claimed AS (
+    UPDATE sagapost.webhook_delivery_jobs AS job
+    SET status = 'Leased', lease_until = sagapost.now() + $4 * interval '1 millisecond',
+        lease_token = gen_random_uuid(), worker_id = $5
+    FROM free
+    WHERE job.id = free.id AND job.event_id = free.event_id AND job.event_id >= $1 AND job.event_id < $2
+    RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, lease_token, lease_until, correlation_id
+  )
+  SELECT claimed.*, event.event_type, event.payload::text, event.traceparent, subscription.callback_url, subscription.headers
+  FROM claimed
+  JOIN sagapost.events AS event ON event.id = claimed.event_id AND event.id >= $1 AND event.id < $2
+  JOIN sagapost.subscriptions AS subscription ON subscription.id = claimed.subscription_id`
+
+export interface ClaimOptions {
+  range: EventRange
+  batchMax: number
+  leaseMs: number
+  workerId: string
+  /** Subscriptions whose slots are all taken, or that are paused: their jobs stay free for others. */
+  except: readonly string[]
+}
+
+/** Claims jobs under the role job_worker. They are this worker's until the lease ends, and nobody else's. */
+export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<ClaimedJob[]> {
+  const { range, batchMax, leaseMs, workerId, except } = options
+  const { rows } = await pool.query(claim, [range.from, range.to, batchMax, leaseMs, workerId, except])
+  return rows.map((row) => ({
+    id: row.id,
+    sagaId: row.saga_id,
+    eventId: row.event_id,
+    subscriptionId: row.subscription_id,
+    attempt: row.attempt,
+    leaseToken: row.lease_token,
+    leaseUntil: row.lease_until,
+    eventType: row.event_type,
+    payload: row.payload,
+    correlationId: row.correlation_id,
+    traceparent: row.traceparent,
+    callbackUrl: row.callback_url,
+    headers: row.headers,
+  }))
+}

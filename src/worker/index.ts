@@ -1,0 +1,5 @@
+export { claimJobs } from './claim-jobs.js'
+export { releaseJobs } from './release-jobs.js'
+export { reportResults } from './report-results.js'
+export { resetLeases } from './reset-leases.js'
+export { startWorker } from './start-worker.js'

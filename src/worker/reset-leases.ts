@@ -1,0 +1,45 @@
+import type pg from 'pg'
+import type { EventRange } from '../database/index.js'
+
+export interface LeaseReset {
+  jobId: string
+  sagaId: string
+  status: 'Pending' | 'Failed'
+  workerId: string | null
+  leaseExpiration: Date
+  leaseResets: number
+}
+
+// [J8] Jobs past their lease, oldest first by idx_job_status_lease. After several lost leases the job fails, so that
+// a payload that kills workers ends as a dead letter and not as an endless loop (DESIGN 2.8). Two cleaners at once
+// pass over each other's rows; a job that was reset is not Leased any more, so a second run finds nothing.
+const reset = `
+  WITH stale AS MATERIALIZED (
+    SELECT id, event_id, lease_until FROM sagapost.webhook_delivery_jobs AS job
+    WHERE status = 'Leased' AND lease_until < sagapost.now() AND event_id >= $1 AND event_id < $2
+    ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED
+  )
+  UPDATE sagapost.webhook_delivery_jobs AS job
+  SET status = (CASE WHEN lease_resets + 1 >= $4 THEN 'Failed' ELSE 'Pending' END)::sagapost.job_status,
+      lease_resets = lease_resets + 1,
+      error_code = CASE WHEN lease_resets + 1 >= $4 THEN 'lease_expired' END,
+      finished_at = CASE WHEN lease_resets + 1 >= $4 THEN sagapost.now() END
+  FROM stale
+  WHERE job.id = stale.id AND job.event_id = stale.event_id AND job.event_id >= $1 AND job.event_id < $2
+  RETURNING job.id, saga_id, status, worker_id, stale.lease_until, lease_resets`
+
+/** The Lease Reset Cleaner's one statement, under the role job_worker. It never touches a saga. */
+export async function resetLeases(
+  pool: pg.Pool,
+  { range, batchMax, lostLeasesMax }: { range: EventRange; batchMax: number; lostLeasesMax: number },
+): Promise<LeaseReset[]> {
+  const { rows } = await pool.query(reset, [range.from, range.to, batchMax, lostLeasesMax])
+  return rows.map((row) => ({
+    jobId: row.id,
+    sagaId: row.saga_id,
+    status: row.status,
+    workerId: row.worker_id,
+    leaseExpiration: row.lease_until,
+    leaseResets: row.lease_resets,
+  }))
+}

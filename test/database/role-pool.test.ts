@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest'
+import { checkReadiness, createRolePool, loadMigrations, migrationsFolder } from '../../src/database/index.js'
+import { useDatabase } from '../support/database.js'
+
+const database = useDatabase()
+
+describe('connections of a part', () => {
+  it.each([
+    '',
+    '?options=-c%20statement_timeout%3D5s',
+    '?application_name=mine&options=-c%20role%3Djob_worker',
+  ])('[O2] run under its role, with our settings, whatever the URL says: %s', async (query) => {
+    const { rows: names } = await database.pool.query('SELECT current_database() AS name')
+    await database.pool.query(
+      `ALTER DATABASE ${names[0].name} SET default_transaction_isolation = 'serializable'`,
+    )
+    const pool = createRolePool({
+      databaseUrl: database.url + query,
+      role: 'router_worker',
+      connectionsMax: 1,
+    })
+    const { rows } = await pool.query(
+      `SELECT current_user AS role, current_setting('search_path') AS path, current_setting('TimeZone') AS zone,
+                current_setting('transaction_isolation') AS isolation, current_setting('application_name') AS application`,
+    )
+    await pool.end()
+    await database.pool.query(`ALTER DATABASE ${names[0].name} RESET ALL`)
+    expect(rows[0]).toEqual({
+      role: 'router_worker',
+      path: 'pg_catalog,pg_temp',
+      zone: 'UTC',
+      isolation: 'read committed',
+      application: 'sagapost router_worker',
+    })
+  })
+
+  it('[O2] are refused when the role did not arrive', async () => {
+    // A login with a role of its own set for the database wins over nothing; a pooler that drops options looks like this.
+    const pool = createRolePool({ databaseUrl: database.url, role: 'router_worker', connectionsMax: 1 })
+    pool.options.connectionString = database.url
+    await expect(pool.query('SELECT 1')).rejects.toMatchObject({ code: 'permission_denied' })
+    await pool.end()
+  })
+})
+
+describe('readiness', () => {
+  it('[G11] tells a schema that is newer, older or absent', async () => {
+    const migrations = await loadMigrations(migrationsFolder)
+    const pool = database.as('schema_maintainer')
+    expect(await checkReadiness(pool, migrations)).toEqual([])
+    expect(await checkReadiness(pool, migrations.slice(1))).toMatchObject([{ code: 'schema_newer' }])
+    const future = { ...migrations[0], version: 99 } as (typeof migrations)[number]
+    expect(await checkReadiness(pool, [...migrations, future])).toMatchObject([{ code: 'schema_outdated' }])
+    await database.pool.query('ALTER SCHEMA sagapost RENAME TO elsewhere')
+    expect(await checkReadiness(pool, migrations)).toMatchObject([{ code: 'schema_outdated' }])
+    await database.pool.query('ALTER SCHEMA elsewhere RENAME TO sagapost')
+  })
+
+  it('[O3] tells a database that cannot be reached', async () => {
+    const pool = createRolePool({
+      databaseUrl: 'postgres://nobody@127.0.0.1:1/nowhere',
+      role: 'router_worker',
+      connectionsMax: 1,
+    })
+    expect(await checkReadiness(pool, [])).toMatchObject([{ code: 'database_unreachable' }])
+    await pool.end()
+  })
+})

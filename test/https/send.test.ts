@@ -1,0 +1,326 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { performance } from 'node:perf_hooks'
+import fc from 'fast-check'
+import { Webhook } from 'standardwebhooks'
+import { afterEach, describe, expect, it } from 'vitest'
+import {
+  createWebhookSender,
+  formatSecret,
+  generateSecret,
+  type WebhookRequest,
+  type WebhookSender,
+} from '../../src/https/index.js'
+import { readRetryAfter } from '../../src/https/read-retry-after.js'
+import { waitFor } from '../embedded/wait-for.js'
+import { type Receiver, type ReceiverResponse, startReceiver } from '../support/https-receiver.js'
+
+const loopback = ['127.0.0.0/8', '::1/128']
+const cleanups: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+async function start(
+  respond: () => ReceiverResponse = () => ({}),
+  options: { requestTimeoutMs?: number; connectionsPerOriginMax?: number } = {},
+): Promise<{ receiver: Receiver; sender: WebhookSender; request: WebhookRequest }> {
+  const receiver = await startReceiver({ respond })
+  const sender = createWebhookSender({
+    requestTimeoutMs: 20_000,
+    ...options,
+    allowedCidrs: loopback,
+    extraCertificateAuthorities: [receiver.certificateAuthority],
+  })
+  cleanups.push(receiver.stop, sender.close)
+  const request = {
+    url: receiver.url,
+    webhookId: 'evt_1',
+    body: Buffer.from('{}'),
+    secrets: [generateSecret()],
+    headers: {},
+  }
+  return { receiver, sender, request }
+}
+
+describe('the request', () => {
+  it('carries any bytes unchanged, signed as they are sent', async () => {
+    const { receiver, sender, request } = await start()
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 3_000 }), async (bytes) => {
+        const secret = generateSecret()
+        const body = Buffer.from(bytes)
+        const outcome = await sender.send({ ...request, body, secrets: [secret] })
+        expect(outcome.delivered).toBe(true)
+        const received = receiver.requests.at(-1)
+        expect(received?.body.equals(body)).toBe(true)
+        const headers = received?.headers as Record<string, string>
+        // The verifier decodes bytes to text, so it is given text that has the same bytes.
+        if (Buffer.from(body.toString()).equals(body)) {
+          new Webhook(formatSecret(secret)).verify(body, headers, { jsonParse: false })
+        }
+        expect(headers['content-length']).toBe(String(body.length))
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('carries a payload of 1 MiB unchanged', async () => {
+    const { receiver, sender, request } = await start()
+    const body = Buffer.from(JSON.stringify('ä'.repeat(524_287)))
+    await sender.send({ ...request, body })
+    expect(receiver.requests[0]?.body.equals(body)).toBe(true)
+  })
+
+  it('is a POST to path and query with the headers of the standard, ours and the subscription’s, and no more', async () => {
+    const { receiver, sender, request } = await start()
+    await sender.send({
+      ...request,
+      url: `${receiver.url}hooks/%C3%A4?a=b%20c#fragment`,
+      headers: { 'X-Team': 'orders', 'sagapost-event-type': 'order.placed', 'sagapost-attempt': '2' },
+    })
+    const [received] = receiver.requests
+    expect(received).toMatchObject({ method: 'POST', path: '/hooks/%C3%A4?a=b%20c' })
+    expect(received?.headers).toEqual({
+      host: `127.0.0.1:${receiver.port}`,
+      connection: 'keep-alive',
+      'content-type': 'application/json',
+      'content-length': '2',
+      'user-agent': expect.stringMatching(/^sagapost\/\d+\.\d+\.\d+/),
+      'webhook-id': 'evt_1',
+      'webhook-timestamp': expect.stringMatching(/^\d+$/),
+      'webhook-signature': expect.stringMatching(/^v1,/),
+      'x-team': 'orders',
+      'sagapost-event-type': 'order.placed',
+      'sagapost-attempt': '2',
+    })
+  })
+
+  it('keeps its own headers whatever a stored row says', async () => {
+    const { receiver, sender, request } = await start()
+    const headers = { 'Webhook-Id': 'evt_2', 'Webhook-Signature': 'v1,x', 'Content-Type': 'text/html' }
+    await sender.send({ ...request, headers })
+    expect(receiver.requests[0]?.headers).toMatchObject({
+      'webhook-id': 'evt_1',
+      'webhook-signature': expect.not.stringContaining('v1,x'),
+      'content-type': 'application/json',
+    })
+  })
+
+  it.each([
+    ['host', 'internal.example'],
+    ['Content-Length', '0'],
+    ['transfer-encoding', 'chunked'],
+    ['Expect', '100-continue'],
+    ['upgrade', 'websocket'],
+    ['connection', 'close'],
+    ['proxy-authorization', 'x'],
+    ['x-split', 'a\r\nx-smuggled: b'],
+    ['x-nul', 'a\0b'],
+    ['x-wide', '€'],
+    ['x name', 'a'],
+  ])('with a header %s that would frame or split it is not sent at all', async (name, value) => {
+    const { receiver, sender, request } = await start()
+    expect(await sender.send({ ...request, headers: { [name]: value } })).toMatchObject({
+      delivered: false,
+      errorCode: 'invalid_headers',
+    })
+    expect(receiver.requests).toEqual([])
+  })
+
+  it('goes to no proxy of the environment', async () => {
+    const { sender, request } = await start()
+    process.env['HTTPS_PROXY'] = process.env['https_proxy'] = 'http://127.0.0.1:1'
+    try {
+      expect(await sender.send(request)).toMatchObject({ delivered: true })
+    } finally {
+      delete process.env['HTTPS_PROXY']
+      delete process.env['https_proxy']
+    }
+  })
+
+  it.each(['http://127.0.0.1/', 'https://a@127.0.0.1/', 'https://', 'x', 'file:///etc/passwd'])(
+    '[U3] to %s is not sent: invalid_url',
+    async (url) => {
+      const { sender, request } = await start()
+      expect(await sender.send({ ...request, url })).toMatchObject({ errorCode: 'invalid_url' })
+    },
+  )
+})
+
+describe('the outcome', () => {
+  it.each([200, 201, 202, 204, 299])('[J6] of status %i is delivered', async (status) => {
+    const { sender, request } = await start(() => ({ status, body: status === 204 ? '' : 'thanks' }))
+    expect(await sender.send(request)).toEqual({
+      delivered: true,
+      responseStatus: status,
+      responseExcerpt: status === 204 ? '' : 'thanks',
+      durationMs: expect.any(Number),
+    })
+  })
+
+  it.each([300, 301, 302, 303, 304, 307, 308, 400, 401, 404, 410, 418, 429, 500, 502, 503, 504, 599])(
+    '[J6] of status %i is a failure with that status, redirects not followed',
+    async (status) => {
+      const { receiver, sender, request } = await start(() => ({
+        status,
+        headers: { location: '/elsewhere' },
+        body: status === 304 ? '' : 'no',
+      }))
+      expect(await sender.send(request)).toEqual({
+        delivered: false,
+        errorCode: `http_${status}`,
+        responseStatus: status,
+        responseExcerpt: status === 304 ? '' : 'no',
+        durationMs: expect.any(Number),
+      })
+      expect(receiver.requests).toHaveLength(1)
+    },
+  )
+
+  it('keeps 2,000 characters of the response as text that PostgreSQL can store', async () => {
+    const bodies: Buffer[] = [
+      Buffer.from('x'.repeat(5_000)),
+      Buffer.from(`a\0b`),
+      Buffer.from([0x66, 0xff, 0xfe, 0x67]),
+      Buffer.from(`y${'😀'.repeat(4_000)}`),
+      Buffer.from('€'.repeat(4_000)),
+    ]
+    const { sender, request } = await start(() => ({ body: bodies.shift() ?? '' }))
+    const excerpt = async () => (await sender.send(request)).responseExcerpt
+    expect(await excerpt()).toBe('x'.repeat(2_000))
+    expect(await excerpt()).toBe('a\ufffdb')
+    expect(await excerpt()).toBe('f\ufffd\ufffdg')
+    expect(await excerpt()).toBe(`y${'😀'.repeat(999)}`) // and not half of the thousandth
+    expect(await excerpt()).toBe('€'.repeat(2_000))
+  })
+
+  it('is connection_refused where nothing listens', async () => {
+    const { receiver, sender, request } = await start()
+    await receiver.stop()
+    expect(await sender.send(request)).toMatchObject({ errorCode: 'connection_refused' })
+  })
+
+  it('is tls_failed where something else than TLS answers', async () => {
+    const { sender, request } = await start()
+    const server = createServer((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.6\r\n'))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    cleanups.push(async () => void server.close())
+    const { port } = server.address() as { port: number }
+    const outcome = await sender.send({ ...request, url: `https://127.0.0.1:${port}/` })
+    expect(outcome).toMatchObject({ errorCode: 'tls_failed' })
+  })
+
+  it('is aborted when the caller gives up: before, while it waits, and while it connects', async () => {
+    const { receiver, sender, request } = await start(() => ({ delayMs: 600_000 }))
+    expect(await sender.send(request, { signal: AbortSignal.abort() })).toMatchObject({
+      errorCode: 'aborted',
+    })
+
+    const waiting = new AbortController()
+    const sent = sender.send(request, { signal: waiting.signal })
+    await waitFor('the request arrives', () => receiver.requests.length === 1)
+    waiting.abort()
+    expect(await sent).toMatchObject({ delivered: false, errorCode: 'aborted' })
+    await waitFor('its connection closes', () => receiver.connectionsOpen() === 0)
+
+    const connecting = new AbortController()
+    const unsent = sender.send(request, { signal: connecting.signal })
+    connecting.abort()
+    expect(await unsent).toMatchObject({ errorCode: 'aborted' })
+    await sender.close()
+    expect(receiver.requests).toHaveLength(1)
+  })
+
+  it('is aborted for what is under way when the sender closes, and for what comes later', async () => {
+    const { receiver, sender, request } = await start(() => ({ delayMs: 600_000 }))
+    const sent = sender.send(request)
+    await waitFor('the request arrives', () => receiver.requests.length === 1)
+    const connecting = sender.send(request)
+    await sender.close()
+    expect(await sent).toMatchObject({ errorCode: 'aborted' })
+    expect(await connecting).toMatchObject({ errorCode: 'aborted' })
+    expect(await sender.send(request)).toMatchObject({ errorCode: 'aborted' })
+    await sender.close()
+    await waitFor('all connections close', () => receiver.connectionsOpen() === 0)
+  })
+})
+
+describe('connections', () => {
+  it('are reused: many requests in a row need few, and as many at once as there are requests', async () => {
+    const { receiver, sender, request } = await start()
+    for (let i = 0; i < 50; i++) expect(await sender.send(request)).toMatchObject({ delivered: true })
+    expect(receiver.connectionsMade()).toBeLessThanOrEqual(2)
+    await Promise.all(Array.from({ length: 20 }, () => sender.send(request)))
+    // Two more: a connection is free again one turn of the event loop after its response.
+    expect(receiver.connectionsMade()).toBeLessThanOrEqual(22)
+    expect(receiver.requests).toHaveLength(70)
+  })
+
+  it('are at most as many per origin as asked for', async () => {
+    const { receiver, sender, request } = await start(() => ({}), { connectionsPerOriginMax: 3 })
+    const outcomes = await Promise.all(Array.from({ length: 40 }, () => sender.send(request)))
+    expect(outcomes.every(({ delivered }) => delivered)).toBe(true)
+    expect(receiver.connectionsMade()).toBeLessThanOrEqual(3)
+  })
+})
+
+describe('Retry-After', () => {
+  const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
+
+  it.each([
+    ['120', 120],
+    [' 7 ', 7],
+    ['0', 0],
+    ['86400', 86_400],
+    ['86401', 86_400],
+    ['9'.repeat(400), 86_400],
+    ['Sun, 06 Nov 1994 08:51:37 GMT', 120],
+    ['Sunday, 06-Nov-94 08:51:37 GMT', 120],
+    ['Sun Nov  6 08:51:37 1994', 120],
+    ['Sun, 06 Nov 1994 08:00:00 GMT', 0],
+    ['Tue, 06 Nov 2094 08:00:00 GMT', 86_400],
+    ['', undefined],
+    ['-1', undefined],
+    ['1.5', undefined],
+    ['1e3', undefined],
+    ['0x10', undefined],
+    ['soon', undefined],
+    ['10 seconds', undefined],
+    ['Sun, 06 Nov 1994 08:51:37', undefined],
+    ['Sun, 06 Nov 1994 28:99:37 GMT', undefined],
+    ['1994-11-06T08:51:37Z', undefined],
+    [undefined, undefined],
+  ])('[S14] %j means %j seconds', (text, seconds) => {
+    expect(readRetryAfter(text, date)).toBe(seconds)
+  })
+
+  it('[S14] as a date is read by our own clock where the receiver sends none', () => {
+    const inAnHour = new Date(Date.now() + 3_600_000).toUTCString()
+    expect(readRetryAfter(inAnHour, undefined)).toBeGreaterThan(3_500)
+    expect(readRetryAfter(inAnHour, undefined)).toBeLessThanOrEqual(3_600)
+    expect(readRetryAfter(inAnHour, 'nonsense')).toBeGreaterThan(3_500)
+  })
+
+  it.each([
+    [429, 30],
+    [503, 30],
+    [500, undefined],
+    [302, undefined],
+    [200, undefined],
+  ])('[S14] with status %i is %j', async (status, seconds) => {
+    const { sender, request } = await start(() => ({ status, headers: { 'retry-after': '30' } }))
+    const outcome = await sender.send(request)
+    expect('retryAfterS' in outcome ? outcome.retryAfterS : undefined).toBe(seconds)
+  })
+})
+
+it('the duration is that of the exchange, in whole milliseconds', async () => {
+  const { sender, request } = await start(() => ({ delayMs: 50 }))
+  const startedAt = performance.now()
+  const { durationMs } = await sender.send(request)
+  expect(Number.isInteger(durationMs)).toBe(true)
+  expect(durationMs).toBeGreaterThanOrEqual(49)
+  expect(durationMs).toBeLessThanOrEqual(performance.now() - startedAt + 1)
+})

@@ -1,0 +1,313 @@
+import fc from 'fast-check'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type EventRange, readWorkWindow } from '../../src/database/index.js'
+import {
+  applyResult,
+  applyResults,
+  type DeliveryState,
+  defaultRetryPolicy,
+  makeJobs,
+  retryDelayMs,
+  takeUp,
+} from '../../src/orchestrator/index.js'
+import { installClock, moveClock } from '../support/clock.js'
+import { useDatabase } from '../support/database.js'
+import { type Delivery, insertDelivery } from '../support/fixtures.js'
+
+const database = useDatabase()
+const policy = defaultRetryPolicy
+let range: EventRange
+
+beforeAll(async () => {
+  await installClock(database.pool)
+  range = (await readWorkWindow(database.as('saga_orchestrator'))).fresh
+})
+
+const make = (limit = policy.limit) =>
+  makeJobs(database.as('saga_orchestrator'), { range, batchMax: 100, limit })
+const apply = (limit = policy.limit) =>
+  applyResults(database.as('saga_orchestrator'), { range, batchMax: 100, policy: { ...policy, limit } })
+
+/** Whatever other tests have left is finished, so that each begins with nothing open. */
+beforeEach(async () => {
+  await moveClock(database.pool, '1 day')
+  for (let round = 0; round < 10; round++) {
+    await make(100)
+    await finish(null, { succeeded: true })
+    if ((await apply(100)).length === 0) return
+  }
+})
+
+type Result = { succeeded: true } | { succeeded: false; errorCode: string; retryAfterS: number | null }
+
+/** As a worker would: leases the active job of the delivery (or all there are) and reports. */
+async function finish(delivery: Delivery | null, result: Result): Promise<void> {
+  const of = delivery ? `AND saga_id = ${delivery.id}` : ''
+  await database.pool.query(
+    `UPDATE sagapost.webhook_delivery_jobs SET status = 'Leased', lease_token = gen_random_uuid(), worker_id = 'w'
+     WHERE status = 'Pending' ${of}`,
+  )
+  await database.pool.query(
+    `UPDATE sagapost.webhook_delivery_jobs SET status = $1, error_code = $2, retry_after_s = $3
+     WHERE status = 'Leased' ${of}`,
+    result.succeeded ? ['Completed', null, null] : ['Failed', result.errorCode, result.retryAfterS],
+  )
+}
+
+async function read(delivery: Delivery): Promise<DeliveryState & { jobs: number; now: number }> {
+  const { rows } = await database.pool.query(
+    `SELECT status, attempt_count, extract(epoch FROM next_attempt_at) * 1000 AS next, final_error_code,
+            extract(epoch FROM updated_at) * 1000 AS now,
+            (SELECT count(*)::int FROM sagapost.webhook_delivery_jobs WHERE saga_id = saga.id) AS jobs
+     FROM sagapost.webhook_delivery_sagas AS saga WHERE id = $1`,
+    [delivery.id],
+  )
+  const [row] = rows
+  return {
+    status: row.status,
+    attemptCount: row.attempt_count,
+    nextAttemptAtMs: Number(row.next),
+    finalErrorCode: row.final_error_code,
+    jobs: row.jobs,
+    now: Number(row.now),
+  }
+}
+
+const failure: Result = { succeeded: false, errorCode: 'http_500', retryAfterS: null }
+
+describe('making jobs', () => {
+  it('[S7, S16, S9] a Pending delivery gets its first job, once', async () => {
+    const delivery = await insertDelivery(database.pool)
+    expect(await make()).toEqual({ jobs: 1, deadLettered: 0 })
+    expect(await read(delivery)).toMatchObject({ status: 'InProgress', attemptCount: 0, jobs: 1 })
+    expect(await make()).toEqual({ jobs: 0, deadLettered: 0 })
+  })
+
+  it('[S10, S12] a retry gets its job when it is due and not a moment before', async () => {
+    const delivery = await insertDelivery(database.pool)
+    await make()
+    await finish(delivery, failure)
+    await apply()
+    expect(await make()).toEqual({ jobs: 0, deadLettered: 0 })
+    await moveClock(database.pool, '29 seconds')
+    expect(await make()).toEqual({ jobs: 0, deadLettered: 0 })
+    await moveClock(database.pool, '1 second')
+    expect(await make()).toEqual({ jobs: 1, deadLettered: 0 })
+    const { rows } = await database.pool.query(
+      'SELECT attempt FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1 ORDER BY attempt_at',
+      [delivery.id],
+    )
+    expect(rows).toEqual([{ attempt: 1 }, { attempt: 2 }])
+  })
+
+  it('[S15] a limit lowered while a delivery waits takes effect at its next decision', async () => {
+    const delivery = await insertDelivery(database.pool)
+    for (let n = 0; n < 2; n++) {
+      await make()
+      await finish(delivery, failure)
+      await apply()
+      await moveClock(database.pool, '1 hour')
+    }
+    await database.pool.query('UPDATE sagapost.subscriptions SET max_attempts = 2 WHERE id = $1', [
+      delivery.subscriptionId,
+    ])
+    expect(await make()).toEqual({ jobs: 0, deadLettered: 1 })
+    expect(await read(delivery)).toMatchObject({ status: 'DeadLettered', attemptCount: 2, jobs: 2 })
+  })
+
+  it('[S16, S9] orchestrators at once make one job for each delivery', async () => {
+    const deliveries = []
+    for (let n = 0; n < 30; n++) deliveries.push(await insertDelivery(database.pool))
+    await Promise.all(Array.from({ length: 4 }, () => make()))
+    for (const delivery of deliveries)
+      expect(await read(delivery)).toMatchObject({ status: 'InProgress', jobs: 1 })
+  })
+})
+
+describe('applying results', () => {
+  it('[S13, S18, S4] a success completes the delivery, counts once, and clears the error', async () => {
+    const delivery = await insertDelivery(database.pool)
+    await make()
+    await finish(delivery, failure)
+    await apply()
+    await moveClock(database.pool, '30 seconds')
+    await make()
+    await finish(delivery, { succeeded: true })
+    expect(await apply()).toMatchObject([
+      { sagaId: delivery.id, status: 'Completed', attemptCount: 2, errorCode: null },
+    ])
+    expect(await apply()).toEqual([])
+    expect(await read(delivery)).toMatchObject({
+      status: 'Completed',
+      attemptCount: 2,
+      finalErrorCode: null,
+      jobs: 2,
+    })
+  })
+
+  it('[S17, S14, D3] failures wait by the formula and end as a dead letter at the limit', async () => {
+    const delivery = await insertDelivery(database.pool)
+    for (const [attempt, delayS] of [30, 60, 120, 240].entries()) {
+      await make()
+      await finish(delivery, failure)
+      expect(await apply()).toMatchObject([{ status: 'PendingRetry', attemptCount: attempt + 1 }])
+      const state = await read(delivery)
+      expect(state.nextAttemptAtMs - state.now).toBe(delayS * 1000)
+      await moveClock(database.pool, `${delayS} seconds`)
+    }
+    await make()
+    await finish(delivery, failure)
+    expect(await apply()).toMatchObject([{ status: 'DeadLettered', attemptCount: 5 }])
+    expect(await read(delivery)).toMatchObject({
+      status: 'DeadLettered',
+      attemptCount: 5,
+      finalErrorCode: 'http_500',
+      jobs: 5,
+    })
+    const { rows } = await database.pool.query('SELECT FROM sagapost.dead_letters WHERE saga_id = $1', [
+      delivery.id,
+    ])
+    expect(rows).toHaveLength(1)
+  })
+
+  it.each([
+    [null, 30],
+    [10, 30],
+    [90, 90],
+    [86_400, 86_400],
+    [999_999, 86_400],
+  ])('[S14] Retry-After of %s s makes a wait of %s s', async (retryAfterS, delayS) => {
+    const delivery = await insertDelivery(database.pool)
+    await make()
+    await finish(delivery, { succeeded: false, errorCode: 'http_503', retryAfterS })
+    await apply()
+    const state = await read(delivery)
+    expect(state.nextAttemptAtMs - state.now).toBe(delayS * 1000)
+  })
+
+  it('[S13, S4] orchestrators at once count every result once', async () => {
+    const deliveries = []
+    for (let n = 0; n < 30; n++) deliveries.push(await insertDelivery(database.pool))
+    await make()
+    await finish(null, failure)
+    const applied = (await Promise.all(Array.from({ length: 4 }, () => apply()))).flat()
+    expect(applied).toHaveLength(30)
+    for (const delivery of deliveries) expect(await read(delivery)).toMatchObject({ attemptCount: 1 })
+  })
+})
+
+describe('the decision', () => {
+  const states = fc.record({
+    status: fc.constantFrom('Pending', 'InProgress', 'PendingRetry', 'Completed', 'DeadLettered'),
+    attemptCount: fc.nat(120),
+    nextAttemptAtMs: fc.nat(1_000_000),
+    finalErrorCode: fc.option(fc.constant('http_500')),
+  }) as fc.Arbitrary<DeliveryState>
+  const results: fc.Arbitrary<Result> = fc.oneof(
+    fc.constant<Result>({ succeeded: true }),
+    fc.record({
+      succeeded: fc.constant(false as const),
+      errorCode: fc.constantFrom('http_500', 'timeout'),
+      retryAfterS: fc.option(fc.nat(200_000)),
+    }),
+  )
+  const limits = fc.integer({ min: 1, max: 100 })
+
+  it('[S11, S12, S13, S17] keeps every rule for any state, result, limit and clock', () => {
+    fc.assert(
+      fc.property(states, results, limits, fc.nat(1_000_000), (state, result, limit, nowMs) => {
+        const after = applyResult(state, result, { nowMs, limit, policy })
+        if (state.status !== 'InProgress') {
+          expect(after).toEqual(state)
+          return
+        }
+        expect(after.attemptCount).toBe(state.attemptCount + 1)
+        if (result.succeeded) {
+          expect(after).toMatchObject({ status: 'Completed', finalErrorCode: null })
+          return
+        }
+        expect(after.status).toBe(after.attemptCount < limit ? 'PendingRetry' : 'DeadLettered')
+        expect(after.finalErrorCode).toBe(result.errorCode)
+        const waitMs = after.nextAttemptAtMs - nowMs
+        expect(waitMs).toBeGreaterThanOrEqual(policy.baseDelayMs)
+        expect(waitMs).toBeLessThanOrEqual(86_400_000)
+      }),
+      { numRuns: 2000 },
+    )
+    fc.assert(
+      fc.property(states, limits, fc.nat(1_000_000), (state, limit, nowMs) => {
+        const after = takeUp(state, { nowMs, limit })
+        expect({ ...after, status: state.status }).toEqual(state)
+        if (state.status === 'Pending') expect(after.status).toBe('InProgress')
+        else if (state.status === 'PendingRetry' && state.nextAttemptAtMs <= nowMs) {
+          expect(after.status).toBe(state.attemptCount < limit ? 'InProgress' : 'DeadLettered')
+        } else expect(after).toEqual(state)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('[S14] grows by powers of two up to one hour', () => {
+    const delays = [1, 2, 3, 4, 5, 6, 7, 8, 9, 100].map(
+      (attempt) => retryDelayMs(attempt, null, policy) / 1000,
+    )
+    expect(delays).toEqual([30, 60, 120, 240, 480, 960, 1920, 3600, 3600, 3600])
+  })
+
+  it('[S14, S15, S17] is what the SQL does, on random histories', async () => {
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('result' as const), result: results }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('wait' as const), seconds: fc.nat(4000) }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({ kind: fc.constant('limit' as const), limit: fc.integer({ min: 1, max: 8 }) }),
+      },
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 12 }), async (history) => {
+        const delivery = await insertDelivery(database.pool)
+        let limit = policy.limit
+        let model: DeliveryState = {
+          status: 'Pending',
+          attemptCount: 0,
+          nextAttemptAtMs: 0,
+          finalErrorCode: null,
+        }
+        for (const event of history) {
+          if (event.kind === 'wait') await moveClock(database.pool, `${event.seconds} seconds`)
+          if (event.kind === 'limit') {
+            limit = event.limit
+            await database.pool.query('UPDATE sagapost.subscriptions SET max_attempts = $2 WHERE id = $1', [
+              delivery.subscriptionId,
+              limit,
+            ])
+          }
+          if (event.kind === 'result') {
+            // The clock of the transaction that makes the job is not known beforehand; read it back, then decide.
+            const { rows } = await database.pool.query(
+              `SELECT extract(epoch FROM sagapost.now()) * 1000 AS now`,
+            )
+            await make()
+            model = takeUp(model, { nowMs: Number(rows[0].now), limit })
+            const taken = await read(delivery)
+            // Due within the few milliseconds between the two statements: the database is right.
+            if (taken.status !== model.status) model = takeUp(model, { nowMs: taken.now, limit })
+            if (model.status === 'InProgress') {
+              await finish(delivery, event.result)
+              await apply()
+              model = applyResult(model, event.result, { nowMs: (await read(delivery)).now, limit, policy })
+            }
+          }
+          const { status, attemptCount, nextAttemptAtMs, finalErrorCode } = await read(delivery)
+          expect({ status, attemptCount, finalErrorCode }).toEqual({
+            status: model.status,
+            attemptCount: model.attemptCount,
+            finalErrorCode: model.finalErrorCode,
+          })
+          if (status === 'PendingRetry') expect(nextAttemptAtMs).toBeCloseTo(model.nextAttemptAtMs, 0)
+        }
+      }),
+      { numRuns: 40 },
+    )
+  })
+})

@@ -1,0 +1,244 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config/index.js'
+import { storeEvents } from '../../src/events/index.js'
+import { createWebhookSender } from '../../src/https/index.js'
+import { type PartName, partNames, startParts } from '../../src/runtime/index.js'
+import { createSecretBox, createSubscription, verifySubscription } from '../../src/subscriptions/index.js'
+import { installClock, moveClock } from '../support/clock.js'
+import { useDatabase } from '../support/database.js'
+import { type Receiver, startReceiver } from '../support/https-receiver.js'
+import { spawnCli } from '../support/spawn-cli.js'
+
+const database = useDatabase()
+const masterKey = Buffer.alloc(32, 7)
+const loopback = '127.0.0.0/8'
+const env = {
+  DATABASE_URL: database.url,
+  SAGAPOST_API_KEY: 'test',
+  SAGAPOST_MASTER_KEY: masterKey.toString('base64'),
+  SAGAPOST_ALLOWED_CIDRS: loopback,
+  SAGAPOST_REQUEST_TIMEOUT: '5s',
+  SAGAPOST_LEASE_DURATION: '60s',
+  SAGAPOST_CONCURRENCY: '20',
+}
+
+beforeAll(() => installClock(database.pool))
+
+const parts = (receiver: Receiver, only: readonly PartName[] = partNames) =>
+  startParts({
+    databaseUrl: database.url,
+    config: { ...readConfig(env), masterKey },
+    only,
+    log: pino({ level: 'error' }, pino.destination(2)),
+    extraCertificateAuthorities: [receiver.certificateAuthority],
+  })
+
+/** A subscription that was verified over HTTPS; the receiver answers the challenge first. */
+async function subscribe(receiver: Receiver, eventType: string): Promise<{ id: string; secret: string }> {
+  const admin = database.as('subscription_admin')
+  const box = createSecretBox(masterKey)
+  const { subscription, secret } = await createSubscription(
+    admin,
+    { eventType, callbackUrl: `${receiver.url}/hooks` },
+    { box, allowedCidrs: [loopback] },
+  )
+  const sender = createWebhookSender({
+    requestTimeoutMs: 5000,
+    allowedCidrs: [loopback],
+    extraCertificateAuthorities: [receiver.certificateAuthority],
+  })
+  const outcome = await verifySubscription(admin, subscription.id, { box, sender })
+  await sender.close()
+  expect(outcome).toMatchObject({ verified: true })
+  receiver.requests.length = 0
+  return { id: subscription.id, secret }
+}
+
+type Respond = NonNullable<NonNullable<Parameters<typeof startReceiver>[0]>['respond']>
+
+/** Answers challenges as a receiver should, and everything else as it is told. */
+const answering =
+  (respond: Respond): Respond =>
+  (request) => {
+    const body = JSON.parse(request.body.toString())
+    if (body?.type !== 'sagapost.subscription.verification') return respond(request)
+    return { status: 200, body: JSON.stringify({ challenge: body.challenge }) }
+  }
+
+const deliveries = async (subscriptionId: string) => {
+  const { rows } = await database.pool.query(
+    `SELECT status, attempt_count, final_error_code FROM sagapost.webhook_delivery_sagas WHERE subscription_id = $1 ORDER BY id`,
+    [subscriptionId],
+  )
+  return rows
+}
+
+const publish = (type: string, payloads: string[]) =>
+  storeEvents(
+    database.as('event_ingest_writer'),
+    payloads.map((payload) => ({ type, payload })),
+  )
+
+describe('the whole way of an event', () => {
+  it('[S7, S18, J6, E1, R2] every event arrives once, signed and byte for byte, and its delivery is Completed', async () => {
+    const receiver = await startReceiver({ respond: answering(() => ({ status: 204 })) })
+    const { id, secret } = await subscribe(receiver, 'flow.all')
+    const running = await parts(receiver)
+    const payloads = Array.from({ length: 300 }, (_, n) => `{ "n":${n},  "text": "\\u0000 ü" }`)
+    await publish('flow.all', payloads)
+    running.wakeups.wake('routing')
+    await expect
+      .poll(async () => (await deliveries(id)).filter(({ status }) => status === 'Completed').length, {
+        timeout: 30_000,
+      })
+      .toBe(payloads.length)
+    await running.stop()
+    expect(receiver.requests.map(({ body }) => body.toString()).sort()).toEqual(payloads.toSorted())
+    for (const { headers, body } of receiver.requests) {
+      new Webhook(secret).verify(body, headers as Record<string, string>)
+    }
+    expect(new Set((await deliveries(id)).map(({ attempt_count }) => attempt_count))).toEqual(new Set([1]))
+    await receiver.stop()
+  })
+
+  it('[O6, S17, D3, D4] retries until the limit, dead-letters, and delivers after a requeue', async () => {
+    let broken = true
+    const receiver = await startReceiver({ respond: answering(() => ({ status: broken ? 500 : 200 })) })
+    const { id } = await subscribe(receiver, 'flow.dead')
+    const running = await parts(receiver)
+    await publish('flow.dead', ['{"order": 7}'])
+    for (const attempt of [1, 2, 3, 4, 5]) {
+      await expect
+        .poll(async () => (await deliveries(id))[0]?.attempt_count, { timeout: 15_000 })
+        .toBe(attempt)
+      await moveClock(database.pool, '1 hour')
+    }
+    expect(await deliveries(id)).toEqual([
+      { status: 'DeadLettered', attempt_count: 5, final_error_code: 'http_500' },
+    ])
+    expect(receiver.requests.map(({ headers }) => headers['sagapost-attempt'])).toEqual([
+      '1',
+      '2',
+      '3',
+      '4',
+      '5',
+    ])
+    expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+
+    broken = false
+    const { rows } = await database.pool.query(
+      'SELECT id FROM sagapost.dead_letters WHERE subscription_id = $1',
+      [id],
+    )
+    await database.as('dead_letter_operator').query('SELECT sagapost.requeue_dead_letter($1)', [rows[0].id])
+    await expect.poll(async () => (await deliveries(id))[1]?.status, { timeout: 15_000 }).toBe('Completed')
+    await running.stop()
+    await receiver.stop()
+  })
+
+  it('[U5, S17] a receiver that answers 410 is switched off, by nobody but subscription_admin', async () => {
+    const receiver = await startReceiver({ respond: answering(() => ({ status: 410 })) })
+    const { id } = await subscribe(receiver, 'flow.gone')
+    const running = await parts(receiver)
+    await publish('flow.gone', ['{}'])
+    const subscription = async () => {
+      const { rows } = await database.pool.query(
+        'SELECT active, deactivation_reason FROM sagapost.subscriptions WHERE id = $1',
+        [id],
+      )
+      return rows[0]
+    }
+    await expect
+      .poll(subscription, { timeout: 15_000 })
+      .toEqual({ active: false, deactivation_reason: 'http_410' })
+    expect(await deliveries(id)).toMatchObject([{ attempt_count: 1, final_error_code: 'http_410' }])
+    await running.stop()
+    await receiver.stop()
+  })
+
+  it('[J5] a clean stop finishes what is being sent and gives the rest back: nothing arrives twice', async () => {
+    const gate: { open?: () => void } = {}
+    const waiting = new Promise<void>((resolve) => {
+      gate.open = resolve
+    })
+    const receiver = await startReceiver({
+      respond: answering(async () => {
+        await waiting
+        return { status: 200 }
+      }) as Respond,
+    })
+    const { id } = await subscribe(receiver, 'flow.stop')
+    const first = await parts(receiver)
+    await publish(
+      'flow.stop',
+      Array.from({ length: 60 }, (_, n) => `{"n":${n}}`),
+    )
+    await expect.poll(() => receiver.requests.length, { timeout: 15_000 }).toBeGreaterThan(0)
+    const stopped = first.stop()
+    gate.open?.()
+    await stopped
+    const { rows } = await database.pool.query(
+      `SELECT FROM sagapost.webhook_delivery_jobs WHERE subscription_id = $1 AND status = 'Leased'`,
+      [id],
+    )
+    expect(rows).toHaveLength(0)
+    const second = await parts(receiver)
+    await expect
+      .poll(async () => (await deliveries(id)).filter(({ status }) => status === 'Completed').length, {
+        timeout: 30_000,
+      })
+      .toBe(60)
+    await second.stop()
+    expect(receiver.requests).toHaveLength(60)
+    await receiver.stop()
+  })
+})
+
+describe('as processes', () => {
+  let folder: string
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sagapost-serve-'))
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  it('[O6, J8, O2] a worker that is killed in mid-request: its job comes back and is delivered by another', async () => {
+    let hang = true
+    const receiver = await startReceiver({
+      respond: answering(() => (hang ? { status: 200, delayMs: 600_000 } : { status: 200 })),
+    })
+    const { id } = await subscribe(receiver, 'flow.killed')
+    const authorities = join(folder, 'ca.pem')
+    writeFileSync(authorities, receiver.certificateAuthority)
+    const serve = (only: string) =>
+      spawnCli(['serve', '--only', only], { ...env, NODE_EXTRA_CA_CERTS: authorities })
+    const others = serve('router,orchestrator,cleaner')
+    const victim = serve('worker')
+    await publish('flow.killed', ['{"order": 9}'])
+    await expect.poll(() => receiver.requests.length, { timeout: 30_000 }).toBe(1)
+    victim.child.kill('SIGKILL')
+    await victim.exit
+    hang = false
+    const heir = serve('worker')
+    await moveClock(database.pool, '61 seconds')
+    await expect.poll(async () => (await deliveries(id))[0]?.status, { timeout: 30_000 }).toBe('Completed')
+    expect(receiver.requests).toHaveLength(2)
+    expect(await deliveries(id)).toEqual([{ status: 'Completed', attempt_count: 1, final_error_code: null }])
+    for (const each of [others, heir]) {
+      each.child.kill('SIGTERM')
+      expect([await each.exit, each.stderr()]).toEqual([0, ''])
+    }
+    await receiver.stop()
+  })
+
+  it('[O2] serve refuses to start without its keys, or with a part that it does not know', async () => {
+    const bare = spawnCli(['serve'], { DATABASE_URL: database.url })
+    expect([await bare.exit, bare.stderr()]).toEqual([1, expect.stringContaining('[config_invalid]')])
+    const odd = spawnCli(['serve', '--only', 'router,typo'], env)
+    expect([await odd.exit, odd.stderr()]).toEqual([1, expect.stringContaining('not "typo"')])
+  })
+})

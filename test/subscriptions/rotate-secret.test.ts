@@ -1,0 +1,205 @@
+import { randomBytes } from 'node:crypto'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { formatSecret, publicKeyOf } from '../../src/https/index.js'
+import {
+  createSecretBox,
+  deleteSubscription,
+  readSigningSecrets,
+  rotateSecret,
+} from '../../src/subscriptions/index.js'
+import { installClock, moveClock } from '../support/clock.js'
+import { useDatabase } from '../support/database.js'
+import { box, refusalOf, useOperations } from './operations.js'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+const database = useDatabase()
+const { create } = useOperations(database)
+const rotate = (id: string, options = {}) =>
+  rotateSecret(database.as('subscription_admin'), id, { box, ...options })
+
+beforeAll(() => installClock(database.pool))
+
+/** What the worker would sign with, as the receiver knows it; the current one first. */
+async function signsWith(id: string): Promise<string[]> {
+  const found = (await readSigningSecrets(database.as('job_worker'), box, [id])).get(id)
+  if (!found?.readable) throw new Error('no secrets')
+  return found.secrets.map((secret) => (secret.scheme === 'v1' ? formatSecret : publicKeyOf)(secret))
+}
+
+async function databaseNow(): Promise<number> {
+  const { rows } = await database.pool.query('SELECT sagapost.now() AS now')
+  return rows[0].now.getTime()
+}
+
+async function stored(id: string): Promise<{ current: number; all: number }> {
+  const { rows } = await database.pool.query(
+    `SELECT count(*) FILTER (WHERE expires_at IS NULL)::int AS current, count(*)::int AS all
+     FROM sagapost.subscription_secrets WHERE subscription_id = $1`,
+    [id],
+  )
+  return rows[0]
+}
+
+describe('a rotation', () => {
+  it('[U1] makes a new secret; the previous one signs along for 24 hours by the database, no longer', async () => {
+    const { subscription, secret: first } = await create()
+    const before = await databaseNow()
+    const rotated = await rotate(subscription.id)
+    const after = await databaseNow()
+    expect(rotated?.previousExpiresAt?.getTime()).toBeGreaterThanOrEqual(before + DAY_MS)
+    expect(rotated?.previousExpiresAt?.getTime()).toBeLessThanOrEqual(after + DAY_MS)
+    expect(await signsWith(subscription.id)).toEqual([rotated?.secret, first])
+    await moveClock(database.pool, '23 hours 59 minutes')
+    expect(await signsWith(subscription.id)).toEqual([rotated?.secret, first])
+    await moveClock(database.pool, '1 minute')
+    expect(await signsWith(subscription.id)).toEqual([rotated?.secret])
+  })
+
+  it('[U1] again within the overlap ends the older one at once: never more than two', async () => {
+    const { subscription, secret: first } = await create()
+    const second = await rotate(subscription.id)
+    const third = await rotate(subscription.id, { overlapMs: 60_000 })
+    expect(await signsWith(subscription.id)).toEqual([third?.secret, second?.secret])
+    const fourth = await rotate(subscription.id)
+    expect(await signsWith(subscription.id)).toEqual([fourth?.secret, third?.secret])
+    expect(new Set([first, second?.secret, third?.secret, fourth?.secret]).size).toBe(4)
+    expect(await stored(subscription.id)).toEqual({ current: 1, all: 4 })
+  })
+
+  it('[U1] does not lengthen what has ended', async () => {
+    const { subscription } = await create()
+    await rotate(subscription.id, { overlapMs: 1000 })
+    await moveClock(database.pool, '1 hour')
+    const ends = async () => {
+      const { rows } = await database.pool.query(
+        'SELECT expires_at FROM sagapost.subscription_secrets WHERE subscription_id = $1 ORDER BY id LIMIT 1',
+        [subscription.id],
+      )
+      return rows[0].expires_at.getTime()
+    }
+    const ended = await ends()
+    await rotate(subscription.id)
+    expect(await ends()).toBe(ended)
+  })
+
+  it('[U1] without overlap ends the previous one at once', async () => {
+    const { subscription } = await create()
+    const rotated = await rotate(subscription.id, { overlapMs: 0 })
+    expect(await signsWith(subscription.id)).toEqual([rotated?.secret])
+  })
+
+  it('[U1] keeps the scheme, or changes it when asked', async () => {
+    const { subscription, secret: first } = await create({ scheme: 'v1a' })
+    const second = await rotate(subscription.id)
+    expect([first, second?.secret]).toEqual([
+      expect.stringMatching(/^whpk_/),
+      expect.stringMatching(/^whpk_/),
+    ])
+    const third = await rotate(subscription.id, { scheme: 'v1' })
+    expect(third?.secret).toMatch(/^whsec_/)
+    expect(await signsWith(subscription.id)).toEqual([third?.secret, second?.secret])
+  })
+
+  it('[U1] many at once come one after the other: one current secret, at most two that sign', async () => {
+    for (let round = 0; round < 5; round++) {
+      const { subscription } = await create()
+      const rotated = await Promise.all(Array.from({ length: 4 }, () => rotate(subscription.id)))
+      expect(await stored(subscription.id)).toEqual({ current: 1, all: 5 })
+      const signing = await signsWith(subscription.id)
+      expect(signing).toHaveLength(2)
+      for (const secret of signing) expect(rotated.map((one) => one?.secret)).toContain(secret)
+    }
+  })
+
+  it('[U1] that fails leaves the secrets as they were', async () => {
+    const { subscription, secret } = await create()
+    const broken = {
+      ...box,
+      seal: () => {
+        throw new Error('no entropy')
+      },
+    }
+    await expect(rotate(subscription.id, { box: broken })).rejects.toThrow('no entropy')
+    expect(await signsWith(subscription.id)).toEqual([secret])
+    expect(await stored(subscription.id)).toEqual({ current: 1, all: 1 })
+  })
+
+  it.each([{ overlapMs: -1 }, { overlapMs: 0.5 }, { overlapMs: 31 * DAY_MS }, { scheme: 'v2' }])(
+    '[U1] is refused in one clear line: %j',
+    async (options) => {
+      const { subscription } = await create()
+      const { code, message } = await refusalOf(rotate(subscription.id, options))
+      expect(code).toBe('subscription_invalid')
+      expect(message).toMatch(/^(The overlap of two secrets|scheme) must be /)
+      expect(await stored(subscription.id)).toEqual({ current: 1, all: 1 })
+    },
+  )
+
+  it('[U1] of a deleted subscription is refused, of none null', async () => {
+    const { subscription } = await create()
+    await deleteSubscription(database.as('subscription_admin'), subscription.id)
+    expect((await refusalOf(rotate(subscription.id))).code).toBe('subscription_deleted')
+    expect(await stored(subscription.id)).toEqual({ current: 1, all: 1 })
+    for (const id of ['999999999', 'abc', `0${subscription.id}`]) expect(await rotate(id)).toBeNull()
+  })
+})
+
+describe('the secrets of a batch, under job_worker', () => {
+  const read = (ids: string[], withBox = box) => readSigningSecrets(database.as('job_worker'), withBox, ids)
+
+  it('[U1] come by subscription, none for one that does not exist', async () => {
+    const one = await create()
+    const two = await create({ scheme: 'v1a' })
+    const other = await create()
+    const found = await read([one.subscription.id, two.subscription.id, '999999999'])
+    expect([...found.keys()].sort()).toEqual([one.subscription.id, two.subscription.id].sort())
+    expect(found.has(other.subscription.id)).toBe(false)
+    expect(await read([])).toEqual(new Map())
+  })
+
+  it('[U1] a ciphertext that was moved from another subscription does not open; the others do', async () => {
+    const victim = await create()
+    const attacker = await create()
+    const bystander = await create()
+    await database.pool.query(
+      `UPDATE sagapost.subscription_secrets
+       SET ciphertext = (SELECT ciphertext FROM sagapost.subscription_secrets WHERE subscription_id = $2)
+       WHERE subscription_id = $1`,
+      [victim.subscription.id, attacker.subscription.id],
+    )
+    const found = await read([victim, attacker, bystander].map(({ subscription }) => subscription.id))
+    expect(found.get(victim.subscription.id)).toMatchObject({
+      readable: false,
+      error: {
+        code: 'subscription_secret_invalid',
+        message: expect.stringContaining('another subscription'),
+      },
+    })
+    for (const { subscription, secret } of [attacker, bystander]) {
+      const one = found.get(subscription.id)
+      expect(one?.readable && one.secrets.map(formatSecret)).toEqual([secret])
+    }
+  })
+
+  it('[U1] one that does not open takes the other secret of its subscription along: signed whole or not at all', async () => {
+    const { subscription } = await create()
+    await rotate(subscription.id, { box: createSecretBox(randomBytes(32)) })
+    expect((await read([subscription.id])).get(subscription.id)).toMatchObject({ readable: false })
+    await database.pool.query(
+      `UPDATE sagapost.subscription_secrets SET ciphertext = '\\x00'
+       WHERE subscription_id = $1 AND expires_at IS NOT NULL`,
+      [subscription.id],
+    )
+    expect((await read([subscription.id])).get(subscription.id)).toMatchObject({ readable: false })
+  })
+
+  it('[U1] none opens under another master key, and the reason is named', async () => {
+    const { subscription } = await create()
+    const found = await read([subscription.id], createSecretBox(randomBytes(32)))
+    expect(found.get(subscription.id)).toMatchObject({
+      readable: false,
+      error: { message: expect.stringMatching(/sealed with another SAGAPOST_MASTER_KEY$/) },
+    })
+  })
+})

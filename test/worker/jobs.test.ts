@@ -1,0 +1,183 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type EventRange, readWorkWindow } from '../../src/database/index.js'
+import { claimJobs, releaseJobs, reportResults, resetLeases } from '../../src/worker/index.js'
+import { installClock, moveClock } from '../support/clock.js'
+import { useDatabase } from '../support/database.js'
+import { insertDelivery, insertJob } from '../support/fixtures.js'
+
+const database = useDatabase()
+let range: EventRange
+
+beforeAll(async () => {
+  await installClock(database.pool)
+  range = (await readWorkWindow(database.as('job_worker'))).fresh
+})
+
+const LEASE_MS = 60_000
+const claim = (batchMax = 100, workerId = 'worker-a', except: string[] = []) =>
+  claimJobs(database.as('job_worker'), { range, batchMax, leaseMs: LEASE_MS, workerId, except })
+const reset = () => resetLeases(database.as('job_worker'), { range, batchMax: 100, lostLeasesMax: 3 })
+const report = (
+  jobs: { id: string; eventId: string; leaseToken: string }[],
+  errorCode: string | null = null,
+) =>
+  reportResults(
+    database.as('job_worker'),
+    range,
+    jobs.map(({ id, eventId, leaseToken }) => ({
+      jobId: id,
+      eventId,
+      leaseToken,
+      errorCode,
+      responseStatus: errorCode ? 500 : 200,
+      retryAfterS: null,
+      durationMs: 5,
+      responseExcerpt: 'ok',
+    })),
+  )
+
+async function job(id: string) {
+  const { rows } = await database.pool.query('SELECT * FROM sagapost.webhook_delivery_jobs WHERE id = $1', [
+    id,
+  ])
+  return rows[0]
+}
+
+async function newJob(): Promise<string> {
+  return insertJob(database.pool, await insertDelivery(database.pool, 'InProgress'))
+}
+
+/** Whatever other tests have left is finished. */
+beforeEach(async () => {
+  for (const [from, to] of [
+    ['Pending', 'Leased'],
+    ['Leased', 'Completed'],
+  ]) {
+    await database.pool.query('UPDATE sagapost.webhook_delivery_jobs SET status = $2 WHERE status = $1', [
+      from,
+      to,
+    ])
+  }
+})
+
+describe('claiming', () => {
+  it('[J4, J3] leases the job at once, with the payload and the address of its one attempt', async () => {
+    const id = await newJob()
+    const [claimed] = await claim()
+    expect(claimed).toMatchObject({
+      id,
+      attempt: 1,
+      eventType: 'order.placed',
+      payload: '{"order": 7}',
+      callbackUrl: 'https://receiver.example/hooks',
+      headers: {},
+    })
+    const row = await job(id)
+    expect(row).toMatchObject({ status: 'Leased', worker_id: 'worker-a', lease_token: claimed?.leaseToken })
+    const { rows } = await database.pool.query(
+      `SELECT extract(epoch FROM lease_until - sagapost.now()) AS left FROM sagapost.webhook_delivery_jobs WHERE id = $1`,
+      [id],
+    )
+    expect(Number(rows[0].left)).toBeGreaterThan(0)
+    expect(Number(rows[0].left)).toBeLessThanOrEqual(LEASE_MS / 1000)
+  })
+
+  it('[J4] workers at once never hold the same job', async () => {
+    for (let n = 0; n < 40; n++) await newJob()
+    const claims = await Promise.all(['a', 'b', 'c', 'd'].map((name) => claim(15, name)))
+    const ids = claims.flat().map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    await report(claims.flat())
+  })
+
+  it('[J4] leaves the jobs of subscriptions that it is told to leave', async () => {
+    const delivery = await insertDelivery(database.pool, 'InProgress')
+    await insertJob(database.pool, delivery)
+    expect(await claim(10, 'worker-a', [delivery.subscriptionId])).toEqual([])
+    expect(await claim()).toHaveLength(1)
+  })
+
+  it('[J4] a job that was released with a pause waits for it', async () => {
+    const id = await newJob()
+    await database.pool.query(`UPDATE sagapost.webhook_delivery_jobs SET status = 'Leased' WHERE id = $1`, [
+      id,
+    ])
+    await database.pool.query(
+      `UPDATE sagapost.webhook_delivery_jobs SET status = 'Pending', lease_until = sagapost.now() + interval '1 minute' WHERE id = $1`,
+      [id],
+    )
+    expect(await claim()).toEqual([])
+    await moveClock(database.pool, '1 minute')
+    expect(await claim()).toHaveLength(1)
+  })
+})
+
+describe('reporting', () => {
+  it('[J6] completes or fails the job, with what came back', async () => {
+    const [first, second] = [await newJob(), await newJob()]
+    const claimed = await claim()
+    await report(claimed.filter(({ id }) => id === first))
+    await report(
+      claimed.filter(({ id }) => id === second),
+      'http_500',
+    )
+    expect(await job(first)).toMatchObject({ status: 'Completed', response_status: 200, error_code: null })
+    expect(await job(second)).toMatchObject({
+      status: 'Failed',
+      response_status: 500,
+      error_code: 'http_500',
+    })
+  })
+
+  it('[J5] under a lease that was lost is refused and changes nothing', async () => {
+    const id = await newJob()
+    const stale = await claim(1, 'stale')
+    await moveClock(database.pool, '61 seconds')
+    await reset()
+    expect(await report(stale)).toEqual(new Set())
+    expect(await job(id)).toMatchObject({ status: 'Pending' })
+    const heir = await claim(1, 'heir')
+    expect(await report(stale)).toEqual(new Set())
+    expect(await job(id)).toMatchObject({ status: 'Leased', worker_id: 'heir' })
+    expect(await report(heir)).toEqual(new Set([id]))
+    expect(await report(stale, 'http_500')).toEqual(new Set())
+    expect(await job(id)).toMatchObject({ status: 'Completed', error_code: null })
+  })
+})
+
+describe('the Lease Reset Cleaner', () => {
+  it('[J8] sets a job back when its lease has run out, not before, and once', async () => {
+    const id = await newJob()
+    await claim()
+    expect(await reset()).toEqual([])
+    await moveClock(database.pool, '61 seconds')
+    const resets = (await Promise.all([reset(), reset(), reset()])).flat()
+    expect(resets).toMatchObject([{ jobId: id, status: 'Pending', workerId: 'worker-a', leaseResets: 1 }])
+    expect(await reset()).toEqual([])
+    expect(await job(id)).toMatchObject({ status: 'Pending', lease_resets: 1 })
+  })
+
+  it('[J8] fails a job whose lease was lost three times', async () => {
+    const id = await newJob()
+    for (const status of ['Pending', 'Pending', 'Failed']) {
+      await claim()
+      await moveClock(database.pool, '61 seconds')
+      await reset()
+      expect(await job(id)).toMatchObject({ status })
+    }
+    expect(await job(id)).toMatchObject({ error_code: 'lease_expired', lease_resets: 3 })
+  })
+})
+
+it('[J12] a released job is free at once, and only for the holder to release', async () => {
+  const id = await newJob()
+  const held = await claim()
+  await releaseJobs(
+    database.as('job_worker'),
+    held.map((each) => ({ ...each, leaseToken: '00000000-0000-4000-8000-000000000000' })),
+  )
+  expect(await job(id)).toMatchObject({ status: 'Leased' })
+  await releaseJobs(database.as('job_worker'), held)
+  expect(await job(id)).toMatchObject({ status: 'Pending', lease_resets: 0 })
+  expect(await claim()).toHaveLength(1)
+})
