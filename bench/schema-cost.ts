@@ -12,7 +12,10 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { startEmbeddedPostgres } from '../src/database/index.js'
-import { hotPath } from './hot-path-statements.js'
+import { storeEvents } from '../src/events/index.js'
+import { applyResults, defaultRetryPolicy, makeJobs } from '../src/orchestrator/index.js'
+import { createSubscriptionCache, routeEvents } from '../src/router/index.js'
+import { claimJobs, reportResults } from '../src/worker/index.js'
 import { variantStatements, variants } from './schema-variants.js'
 
 const BATCH = 200
@@ -42,24 +45,28 @@ const server = await startEmbeddedPostgres({
   dataDir: join(folder, 'data'),
   settings: { max_wal_size: '8GB' },
 })
-const clients: pg.Client[] = []
+const pools: pg.Pool[] = []
 try {
-  const admin = await open(server.url)
+  const admin = open(server.url)
   for (const [index] of variants.entries()) await admin.query(`CREATE DATABASE variant_${index}`)
   const runs = []
   for (const [index, variant] of variants.entries()) {
     const url = new URL(server.url)
     url.pathname = `variant_${index}`
-    const client = await open(url.href)
-    for (const statement of await variantStatements(variant)) await client.query(statement)
-    const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
-    runs.push({ variant, client, pid: rows[0].pid as number, samples: [] as Sample[] })
-    await deliver(client, 2 * BATCH, variant.bounded)
-    await client.query('ANALYZE')
+    const pool = open(url.href)
+    for (const statement of await variantStatements(variant)) await pool.query(statement)
+    await pool.query(
+      `INSERT INTO sagapost.subscriptions (event_type, callback_url, active, verified)
+       VALUES ('order.placed', 'https://receiver.example/', true, true)`,
+    )
+    const { rows } = await pool.query('SELECT pg_backend_pid() AS pid')
+    runs.push({ variant, pool, pid: rows[0].pid as number, samples: [] as Sample[] })
+    await deliver(pool, 2 * BATCH, variant.bounded)
+    await pool.query('ANALYZE')
   }
   for (let round = 0; round < rounds; round++) {
     process.stderr.write(`round ${round + 1} of ${rounds}\n`)
-    for (const run of runs) run.samples.push(await measure(run.client, run.pid, run.variant.bounded))
+    for (const run of runs) run.samples.push(await measure(run.pool, run.pid, run.variant.bounded))
   }
   const [first] = runs
   const base = first ? median(first.samples.map(({ cpuMs }) => cpuMs)) : 0
@@ -77,42 +84,64 @@ try {
     )
   }
 } finally {
-  await Promise.all(clients.map((client) => client.end()))
+  await Promise.all(pools.map((pool) => pool.end()))
   await server.stop()
   await rm(folder, { recursive: true })
 }
 
-async function open(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  clients.push(client)
-  return client
+/** One connection each, kept: its backend's CPU is what is measured. */
+function open(url: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max: 1, idleTimeoutMillis: 0 })
+  pool.on('error', () => {}) // a connection that the stopping server ends
+  pools.push(pool)
+  return pool
 }
 
-async function measure(client: pg.Client, pid: number, bounded: boolean): Promise<Sample> {
-  const before = { cpu: cpuMs(pid), wal: await walPosition(client), at: performance.now() }
-  await deliver(client, deliveries, bounded)
+async function measure(pool: pg.Pool, pid: number, bounded: boolean): Promise<Sample> {
+  const before = { cpu: cpuMs(pid), wal: await walPosition(pool), at: performance.now() }
+  await deliver(pool, deliveries, bounded)
   return {
     elapsedMs: (performance.now() - before.at) / deliveries,
     cpuMs: (cpuMs(pid) - before.cpu) / deliveries,
-    walBytes: ((await walPosition(client)) - before.wal) / deliveries,
+    walBytes: ((await walPosition(pool)) - before.wal) / deliveries,
   }
 }
 
-async function deliver(client: pg.Client, count: number, bounded: boolean): Promise<void> {
+/** The whole way of BATCH events through the operations that the parts run, again and again. */
+async function deliver(pool: pg.Pool, count: number, bounded: boolean): Promise<void> {
+  const cache = createSubscriptionCache()
   for (let done = 0; done < count; done += BATCH) {
-    const { rows } = await client.query('SELECT last_value FROM sagapost.events_id_seq')
+    const { rows } = await pool.query('SELECT last_value FROM sagapost.events_id_seq')
     const newest = Number(rows[0].last_value)
-    const range = bounded ? [newest - 10 * BATCH, newest + 10 * BATCH] : [0, Number.MAX_SAFE_INTEGER]
-    await client.query(hotPath.publish, [payloads])
-    await client.query(hotPath.route, [BATCH])
-    await client.query(hotPath.makeFirstJobs, [...range, BATCH])
-    const claimed = await client.query(hotPath.claim, [...range, BATCH])
-    const column = (name: string) => claimed.rows.map((row) => row[name])
-    await client.query(hotPath.readPayloads, [column('event_id'), ...range])
-    await client.query(hotPath.report, [...range, column('id'), column('event_id'), column('lease_token')])
-    const applied = await client.query(hotPath.apply, [...range, BATCH])
-    if (applied.rowCount !== BATCH) throw new Error(`applied ${applied.rowCount} results instead of ${BATCH}`)
+    const range = bounded
+      ? { from: String(newest - 10 * BATCH), to: String(newest + 10 * BATCH) }
+      : { from: '0', to: String(Number.MAX_SAFE_INTEGER) }
+    await storeEvents(
+      pool,
+      payloads.map((payload) => ({ type: 'order.placed', payload })),
+    )
+    await routeEvents(pool, cache, BATCH)
+    await makeJobs(pool, { range, batchMax: BATCH, limit: defaultRetryPolicy.limit })
+    const jobs = await claimJobs(pool, {
+      range,
+      batchMax: BATCH,
+      leaseMs: 60_000,
+      workerId: 'bench-1',
+      except: [],
+    })
+    const reports = jobs.map(({ id, eventId, leaseToken }) => ({
+      jobId: id,
+      eventId,
+      leaseToken,
+      errorCode: null,
+      responseStatus: 200,
+      retryAfterS: null,
+      durationMs: 12,
+      responseExcerpt: null,
+    }))
+    await reportResults(pool, range, reports)
+    const applied = await applyResults(pool, { range, batchMax: BATCH, policy: defaultRetryPolicy })
+    if (applied.length !== BATCH) throw new Error(`applied ${applied.length} results instead of ${BATCH}`)
   }
 }
 
@@ -122,8 +151,8 @@ function cpuMs(pid: number): number {
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / CLOCK_TICKS_PER_S
 }
 
-async function walPosition(client: pg.Client): Promise<number> {
-  const { rows } = await client.query(
+async function walPosition(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query(
     `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 AS bytes`,
   )
   return rows[0].bytes

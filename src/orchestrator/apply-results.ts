@@ -14,7 +14,7 @@ export interface AppliedResult {
 
 // [S4, S13] Results that nobody has applied, by idx_job_saga; the mark and the saga's move commit together, so a
 // result counts once. attempt_count on the right of SET is the count before: 2^(n − 1) of the formula [S14].
-const applyNewResults = `
+export const applyNewResults = `
   WITH result AS MATERIALIZED (
     SELECT id, saga_id, event_id, subscription_id, status = 'Completed' AS succeeded, error_code, retry_after_s
     FROM sagapost.webhook_delivery_jobs AS job
@@ -44,7 +44,7 @@ const applyNewResults = `
 
 // [S17] A statement of its own: two moves of one row in one statement lose the second. The dead letter is written
 // by the move itself.
-const deadLetter = `
+export const deadLetter = `
   UPDATE sagapost.webhook_delivery_sagas AS saga SET status = 'DeadLettered', updated_at = sagapost.now()
   FROM unnest($3::bigint[], $4::bigint[]) AS dead (id, event_id)
   WHERE saga.id = dead.id AND saga.event_id = dead.event_id AND saga.status = 'PendingRetry'

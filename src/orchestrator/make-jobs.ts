@@ -8,7 +8,7 @@ export interface MadeJobs {
 }
 
 // [S16 a] Sagas that have no job yet, by idx_saga_status. `attempt` and the times are the columns' defaults.
-const makeFirstJobs = `
+export const makeFirstJobs = `
   WITH due AS MATERIALIZED (
     SELECT id, event_id, subscription_id, correlation_id FROM sagapost.webhook_delivery_sagas AS saga
     WHERE status = 'Pending' AND event_id >= $1 AND event_id < $2
@@ -23,7 +23,7 @@ const makeFirstJobs = `
 
 // [S16 b, S10, S12] Sagas whose retry is due, oldest first by idx_saga_status_retry: a new job under the limit,
 // the end at it.
-const makeRetryJobs = `
+export const makeRetryJobs = `
   WITH due AS MATERIALIZED (
     SELECT id, event_id, subscription_id, correlation_id, attempt_count FROM sagapost.webhook_delivery_sagas AS saga
     WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now() AND event_id >= $1 AND event_id < $2

@@ -20,7 +20,7 @@ export interface ClaimedJob {
 
 // [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random
 // token fences off whoever held the job before. Payload and address come with the same round trip.
-const claim = `
+export const claim = `
   WITH free AS MATERIALIZED (
     SELECT id, event_id FROM sagapost.webhook_delivery_jobs AS job
     WHERE status = 'Pending' AND lease_until <= sagapost.now() AND event_id >= $1 AND event_id < $2

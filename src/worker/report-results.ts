@@ -14,7 +14,7 @@ export interface JobReport {
 }
 
 // [J5, J6] Only under the lease that the job was claimed with; any other report changes nothing.
-const report = `
+export const report = `
   UPDATE sagapost.webhook_delivery_jobs AS job
   SET status = (CASE WHEN result.error_code IS NULL THEN 'Completed' ELSE 'Failed' END)::sagapost.job_status,
       error_code = result.error_code, response_status = result.response_status, retry_after_s = result.retry_after_s,

@@ -13,7 +13,7 @@ export interface LeaseReset {
 // [J8] Jobs past their lease, oldest first by idx_job_status_lease. After several lost leases the job fails, so that
 // a payload that kills workers ends as a dead letter and not as an endless loop (DESIGN 2.8). Two cleaners at once
 // pass over each other's rows; a job that was reset is not Leased any more, so a second run finds nothing.
-const reset = `
+export const reset = `
   WITH stale AS MATERIALIZED (
     SELECT id, event_id, lease_until FROM sagapost.webhook_delivery_jobs AS job
     WHERE status = 'Leased' AND lease_until < sagapost.now() AND event_id >= $1 AND event_id < $2
