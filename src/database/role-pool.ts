@@ -31,6 +31,9 @@ export function createRolePool({ databaseUrl, role, connectionsMax }: RolePoolOp
   } as pg.PoolConfig)
   // An idle connection that breaks is dropped by the pool; the next query opens another or says why not.
   pool.on('error', () => {})
+  // One that breaks while it is lent out, between two statements, would end the process; whoever has it gets the
+  // error from its next statement.
+  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 

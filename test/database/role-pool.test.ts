@@ -34,6 +34,19 @@ describe('connections of a part', () => {
     })
   })
 
+  it('[O6] that break while they are lent out fail the next statement, and nothing else', async () => {
+    const pool = createRolePool({ databaseUrl: database.url, role: 'router_worker', connectionsMax: 1 })
+    const client = await pool.connect()
+    const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
+    const broken = new Promise((resolve) => client.once('end', resolve))
+    await database.pool.query('SELECT pg_terminate_backend($1)', [rows[0].pid])
+    await broken
+    await expect(client.query('SELECT 1')).rejects.toThrow()
+    client.release(true)
+    expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+    await pool.end()
+  })
+
   it('[O2] are refused when the role did not arrive', async () => {
     // A login with a role of its own set for the database wins over nothing; a pooler that drops options looks like this.
     const pool = createRolePool({ databaseUrl: database.url, role: 'router_worker', connectionsMax: 1 })

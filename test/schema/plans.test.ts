@@ -144,7 +144,7 @@ describe('bounded queries of the hot path', () => {
 
   // The index that finds the work; the rows found are then reached by a key of theirs.
   it.each(statements)(
-    '[%s] %s finds its work by %s and touches the hot partition only',
+    '[S21, J9] %s: %s finds its work by %s and touches the hot partition only',
     async (_rule, _name, index, statement) => {
       const plan = await hotPlanOf(statement.sql, [...bounds, BATCH, ...statement.more])
       expect(plan.indexes).toContain(index)
@@ -173,7 +173,7 @@ describe('bounded queries of the hot path', () => {
 
 describe('the sweep without bounds', () => {
   it.each(statements)(
-    '[%s] %s meets every partition through %s and scans none',
+    '[S21, J9] %s: %s meets every partition through %s and scans none',
     async (_rule, _name, index, statement) => {
       const plan = await hotPlanOf(statement.sql, [0, '9223372036854775807', BATCH, ...statement.more])
       const table = index.startsWith('idx_saga') ? 'webhook_delivery_sagas' : 'webhook_delivery_jobs'

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config/index.js'
+
+describe('readConfig', () => {
+  it('[O4, S15] has the defaults of the rules: 30 s, 5 attempts, at most one hour', () => {
+    expect(readConfig({})).toMatchObject({
+      retryBaseDelayMs: 30_000,
+      retryLimit: 5,
+      retryMaxDelayMs: 3_600_000,
+      deduplicationWindowMs: 30 * 86_400_000,
+      port: 8080,
+      host: '127.0.0.1',
+      dataDir: './.sagapost',
+    })
+  })
+
+  it('[O4] reads durations and numbers, and takes an empty value for an absent one', () => {
+    const env = {
+      SAGAPOST_RETRY_BASE_DELAY: '500ms',
+      SAGAPOST_RETRY_LIMIT: '7',
+      SAGAPOST_RETRY_MAX_DELAY: '',
+    }
+    expect(readConfig(env)).toMatchObject({
+      retryBaseDelayMs: 500,
+      retryLimit: 7,
+      retryMaxDelayMs: 3_600_000,
+    })
+  })
+
+  it.each([
+    ['SAGAPOST_RETRY_BASE_DELAY', '30'],
+    ['SAGAPOST_RETRY_BASE_DELAY', '-1s'],
+    ['SAGAPOST_RETRY_BASE_DELAY', '0s'],
+    ['SAGAPOST_RETRY_LIMIT', '0'],
+    ['SAGAPOST_RETRY_LIMIT', '101'],
+    ['SAGAPOST_CONCURRENCY', '0'],
+    ['SAGAPOST_LEASE_DURATION', '10s'],
+    ['SAGAPOST_MASTER_KEY', 'short'],
+    ['SAGAPOST_REQUEST_TIMEOUT', '1y'],
+  ])('[O4] %s=%s is refused with one line that names it', (name, value) => {
+    expect(() => readConfig({ [name]: value })).toThrow(name)
+  })
+})
