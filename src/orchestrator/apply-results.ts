@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EventRange } from '../database/index.js'
+import { type EventRange, inTransaction } from '../database/index.js'
 import { RETRY_AFTER_S_MAX, type RetryPolicy } from './retry-policy.js'
 
 export interface AppliedResult {
@@ -66,10 +66,8 @@ export async function applyResults(
   pool: pg.Pool,
   { range, batchMax, policy }: { range: EventRange; batchMax: number; policy: RetryPolicy },
 ): Promise<AppliedResult[]> {
-  const client = await pool.connect()
-  try {
-    await client.query('BEGIN')
-    const { rows } = await client.query<Row>(applyNewResults, [
+  const rows = await inTransaction(pool, async (client) => {
+    const { rows: applied } = await client.query<Row>(applyNewResults, [
       range.from,
       range.to,
       batchMax,
@@ -78,7 +76,7 @@ export async function applyResults(
       policy.maxDelayMs,
       RETRY_AFTER_S_MAX,
     ])
-    const dead = rows.filter((row) => row.dead)
+    const dead = applied.filter((row) => row.dead)
     if (dead.length > 0) {
       await client.query(deadLetter, [
         range.from,
@@ -87,19 +85,15 @@ export async function applyResults(
         dead.map(({ event_id }) => event_id),
       ])
     }
-    await client.query('COMMIT')
-    client.release()
-    return rows.map((row) => ({
-      sagaId: row.saga_id,
-      jobId: row.job_id,
-      eventId: row.event_id,
-      status: row.dead ? 'DeadLettered' : row.status,
-      attemptCount: row.attempt_count,
-      errorCode: row.final_error_code,
-      correlationId: row.correlation_id,
-    }))
-  } catch (error) {
-    client.release(true) // which rolls back
-    throw error
-  }
+    return applied
+  })
+  return rows.map((row) => ({
+    sagaId: row.saga_id,
+    jobId: row.job_id,
+    eventId: row.event_id,
+    status: row.dead ? 'DeadLettered' : row.status,
+    attemptCount: row.attempt_count,
+    errorCode: row.final_error_code,
+    correlationId: row.correlation_id,
+  }))
 }

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { inTransaction } from '../database/index.js'
 import type { SubscriptionCache } from './subscription-cache.js'
 
 // Oldest first by event_routing_queue_pkey; other routers take other rows. The version is read in the same
@@ -30,9 +31,7 @@ export async function routeEvents(
   cache: SubscriptionCache,
   batchMax: number,
 ): Promise<RoutedBatch> {
-  const client = await pool.connect()
-  try {
-    await client.query('BEGIN')
+  return inTransaction(pool, async (client) => {
     const { rows: events } = await client.query<{
       event_id: string
       event_type: string
@@ -40,11 +39,7 @@ export async function routeEvents(
       version: string
     }>(takeEvents, [batchMax])
     const [first] = events
-    if (!first) {
-      await client.query('COMMIT')
-      client.release()
-      return { events: 0, sagas: 0 }
-    }
+    if (!first) return { events: 0, sagas: 0 }
     const routes = await cache.at(first.version, client)
     const pairs = events.flatMap((event) =>
       (routes.get(event.event_type) ?? []).map((subscriptionId) => ({ event, subscriptionId })),
@@ -55,11 +50,6 @@ export async function routeEvents(
       pairs.map(({ subscriptionId }) => subscriptionId),
       pairs.map(({ event }) => event.correlation_id),
     ])
-    await client.query('COMMIT')
-    client.release()
     return { events: events.length, sagas: rowCount ?? 0 }
-  } catch (error) {
-    client.release(true) // which rolls back
-    throw error
-  }
+  })
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
+import { inTransaction } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { explainRefusal } from './explain-refusal.js'
-import { inTransaction } from './in-transaction.js'
 import { lockSubscription } from './lock-subscription.js'
 import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
 import { type SubscriptionValues, validateSubscription } from './validate-subscription.js'

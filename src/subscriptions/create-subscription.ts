@@ -1,7 +1,7 @@
 import type pg from 'pg'
+import { inTransaction } from '../database/index.js'
 import { generateSecret, type SigningSecret } from '../https/index.js'
 import { explainRefusal } from './explain-refusal.js'
-import { inTransaction } from './in-transaction.js'
 import { insertSecret } from './insert-secret.js'
 import type { SecretBox } from './secret-box.js'
 import { shownSecret } from './shown-secret.js'

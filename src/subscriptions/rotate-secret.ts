@@ -1,7 +1,7 @@
 import type pg from 'pg'
+import { inTransaction } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { generateSecret, type SigningSecret } from '../https/index.js'
-import { inTransaction } from './in-transaction.js'
 import { insertSecret } from './insert-secret.js'
 import { lockSubscription } from './lock-subscription.js'
 import type { SecretBox } from './secret-box.js'
