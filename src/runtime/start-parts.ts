@@ -38,7 +38,7 @@ export interface PartsOptions {
 
 export interface Parts {
   wakeups: Wakeups
-  /** In the order of the flow: nothing new is begun, what is under way is finished. */
+  /** Workers first, then what feeds them: nothing new is begun, what is under way is finished. */
   stop(): Promise<void>
 }
 
