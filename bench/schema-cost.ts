@@ -122,7 +122,7 @@ async function deliver(pool: pg.Pool, count: number, bounded: boolean): Promise<
     )
     await routeEvents(pool, cache, BATCH)
     await makeJobs(pool, { range, batchMax: BATCH, limit: defaultRetryPolicy.limit })
-    const jobs = await claimJobs(pool, {
+    const { jobs } = await claimJobs(pool, {
       range,
       batchMax: BATCH,
       leaseMs: 60_000,

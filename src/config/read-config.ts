@@ -5,6 +5,8 @@ import { parseDuration } from './parse-duration.js'
 export interface Config {
   /** Absent: the embedded PostgreSQL in `dataDir`. */
   databaseUrl: string | undefined
+  /** A direct connection for LISTEN, where DATABASE_URL leads to a pooler in transaction mode. */
+  listenUrl: string | undefined
   dataDir: string
   host: string
   port: number
@@ -36,6 +38,7 @@ export function readConfig(env: Environment): Config {
   const requestTimeoutMs = readDuration(env, 'SAGAPOST_REQUEST_TIMEOUT', '10s', 1, 10 * 60_000)
   const config: Config = {
     databaseUrl: env['DATABASE_URL'] || undefined,
+    listenUrl: env['SAGAPOST_LISTEN_URL'] || undefined,
     dataDir: env['SAGAPOST_DATA_DIR'] || './.sagapost',
     host: env['HOST'] || '127.0.0.1',
     port: readInteger(env, 'PORT', 8080, 0, PORT_MAX),

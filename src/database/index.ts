@@ -5,6 +5,7 @@ export { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/index.j
 export { inTransaction } from './in-transaction.js'
 export { keepPartitionsAhead } from './keep-partitions-ahead.js'
 export { keepWorkWindow, type WorkWindowKeeper } from './keep-work-window.js'
+export { listen } from './listen.js'
 export { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
 export { type MigrationState, migrate, migrationStatus } from './migrate.js'
 export { createRolePool } from './role-pool.js'

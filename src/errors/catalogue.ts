@@ -6,6 +6,7 @@
 export const errorCatalogue = {
   // Start and configuration
   config_invalid: { title: 'A setting has a value that cannot be used' },
+  master_key_wrong: { title: 'The secrets in the database were sealed with another SAGAPOST_MASTER_KEY' },
 
   // Embedded PostgreSQL
   data_dir_in_use: { title: 'Another process runs on this data directory' },
@@ -50,7 +51,10 @@ export const errorCatalogue = {
     constraints: ['event_key_conflict'],
   },
 
-  event_invalid: { title: 'A value of the event is out of its range' },
+  event_invalid: {
+    title: 'A value of the event is out of its range',
+    constraints: ['events_correlation_id_printable', 'events_traceparent_printable'],
+  },
   payload_invalid: { title: 'The payload is not JSON, or nested too deeply' },
   payload_too_large: { title: 'The payload is too large' },
 
@@ -75,6 +79,9 @@ export const errorCatalogue = {
       'subscriptions_max_attempts_range',
       'subscriptions_challenge_length',
       'subscriptions_headers_object',
+      'subscription_breakers_failures_positive',
+      'subscription_breakers_open_is_probed',
+      'fk_subscription_breakers_subscription',
     ],
   },
   subscription_secret_invalid: {

@@ -1,2 +1,2 @@
 export { type Loop, startLoop } from './start-loop.js'
-export { createWakeups, type Wakeups } from './wakeups.js'
+export { createWakeups, type Stage, stages, type Wakeups } from './wakeups.js'

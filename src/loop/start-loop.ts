@@ -2,7 +2,7 @@ export interface LoopOptions {
   /** One round; `true` when there is more to do at once. */
   round: (signal: AbortSignal) => Promise<boolean>
   /** The pause after a round that found nothing more: the fallback when no wake-up comes. */
-  idleMs: number
+  idleMs: number | (() => number)
   /** A failed round; the next one tries again after a pause that doubles up to this limit. */
   onError: (error: Error) => void
   errorPauseMsMax?: number
@@ -41,7 +41,7 @@ export function startLoop({
       try {
         const more = await round(stopping.signal)
         errorPauseMs = ERROR_PAUSE_MS
-        if (!more && !woken) await pause(idleMs)
+        if (!more && !woken) await pause(typeof idleMs === 'number' ? idleMs : idleMs())
       } catch (error) {
         onError(error as Error)
         // A wake-up does not shorten this pause: what failed a moment ago is not asked for more.

@@ -1,23 +1,38 @@
 /** The stages that somebody can have work for. */
-type Stage = 'routing' | 'first-jobs' | 'claims' | 'results'
+export const stages = ['routing', 'first-jobs', 'claims', 'results'] as const
+export type Stage = (typeof stages)[number]
 
 export interface Wakeups {
-  /** Tells whoever waits for this stage that there is work. */
+  /** There is work: tells whoever waits for this stage in this process, else the other processes. */
   wake(stage: Stage): void
+  /** Tells whoever waits in this process and nobody else. */
+  wakeHere(stage: Stage): void
   onWake(stage: Stage, listener: () => void): () => void
+  /** Where to pass on what nobody in this process waits for. */
+  passOnTo(pass: (stage: Stage) => void): void
 }
 
-/** Signals between the parts of one process. They only save time: every part also polls. */
+/** Signals between the parts. They only save time: every part also polls. */
 export function createWakeups(): Wakeups {
   const listeners = new Map<Stage, Set<() => void>>()
+  let passOn: (stage: Stage) => void = () => {}
+  const wakeHere = (stage: Stage): boolean => {
+    const waiting = listeners.get(stage)
+    for (const listener of waiting ?? []) listener()
+    return waiting !== undefined && waiting.size > 0
+  }
   return {
     wake(stage) {
-      for (const listener of listeners.get(stage) ?? []) listener()
+      if (!wakeHere(stage)) passOn(stage)
     },
+    wakeHere,
     onWake(stage, listener) {
       const set = listeners.get(stage) ?? new Set()
       listeners.set(stage, set.add(listener))
       return () => set.delete(listener)
+    },
+    passOnTo(pass) {
+      passOn = pass
     },
   }
 }

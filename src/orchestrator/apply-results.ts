@@ -6,6 +6,11 @@ export interface AppliedResult {
   sagaId: string
   jobId: string
   eventId: string
+  subscriptionId: string
+  workerId: string | null
+  leaseExpiration: Date
+  /** Since the delivery was made, by the database's clock. */
+  ageMs: number
   status: 'Completed' | 'PendingRetry' | 'DeadLettered'
   attemptCount: number
   errorCode: string | null
@@ -16,7 +21,8 @@ export interface AppliedResult {
 // result counts once. attempt_count on the right of SET is the count before: 2^(n − 1) of the formula [S14].
 export const applyNewResults = `
   WITH result AS MATERIALIZED (
-    SELECT id, saga_id, event_id, subscription_id, status = 'Completed' AS succeeded, error_code, retry_after_s
+    SELECT id, saga_id, event_id, subscription_id, status = 'Completed' AS succeeded, error_code, retry_after_s,
+           worker_id, lease_until
     FROM sagapost.webhook_delivery_jobs AS job
     WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL AND event_id >= $1 AND event_id < $2
     LIMIT $3 FOR UPDATE SKIP LOCKED
@@ -39,8 +45,9 @@ export const applyNewResults = `
   FROM limited
   WHERE saga.id = limited.saga_id AND saga.event_id = limited.event_id AND saga.status = 'InProgress'
     AND saga.event_id >= $1 AND saga.event_id < $2
-  RETURNING saga.id AS saga_id, limited.id AS job_id, saga.event_id, saga.status, saga.attempt_count,
-    saga.final_error_code, saga.correlation_id, saga.status = 'PendingRetry' AND saga.attempt_count >= attempts_max AS dead`
+  RETURNING saga.id AS saga_id, limited.id AS job_id, saga.event_id, saga.subscription_id, worker_id, lease_until,
+    saga.status, saga.attempt_count, saga.final_error_code, saga.correlation_id,
+    (extract(epoch FROM sagapost.now() - saga.created_at) * 1000)::float8 AS age_ms, saga.status = 'PendingRetry' AND saga.attempt_count >= attempts_max AS dead`
 
 // [S17] A statement of its own: two moves of one row in one statement lose the second. The dead letter is written
 // by the move itself.
@@ -54,6 +61,10 @@ interface Row {
   saga_id: string
   job_id: string
   event_id: string
+  subscription_id: string
+  worker_id: string | null
+  lease_until: Date
+  age_ms: number
   status: 'Completed' | 'PendingRetry'
   attempt_count: number
   final_error_code: string | null
@@ -91,6 +102,10 @@ export async function applyResults(
     sagaId: row.saga_id,
     jobId: row.job_id,
     eventId: row.event_id,
+    subscriptionId: row.subscription_id,
+    workerId: row.worker_id,
+    leaseExpiration: row.lease_until,
+    ageMs: row.age_ms,
     status: row.dead ? 'DeadLettered' : row.status,
     attemptCount: row.attempt_count,
     errorCode: row.final_error_code,

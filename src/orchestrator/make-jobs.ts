@@ -2,9 +2,19 @@ import type pg from 'pg'
 import type { EventRange } from '../database/index.js'
 
 export interface MadeJobs {
-  jobs: number
+  first: number
+  retries: number
   /** Waited for a retry, but the limit was lowered meanwhile [S15]. */
-  deadLettered: number
+  dead: DeadDelivery[]
+}
+
+export interface DeadDelivery {
+  sagaId: string
+  eventId: string
+  subscriptionId: string
+  errorCode: string | null
+  attemptCount: number
+  correlationId: string | null
 }
 
 // [S16 a] Sagas that have no job yet, by idx_saga_status. `attempt` and the times are the columns' defaults.
@@ -25,7 +35,8 @@ export const makeFirstJobs = `
 // the end at it.
 export const makeRetryJobs = `
   WITH due AS MATERIALIZED (
-    SELECT id, event_id, subscription_id, correlation_id, attempt_count FROM sagapost.webhook_delivery_sagas AS saga
+    SELECT id, event_id, subscription_id, correlation_id, attempt_count, final_error_code
+    FROM sagapost.webhook_delivery_sagas AS saga
     WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now() AND event_id >= $1 AND event_id < $2
     ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED
   ), decided AS MATERIALIZED (
@@ -41,7 +52,7 @@ export const makeRetryJobs = `
     INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, correlation_id, attempt)
     SELECT id, event_id, subscription_id, correlation_id, attempt_count + 1 FROM decided WHERE retry
   )
-  SELECT count(*) FILTER (WHERE retry)::int AS jobs, count(*) FILTER (WHERE NOT retry)::int AS dead FROM decided`
+  SELECT id, event_id, subscription_id, correlation_id, attempt_count, final_error_code, retry FROM decided`
 
 export interface MakeJobsOptions {
   range: EventRange
@@ -57,6 +68,18 @@ export async function makeJobs(
 ): Promise<MadeJobs> {
   const bounds = [range.from, range.to, batchMax]
   const first = await pool.query(makeFirstJobs, bounds)
-  const { rows } = await pool.query<{ jobs: number; dead: number }>(makeRetryJobs, [...bounds, limit])
-  return { jobs: (first.rowCount ?? 0) + (rows[0]?.jobs ?? 0), deadLettered: rows[0]?.dead ?? 0 }
+  const { rows } = await pool.query(makeRetryJobs, [...bounds, limit])
+  const dead = rows.filter(({ retry }) => !retry)
+  return {
+    first: first.rowCount ?? 0,
+    retries: rows.length - dead.length,
+    dead: dead.map((row) => ({
+      sagaId: row.id,
+      eventId: row.event_id,
+      subscriptionId: row.subscription_id,
+      errorCode: row.final_error_code,
+      attemptCount: row.attempt_count,
+      correlationId: row.correlation_id,
+    })),
+  }
 }

@@ -21,8 +21,9 @@ const makeSagas = `
   ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING`
 
 export interface RoutedBatch {
-  events: number
-  sagas: number
+  events: { id: string; type: string; correlationId: string | null; subscriptions: number }[]
+  /** Made now; a repeated routing makes none. */
+  deliveries: number
 }
 
 /** Routes up to `batchMax` stored events in one transaction under the role router_worker [R1, R2]. */
@@ -39,7 +40,7 @@ export async function routeEvents(
       version: string
     }>(takeEvents, [batchMax])
     const [first] = events
-    if (!first) return { events: 0, sagas: 0 }
+    if (!first) return { events: [], deliveries: 0 }
     const routes = await cache.at(first.version, client)
     const pairs = events.flatMap((event) =>
       (routes.get(event.event_type) ?? []).map((subscriptionId) => ({ event, subscriptionId })),
@@ -50,6 +51,14 @@ export async function routeEvents(
       pairs.map(({ subscriptionId }) => subscriptionId),
       pairs.map(({ event }) => event.correlation_id),
     ])
-    return { events: events.length, sagas: rowCount ?? 0 }
+    return {
+      events: events.map((event) => ({
+        id: event.event_id,
+        type: event.event_type,
+        correlationId: event.correlation_id,
+        subscriptions: routes.get(event.event_type)?.length ?? 0,
+      })),
+      deliveries: rowCount ?? 0,
+    }
   })
 }

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { WorkWindow } from '../database/index.js'
 import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
+import type { Recorders } from '../observability/index.js'
 import { resetLeases } from '../worker/index.js'
 
 const JOBS_PER_BATCH_MAX = 500
@@ -14,11 +15,12 @@ export interface CleanerOptions {
   window: () => WorkWindow
   wakeups: Wakeups
   log: Logger
+  metrics: Pick<Recorders, 'leaseReset' | 'loopFailed'>
   intervalMs: number
 }
 
 /** The Lease Reset Cleaner: frees the jobs of workers that were lost [J8]. */
-export function startCleaner({ pool, window, wakeups, log, intervalMs }: CleanerOptions): Loop {
+export function startCleaner({ pool, window, wakeups, log, metrics, intervalMs }: CleanerOptions): Loop {
   return startLoop({
     round: async () => {
       const { fresh, older } = window()
@@ -30,14 +32,18 @@ export function startCleaner({ pool, window, wakeups, log, intervalMs }: Cleaner
           lostLeasesMax: LOST_LEASES_MAX,
         })
         for (const reset of resets) {
+          metrics.leaseReset(reset.status === 'Failed' ? 'failed' : 'pending')
           log.warn(
             {
               saga_id: reset.sagaId,
               job_id: reset.jobId,
+              event_id: reset.eventId,
+              subscription_id: reset.subscriptionId,
               worker_id: reset.workerId,
               lease_expiration: reset.leaseExpiration,
               lease_resets: reset.leaseResets,
               error_code: reset.status === 'Failed' ? 'lease_expired' : null,
+              correlation_id: reset.correlationId ?? `evt_${reset.eventId}`,
             },
             'lease ran out',
           )
@@ -49,6 +55,9 @@ export function startCleaner({ pool, window, wakeups, log, intervalMs }: Cleaner
       return more
     },
     idleMs: intervalMs,
-    onError: (error) => log.error({ err: error }, 'resetting leases failed; will try again'),
+    onError: (error) => {
+      metrics.loopFailed('cleaner')
+      log.error({ err: error }, 'resetting leases failed; will try again')
+    },
   })
 }

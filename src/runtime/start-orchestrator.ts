@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventRange, WorkWindow } from '../database/index.js'
 import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
+import type { Recorders } from '../observability/index.js'
 import { applyResults, makeJobs, type RetryPolicy } from '../orchestrator/index.js'
 
 const RESULTS_PER_BATCH_MAX = 500
@@ -13,29 +14,43 @@ export interface OrchestratorOptions {
   window: () => WorkWindow
   wakeups: Wakeups
   log: Logger
+  metrics: Pick<Recorders, 'resultApplied' | 'jobsMade' | 'deadLettered' | 'loopFailed'>
   policy: RetryPolicy
   pollMs: number
 }
 
 /** The loop that moves sagas: applies results, makes first and retry jobs, wakes the workers. */
-export function startOrchestrator({ pool, window, wakeups, log, policy, pollMs }: OrchestratorOptions): Loop {
+export function startOrchestrator(options: OrchestratorOptions): Loop {
+  const { pool, window, wakeups, log, metrics, policy, pollMs } = options
+
   async function orchestrate(range: EventRange): Promise<boolean> {
     const applied = await applyResults(pool, { range, batchMax: RESULTS_PER_BATCH_MAX, policy })
     for (const result of applied) {
+      metrics.resultApplied({ status: result.status, latencyMs: result.ageMs })
       const fields = {
-        saga_id: result.sagaId,
+        ...fieldsOf(result),
         job_id: result.jobId,
-        event_id: result.eventId,
-        error_code: result.errorCode,
-        attempt_count: result.attemptCount,
-        correlation_id: result.correlationId ?? `evt_${result.eventId}`,
+        worker_id: result.workerId,
+        lease_expiration: result.leaseExpiration,
       }
-      if (result.status === 'DeadLettered') log.warn(fields, 'delivery dead-lettered')
+      if (result.status === 'DeadLettered') bury(fields)
       else log.debug({ ...fields, status: result.status }, 'result applied')
     }
     const made = await makeJobs(pool, { range, batchMax: JOBS_PER_BATCH_MAX, limit: policy.limit })
-    if (made.jobs > 0) wakeups.wake('claims')
-    return applied.length === RESULTS_PER_BATCH_MAX || made.jobs >= JOBS_PER_BATCH_MAX
+    for (const delivery of made.dead) bury(fieldsOf(delivery))
+    metrics.jobsMade('first', made.first)
+    metrics.jobsMade('retry', made.retries)
+    const jobs = made.first + made.retries
+    if (jobs > 0) {
+      log.debug({ first: made.first, retries: made.retries }, 'jobs made')
+      wakeups.wake('claims')
+    }
+    return applied.length === RESULTS_PER_BATCH_MAX || jobs >= JOBS_PER_BATCH_MAX
+  }
+
+  function bury(fields: ReturnType<typeof fieldsOf>): void {
+    metrics.deadLettered(fields.error_code)
+    log.warn(fields, 'delivery dead-lettered')
   }
 
   const loop = startLoop({
@@ -45,7 +60,10 @@ export function startOrchestrator({ pool, window, wakeups, log, policy, pollMs }
       return (older ? await orchestrate(older) : false) || more
     },
     idleMs: pollMs,
-    onError: (error) => log.error({ err: error }, 'orchestrating failed; will try again'),
+    onError: (error) => {
+      metrics.loopFailed('orchestrator')
+      log.error({ err: error }, 'orchestrating failed; will try again')
+    },
   })
   const unsubscribe = [wakeups.onWake('first-jobs', loop.wake), wakeups.onWake('results', loop.wake)]
   return {
@@ -54,5 +72,24 @@ export function startOrchestrator({ pool, window, wakeups, log, policy, pollMs }
       for (const each of unsubscribe) each()
       await loop.stop()
     },
+  }
+}
+
+/** [J11, O5] */
+function fieldsOf(delivery: {
+  sagaId: string
+  eventId: string
+  subscriptionId: string
+  errorCode: string | null
+  attemptCount: number
+  correlationId: string | null
+}) {
+  return {
+    saga_id: delivery.sagaId,
+    event_id: delivery.eventId,
+    subscription_id: delivery.subscriptionId,
+    error_code: delivery.errorCode,
+    attempt_count: delivery.attemptCount,
+    correlation_id: delivery.correlationId ?? `evt_${delivery.eventId}`,
   }
 }

@@ -1,23 +1,46 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
+import type { Recorders } from '../observability/index.js'
 import { createSubscriptionCache, routeEvents } from '../router/index.js'
 
 const EVENTS_PER_BATCH_MAX = 500
 
-/** The loop that routes stored events, under the role router_worker. */
-export function startRouter(options: { pool: pg.Pool; wakeups: Wakeups; log: Logger; pollMs: number }): Loop {
-  const { pool, wakeups, log, pollMs } = options
+export interface RouterOptions {
+  /** Under the role router_worker. */
+  pool: pg.Pool
+  wakeups: Wakeups
+  log: Logger
+  metrics: Pick<Recorders, 'eventsRouted' | 'loopFailed'>
+  pollMs: number
+}
+
+/** The loop that routes stored events. */
+export function startRouter({ pool, wakeups, log, metrics, pollMs }: RouterOptions): Loop {
   const cache = createSubscriptionCache()
   const loop = startLoop({
     round: async () => {
-      const { events, sagas } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
-      if (events > 0) log.debug({ events, sagas }, 'events routed')
-      if (sagas > 0) wakeups.wake('first-jobs')
-      return events === EVENTS_PER_BATCH_MAX
+      const { events, deliveries } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
+      metrics.eventsRouted(events.length, deliveries)
+      for (const event of events) {
+        log.debug(
+          {
+            event_id: event.id,
+            event_type: event.type,
+            subscriptions: event.subscriptions,
+            correlation_id: event.correlationId ?? `evt_${event.id}`,
+          },
+          'event routed',
+        )
+      }
+      if (deliveries > 0) wakeups.wake('first-jobs')
+      return events.length === EVENTS_PER_BATCH_MAX
     },
     idleMs: pollMs,
-    onError: (error) => log.error({ err: error }, 'routing failed; will try again'),
+    onError: (error) => {
+      metrics.loopFailed('router')
+      log.error({ err: error }, 'routing failed; will try again')
+    },
   })
   const unsubscribe = wakeups.onWake('routing', loop.wake)
   return {

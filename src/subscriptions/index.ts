@@ -1,4 +1,5 @@
 export { changeSubscription, type SubscriptionChange } from './change-subscription.js'
+export { checkMasterKey } from './check-master-key.js'
 export { createSubscription, type NewSubscription } from './create-subscription.js'
 export { deactivateGoneSubscriptions } from './deactivate-gone-subscriptions.js'
 export { deactivateSubscription } from './deactivate-subscription.js'

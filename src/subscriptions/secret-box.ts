@@ -24,6 +24,8 @@ export interface SecretBox {
   seal(secret: Buffer, owner: SecretOwner): Buffer
   /** Throws `subscription_secret_invalid`: another master key, another owner, or damaged. */
   open(sealed: Buffer, owner: SecretOwner): Buffer
+  /** Whether it was sealed with this master key, by its key id. */
+  hasSealed(sealed: Buffer): boolean
 }
 
 export function createSecretBox(masterKey: Buffer): SecretBox {
@@ -33,7 +35,10 @@ export function createSecretBox(masterKey: Buffer): SecretBox {
     .digest()
     .subarray(0, KEY_ID_BYTES)
 
+  const hasSealed = (sealed: Buffer) => sealed.subarray(1, 1 + KEY_ID_BYTES).equals(keyId)
+
   return {
+    hasSealed,
     seal(secret, owner) {
       // A fresh random nonce each time: under one key, GCM stays safe for 2^32 of them.
       const header = Buffer.concat([Buffer.of(FORMAT_VERSION), keyId, randomBytes(NONCE_BYTES)])
@@ -48,7 +53,7 @@ export function createSecretBox(masterKey: Buffer): SecretBox {
       if (sealed.length < HEADER_BYTES + TAG_BYTES) throw unreadable(owner, 'it is damaged')
       if (sealed[0] !== FORMAT_VERSION) throw unreadable(owner, `its format ${sealed[0]} is unknown`)
       const header = sealed.subarray(0, HEADER_BYTES)
-      if (!header.subarray(1, 1 + KEY_ID_BYTES).equals(keyId)) {
+      if (!hasSealed(sealed)) {
         throw unreadable(owner, 'it was sealed with another SAGAPOST_MASTER_KEY')
       }
       const decipher = createDecipheriv('aes-256-gcm', masterKey, header.subarray(-NONCE_BYTES), {

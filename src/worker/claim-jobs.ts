@@ -19,12 +19,14 @@ export interface ClaimedJob {
 }
 
 // [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random
-// token fences off whoever held the job before. Payload and address come with the same round trip.
+// token fences off whoever held the job before. Payload and address come with the same round trip. One row comes
+// back in any case, with the time of the look.
 export const claim = `
   WITH free AS MATERIALIZED (
-    SELECT id, event_id FROM sagapost.webhook_delivery_jobs AS job
-    WHERE status = 'Pending' AND lease_until <= sagapost.now() AND event_id >= $1 AND event_id < $2
-      AND subscription_id <> ALL ($6::bigint[])
+    SELECT id, event_id, lease_until AS free_since FROM sagapost.webhook_delivery_jobs AS job
+    WHERE status = 'Pending' AND lease_until <= sagapost.now() AND lease_until >= $7
+      AND event_id >= $1 AND event_id < $2
+      AND subscription_id <> ALL ($6::bigint[]) AND ($8::bigint IS NULL OR subscription_id = $8)
     ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED
   ), claimed AS (
     UPDATE sagapost.webhook_delivery_jobs AS job
@@ -32,27 +34,49 @@ export const claim = `
         lease_token = gen_random_uuid(), worker_id = $5
     FROM free
     WHERE job.id = free.id AND job.event_id = free.event_id AND job.event_id >= $1 AND job.event_id < $2
-    RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, lease_token, lease_until, correlation_id
+    RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, lease_token, lease_until, correlation_id, free_since
+  ), complete AS (
+    SELECT claimed.*, event.event_type, event.payload::text, event.traceparent, subscription.callback_url, subscription.headers
+    FROM claimed
+    JOIN sagapost.events AS event ON event.id = claimed.event_id AND event.id >= $1 AND event.id < $2
+    JOIN sagapost.subscriptions AS subscription ON subscription.id = claimed.subscription_id
   )
-  SELECT claimed.*, event.event_type, event.payload::text, event.traceparent, subscription.callback_url, subscription.headers
-  FROM claimed
-  JOIN sagapost.events AS event ON event.id = claimed.event_id AND event.id >= $1 AND event.id < $2
-  JOIN sagapost.subscriptions AS subscription ON subscription.id = claimed.subscription_id`
+  SELECT looked_at, complete.* FROM (SELECT sagapost.now() AS looked_at) AS look LEFT JOIN complete ON true`
 
 export interface ClaimOptions {
   range: EventRange
   batchMax: number
   leaseMs: number
   workerId: string
-  /** Subscriptions whose slots are all taken, or that are paused: their jobs stay free for others. */
+  /** Subscriptions whose lanes are full, or that are paused: their jobs stay free for others. */
   except: readonly string[]
+  /** Jobs that have been free since before this time are known to be `except`'s. */
+  freeSince?: Date | undefined
+  /** Of this subscription alone. */
+  only?: string
+}
+
+export interface Claim {
+  jobs: ClaimedJob[]
+  /** What has been free since before this time and was not claimed is `except`'s, or in another worker's hands. */
+  passedOverUntil: Date
 }
 
 /** Claims jobs under the role job_worker. They are this worker's until the lease ends, and nobody else's. */
-export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<ClaimedJob[]> {
-  const { range, batchMax, leaseMs, workerId, except } = options
-  const { rows } = await pool.query(claim, [range.from, range.to, batchMax, leaseMs, workerId, except])
-  return rows.map((row) => ({
+export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<Claim> {
+  const { range, batchMax, leaseMs, workerId, except, freeSince, only } = options
+  const { rows } = await pool.query(claim, [
+    range.from,
+    range.to,
+    batchMax,
+    leaseMs,
+    workerId,
+    except,
+    freeSince ?? '-infinity',
+    only ?? null,
+  ])
+  const claimed = rows.filter((row) => row.id !== null)
+  const jobs = claimed.map((row) => ({
     id: row.id,
     sagaId: row.saga_id,
     eventId: row.event_id,
@@ -67,4 +91,7 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     callbackUrl: row.callback_url,
     headers: row.headers,
   }))
+  // A full batch ended somewhere; a look that found less went through to the present.
+  const times = claimed.length === batchMax ? claimed.map((row) => row.free_since) : [rows[0].looked_at]
+  return { jobs, passedOverUntil: new Date(Math.min(...times)) }
 }

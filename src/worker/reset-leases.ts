@@ -4,6 +4,9 @@ import type { EventRange } from '../database/index.js'
 export interface LeaseReset {
   jobId: string
   sagaId: string
+  eventId: string
+  subscriptionId: string
+  correlationId: string | null
   status: 'Pending' | 'Failed'
   workerId: string | null
   leaseExpiration: Date
@@ -26,7 +29,7 @@ export const reset = `
       finished_at = CASE WHEN lease_resets + 1 >= $4 THEN sagapost.now() END
   FROM stale
   WHERE job.id = stale.id AND job.event_id = stale.event_id AND job.event_id >= $1 AND job.event_id < $2
-  RETURNING job.id, saga_id, status, worker_id, stale.lease_until, lease_resets`
+  RETURNING job.id, saga_id, job.event_id, subscription_id, correlation_id, status, worker_id, stale.lease_until, lease_resets`
 
 /** The Lease Reset Cleaner's one statement, under the role job_worker. It never touches a saga. */
 export async function resetLeases(
@@ -37,6 +40,9 @@ export async function resetLeases(
   return rows.map((row) => ({
     jobId: row.id,
     sagaId: row.saga_id,
+    eventId: row.event_id,
+    subscriptionId: row.subscription_id,
+    correlationId: row.correlation_id,
     status: row.status,
     workerId: row.worker_id,
     leaseExpiration: row.lease_until,

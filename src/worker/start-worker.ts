@@ -1,18 +1,29 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import type { WorkWindow } from '../database/index.js'
+import type { EventRange, WorkWindow } from '../database/index.js'
 import type { SigningSecret, WebhookOutcome, WebhookSender } from '../https/index.js'
 import { startLoop, type Wakeups } from '../loop/index.js'
 import { createReportBatcher } from './batch-reports.js'
 import { type ClaimedJob, claimJobs } from './claim-jobs.js'
+import { keepBreakers } from './keep-breakers.js'
+import { createLanes } from './lanes.js'
+import { type BreakerPolicy, defaultBreakerPolicy } from './note-outcomes.js'
 import { releaseJobs } from './release-jobs.js'
-import type { JobReport } from './report-results.js'
+import { rememberPassedOver } from './remember-passed-over.js'
+import { reportWhileLeased } from './report-while-leased.js'
+import { toReport, toRequest } from './translate-job.js'
 
-/** Claimed ahead, so that a free slot finds its next job in memory. */
-const PREFETCH_FACTOR = 1.5
-/** Of all slots, the share that one subscription may hold: a dead endpoint leaves the rest to the others. */
-const SUBSCRIPTION_SHARE = 0.5
-const REPORT_TRIES_MAX = 5
+/** A job is begun only while its lease has time for the whole exchange and this much for the report. */
+const REPORT_MS = 2_000
+
+export interface WorkerMetrics {
+  jobsClaimed(count: number): void
+  attemptFinished(attempt: { delivered: boolean; errorCode: string | null; durationMs: number }): void
+  /** The lease was lost: the result was refused. */
+  attemptRefused(): void
+  breakerOpened(): void
+  breakerClosed(): void
+}
 
 export interface WorkerOptions {
   /** Under the role job_worker. */
@@ -23,10 +34,13 @@ export interface WorkerOptions {
   window: () => WorkWindow
   wakeups: Wakeups
   log: Logger
+  metrics: WorkerMetrics
   workerId: string
   concurrency: number
   leaseMs: number
-  pollMs: number
+  requestTimeoutMs: number
+  pollMs: () => number
+  breakerPolicy?: BreakerPolicy
 }
 
 export interface Worker {
@@ -36,112 +50,138 @@ export interface Worker {
 
 interface HeldJob extends ClaimedJob {
   secrets: readonly SigningSecret[]
+  /** By this process's clock, on the safe side. */
+  leaseEndsMs: number
+  /** The one delivery that tries a paused endpoint. */
+  probe: boolean
 }
 
 export function startWorker(options: WorkerOptions): Worker {
-  const { pool, sender, wakeups, log, workerId, concurrency, leaseMs } = options
-  const slotsPerSubscription = Math.max(1, Math.ceil(concurrency * SUBSCRIPTION_SHARE))
-  const prefetchMax = Math.ceil(concurrency * PREFETCH_FACTOR)
-  const queued: HeldJob[] = []
-  const running = new Map<string, number>()
+  const { pool, sender, wakeups, log, metrics, workerId, leaseMs } = options
+  const lanes = createLanes<HeldJob>(options.concurrency)
   const sending = new Set<Promise<void>>()
   const reports = createReportBatcher(pool, () => wakeups.wake('results'))
+  const passedOver = { fresh: rememberPassedOver(), older: rememberPassedOver() }
+  let stopping = false
 
-  const held = () => queued.length + sending.size
-  const fullSubscriptions = () =>
-    [...running]
-      .filter(([, count]) => count >= slotsPerSubscription)
-      .map(([subscriptionId]) => subscriptionId)
+  const breakers = keepBreakers({
+    pool,
+    policy: options.breakerPolicy ?? defaultBreakerPolicy,
+    log,
+    onOpen: () => void giveBack(lanes.withdraw((job) => breakers.isOpen(job.subscriptionId))),
+    onClose: () => loop.wake(),
+    onProbe: probe,
+    opened: metrics.breakerOpened,
+    closed: metrics.breakerClosed,
+  })
 
   async function claimRound(): Promise<boolean> {
-    const room = prefetchMax - held()
-    if (room <= 0) return false
+    await giveBack(lanes.withdraw(isLate))
     const { fresh, older } = options.window()
-    let claimed: ClaimedJob[] = []
-    for (const range of older ? [fresh, older] : [fresh]) {
-      const batchMax = room - claimed.length
-      if (batchMax <= 0) break
-      claimed = claimed.concat(
-        await claimJobs(pool, { range, batchMax, leaseMs, workerId, except: fullSubscriptions() }),
-      )
-    }
-    if (claimed.length > 0) await enqueue(claimed)
-    return claimed.length === room
+    const more = await claimFrom(fresh, passedOver.fresh)
+    return (older ? await claimFrom(older, passedOver.older) : false) || more
   }
 
-  async function enqueue(claimed: ClaimedJob[]): Promise<void> {
-    const ids = [...new Set(claimed.map(({ subscriptionId }) => subscriptionId))]
-    const secrets = await options.readSecrets(ids)
-    for (const job of claimed) queued.push({ ...job, secrets: secrets.get(job.subscriptionId) ?? [] })
+  async function claimFrom(range: EventRange, passed: typeof passedOver.fresh): Promise<boolean> {
+    const batchMax = lanes.room()
+    if (batchMax === 0) return false
+    const except = [...lanes.full(), ...breakers.open()]
+    const askedAtMs = performance.now()
+    const freeSince = passed.from(except, askedAtMs)
+    const claim = await claimJobs(pool, { range, batchMax, leaseMs, workerId, except, freeSince })
+    passed.until(claim.passedOverUntil)
+    await hold(claim.jobs, { askedAtMs, probe: false })
+    return claim.jobs.length === batchMax
+  }
+
+  async function probe(subscriptionIds: readonly string[]): Promise<void> {
+    const { fresh, older } = options.window()
+    for (const only of subscriptionIds) {
+      for (const range of older ? [older, fresh] : [fresh]) {
+        const askedAtMs = performance.now()
+        const { jobs } = await claimJobs(pool, { range, batchMax: 1, leaseMs, workerId, except: [], only })
+        await hold(jobs, { askedAtMs, probe: true })
+        if (jobs.length > 0) break
+      }
+    }
+  }
+
+  async function hold(
+    jobs: readonly ClaimedJob[],
+    { askedAtMs, probe }: { askedAtMs: number; probe: boolean },
+  ): Promise<void> {
+    if (jobs.length === 0) return
+    metrics.jobsClaimed(jobs.length)
+    const leaseEndsMs = askedAtMs + leaseMs
+    const ids = [...new Set(jobs.map(({ subscriptionId }) => subscriptionId))]
+    const secrets = await options.readSecrets(ids).catch(async (error: Error) => {
+      await giveBack(jobs)
+      throw error
+    })
+    for (const job of jobs) {
+      lanes.add({ ...job, secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe })
+    }
     pump()
   }
 
   function pump(): void {
-    for (let at = 0; at < queued.length && sending.size < concurrency; ) {
-      const job = queued[at] as HeldJob
-      const count = running.get(job.subscriptionId) ?? 0
-      if (count >= slotsPerSubscription) {
-        at++
-        continue
-      }
-      queued.splice(at, 1)
-      running.set(job.subscriptionId, count + 1)
-      const work = deliver(job)
-        .catch((error: Error) => log.error({ err: error, ...fieldsOf(job) }, 'delivery was not reported'))
-        .finally(() => {
-          sending.delete(work)
-          const left = (running.get(job.subscriptionId) ?? 1) - 1
-          if (left > 0) running.set(job.subscriptionId, left)
-          else running.delete(job.subscriptionId)
-          pump()
-          loop.wake()
-        })
-      sending.add(work)
+    for (let job = stopping ? undefined : lanes.next(); job !== undefined; job = lanes.next()) {
+      if (isLate(job)) {
+        lanes.done(job.subscriptionId)
+        void giveBack([job])
+      } else begin(job)
     }
+  }
+
+  function begin(job: HeldJob): void {
+    const work = deliver(job)
+      .catch((error: Error) => log.error({ err: error, ...fieldsOf(job) }, 'delivery was not reported'))
+      .finally(() => {
+        sending.delete(work)
+        lanes.done(job.subscriptionId)
+        pump()
+        loop.wake()
+      })
+    sending.add(work)
   }
 
   async function deliver(job: HeldJob): Promise<void> {
-    const outcome = await sendJob(job)
-    const accepted = await reportUntilCommitted(toReport(job, outcome))
-    const fields = {
-      ...fieldsOf(job),
-      durationMs: outcome.durationMs,
-      responseStatus: outcome.responseStatus,
+    const outcome: WebhookOutcome =
+      job.secrets.length > 0
+        ? await sender.send(toRequest(job, job.secrets))
+        : { delivered: false, errorCode: 'secret_unreadable', durationMs: 0 }
+    const errorCode = outcome.delivered ? null : outcome.errorCode
+    const fields = { ...fieldsOf(job), duration_ms: outcome.durationMs, response_status: outcome.responseStatus }
+    breakers.note(job.subscriptionId, errorCode)
+    if (job.probe) breakers.wake()
+    // A paused endpoint that is still dead: the delivery keeps its attempt. Gone for good is an answer, though.
+    if (job.probe && errorCode !== null && errorCode !== 'http_410') {
+      log.info({ ...fields, error_code: errorCode }, 'endpoint is still failing; its breaker stays open')
+      await giveBack([job])
+      return
     }
-    if (!accepted) log.warn(fields, 'lease was lost; the result was refused')
-    else if (outcome.delivered) log.info(fields, 'delivered')
-    else log.info({ ...fields, error_code: outcome.errorCode }, 'not delivered')
-  }
-
-  async function sendJob(job: HeldJob): Promise<WebhookOutcome> {
-    if (job.secrets.length === 0) return { delivered: false, errorCode: 'secret_unreadable', durationMs: 0 }
-    return sender.send({
-      url: job.callbackUrl,
-      webhookId: `evt_${job.eventId}`,
-      body: Buffer.from(job.payload),
-      secrets: job.secrets,
-      headers: {
-        ...job.headers,
-        'sagapost-event-type': job.eventType,
-        'sagapost-attempt': String(job.attempt),
-        'sagapost-correlation-id': job.correlationId ?? `evt_${job.eventId}`,
-        ...(job.traceparent ? { traceparent: job.traceparent } : {}),
-      },
-    })
-  }
-
-  /** A database that is away for a moment must not turn a delivery into a repeated one. */
-  async function reportUntilCommitted(report: JobReport): Promise<boolean> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await reports.report(report)
-      } catch (error) {
-        if (attempt >= REPORT_TRIES_MAX) throw error
-        await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** attempt))
-      }
+    const accepted = await reportWhileLeased(reports, toReport(job, outcome), job.leaseEndsMs)
+    if (!accepted) {
+      metrics.attemptRefused()
+      log.warn(fields, 'lease was lost; the result was refused')
+      return
     }
+    metrics.attemptFinished({ delivered: outcome.delivered, errorCode, durationMs: outcome.durationMs })
+    if (errorCode === null) log.info(fields, 'delivered')
+    else log.info({ ...fields, error_code: errorCode }, 'not delivered')
   }
 
+  /** It waited so long for a slot that its lease might end before its report: another turn, another lease. */
+  const isLate = ({ leaseEndsMs }: HeldJob) =>
+    leaseEndsMs - options.requestTimeoutMs - REPORT_MS < performance.now()
+
+  async function giveBack(jobs: readonly ClaimedJob[]): Promise<void> {
+    await releaseJobs(pool, jobs).catch((error: Error) =>
+      log.error({ err: error }, 'jobs could not be given back; their leases will run out'),
+    )
+  }
+
+  // [J11, O5]
   const fieldsOf = (job: ClaimedJob) => ({
     saga_id: job.sagaId,
     job_id: job.id,
@@ -162,25 +202,11 @@ export function startWorker(options: WorkerOptions): Worker {
 
   return {
     async stop() {
+      stopping = true
       unsubscribe()
-      await loop.stop()
-      await releaseJobs(pool, queued.splice(0)).catch((error: Error) =>
-        log.error({ err: error }, 'jobs could not be given back; their leases will run out'),
-      )
+      await Promise.all([loop.stop(), breakers.stop()])
+      await giveBack(lanes.withdraw(() => true))
       while (sending.size > 0) await Promise.all(sending)
     },
-  }
-}
-
-function toReport(job: ClaimedJob, outcome: WebhookOutcome): JobReport {
-  return {
-    jobId: job.id,
-    eventId: job.eventId,
-    leaseToken: job.leaseToken,
-    errorCode: outcome.delivered ? null : outcome.errorCode,
-    responseStatus: outcome.responseStatus ?? null,
-    retryAfterS: outcome.delivered ? null : (outcome.retryAfterS ?? null),
-    durationMs: Math.round(outcome.durationMs),
-    responseExcerpt: outcome.responseExcerpt ?? null,
   }
 }

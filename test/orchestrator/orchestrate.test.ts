@@ -78,9 +78,9 @@ const failure: Result = { succeeded: false, errorCode: 'http_500', retryAfterS: 
 describe('making jobs', () => {
   it('[S7, S16, S9] a Pending delivery gets its first job, once', async () => {
     const delivery = await insertDelivery(database.pool)
-    expect(await make()).toEqual({ jobs: 1, deadLettered: 0 })
+    expect(await make()).toEqual({ first: 1, retries: 0, dead: [] })
     expect(await read(delivery)).toMatchObject({ status: 'InProgress', attemptCount: 0, jobs: 1 })
-    expect(await make()).toEqual({ jobs: 0, deadLettered: 0 })
+    expect(await make()).toEqual({ first: 0, retries: 0, dead: [] })
   })
 
   it('[S10, S12] a retry gets its job when it is due and not a moment before', async () => {
@@ -88,11 +88,11 @@ describe('making jobs', () => {
     await make()
     await finish(delivery, failure)
     await apply()
-    expect(await make()).toEqual({ jobs: 0, deadLettered: 0 })
+    expect(await make()).toEqual({ first: 0, retries: 0, dead: [] })
     await moveClock(database.pool, '29 seconds')
-    expect(await make()).toEqual({ jobs: 0, deadLettered: 0 })
+    expect(await make()).toEqual({ first: 0, retries: 0, dead: [] })
     await moveClock(database.pool, '1 second')
-    expect(await make()).toEqual({ jobs: 1, deadLettered: 0 })
+    expect(await make()).toEqual({ first: 0, retries: 1, dead: [] })
     const { rows } = await database.pool.query(
       'SELECT attempt FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1 ORDER BY attempt_at',
       [delivery.id],
@@ -111,7 +111,7 @@ describe('making jobs', () => {
     await database.pool.query('UPDATE sagapost.subscriptions SET max_attempts = 2 WHERE id = $1', [
       delivery.subscriptionId,
     ])
-    expect(await make()).toEqual({ jobs: 0, deadLettered: 1 })
+    expect(await make()).toMatchObject({ first: 0, retries: 0, dead: [{ sagaId: delivery.id, attemptCount: 2 }] })
     expect(await read(delivery)).toMatchObject({ status: 'DeadLettered', attemptCount: 2, jobs: 2 })
   })
 

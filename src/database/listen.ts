@@ -1,0 +1,74 @@
+import pg from 'pg'
+import { connectionDefaults, withSettings } from './connect.js'
+
+const RETRY_MS = 1_000
+
+export interface ListenOptions {
+  /** A direct connection: a pooler in transaction mode passes no notifications on. */
+  databaseUrl: string
+  channel: string
+  onNotification: (payload: string) => void
+  /** Listening (again): what was sent meanwhile is lost. */
+  onListening: () => void
+  /** Told once per loss, not once per try. */
+  onLost: (error: Error) => void
+}
+
+export interface Listener {
+  isListening(): boolean
+  stop(): Promise<void>
+}
+
+/** Keeps one connection that listens, under the role that may least of all. A lost one is made again. */
+export function listen(options: ListenOptions): Listener {
+  const { databaseUrl, channel, onNotification, onListening, onLost } = options
+  let client: pg.Client | undefined
+  let listening = false
+  let told = false
+  let stopped = false
+  let retry: NodeJS.Timeout | undefined
+  let connecting: Promise<void> = Promise.resolve()
+
+  async function open(): Promise<void> {
+    const opened = new pg.Client({
+      ...connectionDefaults,
+      connectionString: withSettings(databaseUrl, 'sagapost listen', { role: 'saga_readonly_role' }),
+    })
+    client = opened
+    opened.on('notification', ({ payload = '' }) => onNotification(payload))
+    opened.on('error', (error) => lost(opened, error))
+    opened.on('end', () => lost(opened, new Error('the connection ended')))
+    try {
+      await opened.connect()
+      await opened.query(`LISTEN ${pg.escapeIdentifier(channel)}`)
+      listening = true
+      told = false
+      onListening()
+    } catch (error) {
+      lost(opened, error as Error)
+      await opened.end().catch(() => {})
+    }
+  }
+
+  function lost(which: pg.Client, error: Error): void {
+    if (which !== client || stopped) return
+    client = undefined
+    listening = false
+    if (!told) onLost(error)
+    told = true
+    retry = setTimeout(() => {
+      connecting = open()
+    }, RETRY_MS)
+  }
+
+  connecting = open()
+  return {
+    isListening: () => listening,
+    async stop() {
+      stopped = true
+      clearTimeout(retry)
+      await connecting
+      await client?.end().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import { startLoop } from '../loop/index.js'
+import { type BreakerPolicy, noteFailures, noteSuccesses } from './note-outcomes.js'
+import { type Breakers, readBreakers, takeProbes } from './read-breakers.js'
+
+/** How long workers may go on sending to an endpoint that another worker has found dead. */
+const EXCHANGE_MS = 1_000
+
+export interface BreakerKeeper {
+  isOpen(subscriptionId: string): boolean
+  open(): string[]
+  /** Null: delivered. What says nothing about the endpoint is not noted. */
+  note(subscriptionId: string, errorCode: string | null): void
+  /** Exchanges what was noted with the other workers now. */
+  wake(): void
+  stop(): Promise<void>
+}
+
+export interface BreakerKeeperOptions {
+  /** Under the role job_worker. */
+  pool: pg.Pool
+  policy: BreakerPolicy
+  log: Logger
+  /** A breaker has opened, here or elsewhere. */
+  onOpen: () => void
+  onClose: () => void
+  /** Try one delivery to each of these. */
+  onProbe: (subscriptionIds: readonly string[]) => Promise<void>
+  opened: () => void
+  closed: () => void
+}
+
+/** Failures that are ours or the worker's: they tell nothing about the endpoint. */
+const notTheEndpoints = new Set(['aborted', 'secret_unreadable', 'invalid_headers', 'invalid_url'])
+
+/**
+ * The workers' common knowledge of failing endpoints. Outcomes are added up here and written once a second, and only
+ * for subscriptions that fail or have failed: a healthy one costs nothing.
+ */
+export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
+  const { pool, policy, log } = options
+  let known: Breakers = { failing: new Set(), open: new Set(), probeDue: false }
+  let failed = new Map<string, { failures: number; errorCode: string }>()
+  let succeeded = new Set<string>()
+
+  async function writeNoted(): Promise<void> {
+    const runs = [...failed].map(([subscriptionId, run]) => ({ subscriptionId, ...run }))
+    const ended = [...succeeded].filter((id) => known.failing.has(id))
+    failed = new Map()
+    succeeded = new Set()
+    if (ended.length > 0) {
+      for (const subscriptionId of await noteSuccesses(pool, ended)) {
+        options.closed()
+        log.info({ subscription_id: subscriptionId }, 'endpoint is back; its breaker is closed')
+      }
+    }
+    if (runs.length > 0) {
+      for (const { subscriptionId, failures } of await noteFailures(pool, runs, policy)) {
+        options.opened()
+        log.warn(
+          {
+            subscription_id: subscriptionId,
+            error_code: runs.find((run) => run.subscriptionId === subscriptionId)?.errorCode,
+            failures,
+          },
+          'endpoint keeps failing; its breaker is open',
+        )
+      }
+    }
+  }
+
+  const loop = startLoop({
+    round: async () => {
+      await writeNoted()
+      const before = known.open
+      known = await readBreakers(pool, policy)
+      if ([...known.open].some((id) => !before.has(id))) options.onOpen()
+      if ([...before].some((id) => !known.open.has(id))) options.onClose()
+      if (known.probeDue) await options.onProbe(await takeProbes(pool, policy))
+      return false
+    },
+    idleMs: EXCHANGE_MS,
+    onError: (error) => log.error({ err: error }, 'exchanging breakers failed; will try again'),
+  })
+
+  return {
+    isOpen: (subscriptionId) => known.open.has(subscriptionId),
+    open: () => [...known.open],
+    note(subscriptionId, errorCode) {
+      if (errorCode === null) {
+        succeeded.add(subscriptionId)
+        failed.delete(subscriptionId)
+      } else if (!succeeded.has(subscriptionId) && !notTheEndpoints.has(errorCode)) {
+        const failures = (failed.get(subscriptionId)?.failures ?? 0) + 1
+        failed.set(subscriptionId, { failures, errorCode })
+      }
+    },
+    wake: loop.wake,
+    stop: () => loop.stop(),
+  }
+}

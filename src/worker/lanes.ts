@@ -1,0 +1,91 @@
+/** Claimed ahead, so that a free slot finds its next job in memory. */
+const PREFETCH_FACTOR = 1.5
+/** Of all slots, the share that one subscription may hold: a dead endpoint leaves the rest to the others. */
+const SUBSCRIPTION_SHARE = 0.5
+
+interface Lane<Job> {
+  running: number
+  queue: Job[]
+}
+
+/**
+ * The jobs that a worker holds, a lane per subscription, with bounded slots in all and per lane. A slow endpoint
+ * fills its own lane and nothing else: what waits behind it takes no room from the others, and free slots go round.
+ */
+export interface Lanes<Job> {
+  add(job: Job): void
+  /** The next job that may begin now; it holds a slot until `done`. */
+  next(): Job | undefined
+  done(subscriptionId: string): void
+  /** How many more jobs are worth claiming. */
+  room(): number
+  /** Lanes that hold as many jobs as they should: claim none for them. */
+  full(): string[]
+  /** Takes queued jobs out again, those that `unwanted` picks. */
+  withdraw(unwanted: (job: Job) => boolean): Job[]
+}
+
+export function createLanes<Job extends { subscriptionId: string }>(concurrency: number): Lanes<Job> {
+  const slotsPerLane = Math.max(1, Math.ceil(concurrency * SUBSCRIPTION_SHARE))
+  const heldPerLaneMax = Math.ceil(slotsPerLane * PREFETCH_FACTOR)
+  const heldMax = Math.ceil(concurrency * PREFETCH_FACTOR)
+  // In the order of their turns: whoever got a slot goes to the end.
+  const lanes = new Map<string, Lane<Job>>()
+  let running = 0
+
+  const forget = (id: string, lane: Lane<Job>) => {
+    if (lane.running === 0 && lane.queue.length === 0) lanes.delete(id)
+  }
+
+  return {
+    add(job) {
+      const lane = lanes.get(job.subscriptionId) ?? { running: 0, queue: [] }
+      lane.queue.push(job)
+      lanes.set(job.subscriptionId, lane)
+    },
+    next() {
+      if (running >= concurrency) return undefined
+      for (const [id, lane] of lanes) {
+        if (lane.running >= slotsPerLane) continue
+        const job = lane.queue.shift()
+        if (job === undefined) continue
+        lane.running += 1
+        running += 1
+        lanes.delete(id)
+        lanes.set(id, lane)
+        return job
+      }
+      return undefined
+    },
+    done(subscriptionId) {
+      const lane = lanes.get(subscriptionId)
+      if (!lane) return
+      lane.running -= 1
+      running -= 1
+      forget(subscriptionId, lane)
+    },
+    room() {
+      let runnable = 0
+      for (const lane of lanes.values()) {
+        runnable += Math.min(lane.queue.length, Math.max(0, slotsPerLane - lane.running))
+      }
+      return Math.max(0, heldMax - running - runnable)
+    },
+    full() {
+      const full: string[] = []
+      for (const [id, { running: busy, queue }] of lanes) {
+        if (busy + queue.length >= heldPerLaneMax) full.push(id)
+      }
+      return full
+    },
+    withdraw(unwanted) {
+      const withdrawn: Job[] = []
+      for (const [id, lane] of lanes) {
+        withdrawn.push(...lane.queue.filter(unwanted))
+        lane.queue = lane.queue.filter((job) => !unwanted(job))
+        forget(id, lane)
+      }
+      return withdrawn
+    },
+  }
+}

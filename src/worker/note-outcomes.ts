@@ -1,0 +1,78 @@
+import type pg from 'pg'
+
+/** When a run of failures is long enough to pause an endpoint, and how it is taken up again. */
+export interface BreakerPolicy {
+  /** So many failures in a row … */
+  failuresMin: number
+  /** … over at least this time open the breaker. */
+  failingMsMin: number
+  /** While it is open, one delivery in this time is tried. */
+  probeEveryMs: number
+  /** After this time the deliveries take their course again, to their dead letters if need be. */
+  pauseMsMax: number
+}
+
+export const defaultBreakerPolicy: BreakerPolicy = {
+  failuresMin: 10,
+  failingMsMin: 120_000,
+  probeEveryMs: 30_000,
+  pauseMsMax: 24 * 3_600_000,
+}
+
+export interface FailureRun {
+  subscriptionId: string
+  failures: number
+  errorCode: string
+}
+
+// By subscription_breakers_pkey, in one order for all workers. Opens a breaker once; it stays open until a success.
+export const addFailures = `
+  INSERT INTO sagapost.subscription_breakers AS breaker (subscription_id, failures, last_error_code)
+  SELECT * FROM unnest($1::bigint[], $2::int[], $3::text[]) AS run (subscription_id, failures, error_code)
+  ORDER BY subscription_id
+  ON CONFLICT (subscription_id) DO UPDATE
+  SET failures = breaker.failures + excluded.failures,
+      last_error_code = excluded.last_error_code,
+      opened_at = CASE WHEN breaker.opened_at IS NOT NULL THEN breaker.opened_at
+        WHEN breaker.failures + excluded.failures >= $4
+          AND breaker.failing_since <= sagapost.now() - $5 * interval '1 millisecond' THEN sagapost.now() END,
+      probe_at = CASE WHEN breaker.opened_at IS NOT NULL THEN breaker.probe_at
+        WHEN breaker.failures + excluded.failures >= $4
+          AND breaker.failing_since <= sagapost.now() - $5 * interval '1 millisecond'
+          THEN sagapost.now() + $6 * interval '1 millisecond' END
+  RETURNING subscription_id, failures, opened_at = sagapost.now() AS opened`
+
+/** Adds failures to their runs, under the role job_worker; returns those whose breaker opened just now. */
+export async function noteFailures(
+  pool: pg.Pool,
+  runs: readonly FailureRun[],
+  policy: BreakerPolicy,
+): Promise<{ subscriptionId: string; failures: number }[]> {
+  const { rows } = await pool.query<{ subscription_id: string; failures: number; opened: boolean | null }>(
+    addFailures,
+    [
+      runs.map(({ subscriptionId }) => subscriptionId),
+      runs.map(({ failures }) => failures),
+      runs.map(({ errorCode }) => errorCode),
+      policy.failuresMin,
+      policy.failingMsMin,
+      policy.probeEveryMs,
+    ],
+  )
+  return rows
+    .filter(({ opened }) => opened)
+    .map(({ subscription_id, failures }) => ({ subscriptionId: subscription_id, failures }))
+}
+
+// By subscription_breakers_pkey.
+const endRuns = `
+  DELETE FROM sagapost.subscription_breakers WHERE subscription_id = ANY ($1::bigint[])
+  RETURNING subscription_id, opened_at IS NOT NULL AS was_open`
+
+/** A success ends the run; returns those whose breaker was open until now. */
+export async function noteSuccesses(pool: pg.Pool, subscriptionIds: readonly string[]): Promise<string[]> {
+  const { rows } = await pool.query<{ subscription_id: string; was_open: boolean }>(endRuns, [
+    subscriptionIds,
+  ])
+  return rows.filter(({ was_open }) => was_open).map(({ subscription_id }) => subscription_id)
+}

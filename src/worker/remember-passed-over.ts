@@ -1,0 +1,37 @@
+/** Every so often the whole backlog is looked at again: for what a lost worker left behind an old time. */
+const FULL_LOOK_MS = 5_000
+/** A job's time is that of its transaction's start; one that commits later than this waits for a full look. */
+const LATE_COMMIT_MS = 2_000
+
+/**
+ * How far a worker has looked past the jobs of subscriptions that it takes none for. Without this every claim would
+ * go through the whole backlog of a paused endpoint, which stands at the head of the index, to find the others' work.
+ */
+export interface PassedOver {
+  /** From where to look, given whom to pass over now; undefined: from the beginning. */
+  from(except: readonly string[], nowMs: number): Date | undefined
+  /** What a claim with the same `except` found. */
+  until(time: Date): void
+}
+
+export function rememberPassedOver(): PassedOver {
+  let passed: ReadonlySet<string> = new Set()
+  let mark: Date | undefined
+  let fullLookAtMs = Number.NEGATIVE_INFINITY
+  return {
+    from(except, nowMs) {
+      const now = new Set(except)
+      // A subscription that is not passed over any more has its jobs before the mark.
+      const returned = [...passed].some((id) => !now.has(id))
+      passed = now
+      if (now.size === 0 || returned || nowMs - fullLookAtMs >= FULL_LOOK_MS) {
+        mark = undefined
+        fullLookAtMs = nowMs
+      }
+      return mark
+    },
+    until(time) {
+      if (passed.size > 0) mark = new Date(time.getTime() - LATE_COMMIT_MS)
+    },
+  }
+}

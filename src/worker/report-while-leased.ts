@@ -1,0 +1,24 @@
+import type { ReportBatcher } from './batch-reports.js'
+import type { JobReport } from './report-results.js'
+
+const PAUSE_MS = 100
+const PAUSE_MS_MAX = 2_000
+
+/**
+ * A database that is away for a moment must not turn a delivery into a repeated one: the report is tried again for as
+ * long as the lease lasts. Throws the last error when it has ended.
+ */
+export async function reportWhileLeased(
+  reports: ReportBatcher,
+  report: JobReport,
+  leaseEndsMs: number,
+): Promise<boolean> {
+  for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
+    try {
+      return await reports.report(report)
+    } catch (error) {
+      if (performance.now() + pauseMs >= leaseEndsMs) throw error
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
+  }
+}

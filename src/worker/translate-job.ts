@@ -1,0 +1,34 @@
+import type { SigningSecret, WebhookOutcome, WebhookRequest } from '../https/index.js'
+import type { ClaimedJob } from './claim-jobs.js'
+import type { JobReport } from './report-results.js'
+
+/** What the receiver gets (DESIGN 5). The id is the same for every attempt and requeue. */
+export function toRequest(job: ClaimedJob, secrets: readonly SigningSecret[]): WebhookRequest {
+  return {
+    url: job.callbackUrl,
+    webhookId: `evt_${job.eventId}`,
+    body: Buffer.from(job.payload),
+    secrets,
+    headers: {
+      ...job.headers,
+      'sagapost-event-type': job.eventType,
+      'sagapost-attempt': String(job.attempt),
+      'sagapost-correlation-id': job.correlationId ?? `evt_${job.eventId}`,
+      ...(job.traceparent ? { traceparent: job.traceparent } : {}),
+    },
+  }
+}
+
+/** What the database gets. */
+export function toReport(job: ClaimedJob, outcome: WebhookOutcome): JobReport {
+  return {
+    jobId: job.id,
+    eventId: job.eventId,
+    leaseToken: job.leaseToken,
+    errorCode: outcome.delivered ? null : outcome.errorCode,
+    responseStatus: outcome.responseStatus ?? null,
+    retryAfterS: outcome.delivered ? null : (outcome.retryAfterS ?? null),
+    durationMs: Math.round(outcome.durationMs),
+    responseExcerpt: outcome.responseExcerpt ?? null,
+  }
+}
