@@ -1,5 +1,4 @@
 import pc from 'picocolors'
-import { pino } from 'pino'
 import { readConfig } from '../config/index.js'
 import {
   checkReadiness,
@@ -10,10 +9,13 @@ import {
 } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { startHttpServer } from '../http/index.js'
+import { createLog } from '../observability/index.js'
 import { partNames, startParts } from '../runtime/index.js'
 import { devMasterKey } from './dev-master-key.js'
 import { openDatabase } from './open-database.js'
 import { runUntilStopped } from './run-until-stopped.js'
+
+const STDERR = 2
 
 /** Everything in one process, for a person at a terminal. */
 export async function runDev(env: Readonly<Record<string, string | undefined>>): Promise<void> {
@@ -41,7 +43,7 @@ export async function runDev(env: Readonly<Record<string, string | undefined>>):
       databaseUrl: url,
       config: { ...config, masterKey: config.masterKey ?? (await devMasterKey(config.dataDir)) },
       only: partNames,
-      log: pino({ level: 'warn' }, pino.destination(2)),
+      log: createLog({ level: config.logLevel ?? 'warn', destination: STDERR }),
     })
     onStop(() => parts.stop())
 

@@ -1,8 +1,8 @@
-import { pino } from 'pino'
 import { readConfig } from '../config/index.js'
 import { checkReadiness, createRolePool, loadMigrations, migrationsFolder } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { startHttpServer } from '../http/index.js'
+import { createLog } from '../observability/index.js'
 import { type PartName, partNames, startParts } from '../runtime/index.js'
 import { openDatabase } from './open-database.js'
 import { runUntilStopped } from './run-until-stopped.js'
@@ -20,7 +20,7 @@ export async function runServe(
     throw new SagapostError('config_invalid', 'serve needs SAGAPOST_API_KEY and SAGAPOST_MASTER_KEY')
   }
   const { masterKey } = config
-  const log = pino()
+  const log = createLog({ level: config.logLevel })
   await runUntilStopped(async (onStop) => {
     const { url, embedded } = await openDatabase(config)
     if (embedded) onStop(() => embedded.stop())

@@ -1,4 +1,5 @@
 import { SagapostError } from '../errors/index.js'
+import { type LogLevel, logLevels } from '../observability/index.js'
 import { parseMasterKey } from '../subscriptions/index.js'
 import { parseDuration } from './parse-duration.js'
 
@@ -22,6 +23,8 @@ export interface Config {
   /** Private ranges that callbacks may use, as text; src/https reads it. */
   allowedCidrs: string
   deduplicationWindowMs: number
+  /** Absent: `info` for `serve`, `warn` for `dev`. */
+  logLevel: LogLevel | undefined
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -52,6 +55,7 @@ export function readConfig(env: Environment): Config {
     concurrency: readInteger(env, 'SAGAPOST_CONCURRENCY', 50, 1, CONCURRENCY_MAX),
     allowedCidrs: env['SAGAPOST_ALLOWED_CIDRS'] ?? '',
     deduplicationWindowMs: readDuration(env, 'SAGAPOST_DEDUPLICATION_WINDOW', '30d', 60_000, 3650 * DAY_MS),
+    logLevel: readLogLevel(env),
   }
   if (config.leaseMs < requestTimeoutMs + LEASE_MARGIN_MS) {
     throw invalid(
@@ -69,6 +73,15 @@ function readInteger(env: Environment, name: string, otherwise: number, min: num
     throw invalid(`${name} must be a whole number from ${min} to ${max}, not "${text}"`)
   }
   return value
+}
+
+function readLogLevel(env: Environment): LogLevel | undefined {
+  const text = env['SAGAPOST_LOG_LEVEL'] || undefined
+  const level = logLevels.find((name) => name === text)
+  if (text !== undefined && level === undefined) {
+    throw invalid(`SAGAPOST_LOG_LEVEL must be one of ${logLevels.join(', ')}, not "${text}"`)
+  }
+  return level
 }
 
 function readDuration(

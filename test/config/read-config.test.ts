@@ -37,6 +37,7 @@ describe('readConfig', () => {
     ['SAGAPOST_LEASE_DURATION', '10s'],
     ['SAGAPOST_MASTER_KEY', 'short'],
     ['SAGAPOST_REQUEST_TIMEOUT', '1y'],
+    ['SAGAPOST_LOG_LEVEL', 'loud'],
   ])('[O4] %s=%s is refused with one line that names it', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(name)
   })

@@ -1,0 +1,145 @@
+import type pg from 'pg'
+import { inTransaction } from '../database/index.js'
+
+/** A count stops here, so that a scrape costs no more when a backlog has grown out of all proportion. */
+export const BACKLOG_COUNT_MAX = 100_000
+/** Several scrapers, or an eager one, do not ask the database more often. */
+const CACHE_MS = 5_000
+/** Well below Prometheus' 10 s for a whole scrape. */
+const TIME_LIMIT_MS = 3_000
+
+export const backlogStages = [
+  'routing',
+  'first_jobs',
+  'retries_waiting',
+  'retries_due',
+  'claims',
+  'claims_paused',
+  'leased',
+  'leases_expired',
+  'results',
+] as const
+
+export interface StageBacklog {
+  stage: (typeof backlogStages)[number]
+  count: number
+  /** Null at stages where waiting is as it should be. 0 when nothing waits. */
+  oldestAgeS: number | null
+}
+
+export interface BacklogCollector {
+  /** Null when the database did not answer in time. It never throws. */
+  collect(): Promise<readonly StageBacklog[] | null>
+}
+
+// What waits at every stage, in one snapshot and one round trip. Each stage reads an index that holds little but what
+// it counts, over all partitions: event_routing_queue_pkey, idx_saga_status, idx_saga_status_retry,
+// idx_job_status_lease, idx_job_saga. `since` is from when the stage could have gone on; where rows wait on purpose,
+// or are under way, it is null.
+export const readBacklog = `
+  SELECT 'routing' AS stage, count(*)::int AS count, min(since) AS since, sagapost.now() AS now
+  FROM (SELECT enqueued_at AS since FROM sagapost.event_routing_queue ORDER BY event_id LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'first_jobs', count(*)::int, min(since), sagapost.now()
+  FROM (SELECT created_at AS since FROM sagapost.webhook_delivery_sagas WHERE status = 'Pending' LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'retries_waiting', count(*)::int, NULL, sagapost.now()
+  FROM (SELECT FROM sagapost.webhook_delivery_sagas
+        WHERE status = 'PendingRetry' AND next_attempt_at > sagapost.now() LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'retries_due', count(*)::int, min(since), sagapost.now()
+  FROM (SELECT next_attempt_at AS since FROM sagapost.webhook_delivery_sagas
+        WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now()
+        ORDER BY next_attempt_at LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'claims', count(*)::int, min(since), sagapost.now()
+  FROM (SELECT lease_until AS since FROM sagapost.webhook_delivery_jobs
+        WHERE status = 'Pending' AND lease_until <= sagapost.now() ORDER BY lease_until LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'claims_paused', count(*)::int, NULL, sagapost.now()
+  FROM (SELECT FROM sagapost.webhook_delivery_jobs
+        WHERE status = 'Pending' AND lease_until > sagapost.now() LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'leased', count(*)::int, NULL, sagapost.now()
+  FROM (SELECT FROM sagapost.webhook_delivery_jobs
+        WHERE status = 'Leased' AND lease_until >= sagapost.now() LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'leases_expired', count(*)::int, min(since), sagapost.now()
+  FROM (SELECT lease_until AS since FROM sagapost.webhook_delivery_jobs
+        WHERE status = 'Leased' AND lease_until < sagapost.now() ORDER BY lease_until LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'results', count(*)::int, min(since), sagapost.now()
+  FROM (SELECT finished_at AS since FROM sagapost.webhook_delivery_jobs
+        WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL LIMIT $1) AS waiting`
+
+// The server gives up by itself: a client that only stops listening would leave the statement running.
+const limitTime = `SELECT set_config('statement_timeout', $1, true)`
+
+interface Row {
+  stage: StageBacklog['stage']
+  count: number
+  since: Date | null
+  now: Date
+}
+
+/** Stages whose rows wait on purpose or are under way: their age says nothing. */
+const ageless: ReadonlySet<string> = new Set(['retries_waiting', 'claims_paused', 'leased'])
+
+export interface BacklogOptions {
+  countMax?: number
+  cacheMs?: number
+  timeLimitMs?: number
+}
+
+/** Reads the backlogs under the role saga_readonly_role, whenever somebody scrapes. */
+export function createBacklogCollector(
+  pool: pg.Pool,
+  { countMax = BACKLOG_COUNT_MAX, cacheMs = CACHE_MS, timeLimitMs = TIME_LIMIT_MS }: BacklogOptions = {},
+): BacklogCollector {
+  let underWay: Promise<readonly StageBacklog[] | null> | undefined
+  let known: { stages: readonly StageBacklog[] | null; atMs: number } | undefined
+
+  async function read(): Promise<readonly StageBacklog[]> {
+    const rows = await inTransaction(pool, async (client) => {
+      await client.query(limitTime, [`${timeLimitMs}ms`])
+      return (await client.query<Row>(readBacklog, [countMax])).rows
+    })
+    return rows.map(({ stage, count, since, now }) => ({
+      stage,
+      count,
+      oldestAgeS: ageless.has(stage) ? null : since ? Math.max(0, now.getTime() - since.getTime()) / 1000 : 0,
+    }))
+  }
+
+  /** One at a time: a database in trouble is not asked again before it has answered. */
+  function readOnce(): Promise<readonly StageBacklog[] | null> {
+    underWay ??= read()
+      .catch(() => null)
+      .then((stages) => {
+        known = { stages, atMs: performance.now() }
+        underWay = undefined
+        return stages
+      })
+    return underWay
+  }
+
+  return {
+    async collect() {
+      if (known && performance.now() - known.atMs < cacheMs) return known.stages
+      return withinTime(readOnce(), timeLimitMs)
+    },
+  }
+}
+
+/** Opening a connection takes longer than a scrape may wait. */
+async function withinTime<Value>(work: Promise<Value>, limitMs: number): Promise<Value | null> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, limitMs, null)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,142 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+
+/** A request ends at its deadline, 10 s unless configured. */
+const REQUEST_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+/** From milliseconds without a failure to hours with retries: the default policy waits up to an hour at a time. */
+const LATENCY_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400]
+const API_BUCKETS_S = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export const ingestOutcomes = ['stored', 'duplicate', 'conflict', 'refused'] as const
+export const jobKinds = ['first', 'retry'] as const
+export const attemptOutcomes = ['delivered', 'failed'] as const
+export const appliedStatuses = ['Completed', 'PendingRetry', 'DeadLettered'] as const
+export const resetOutcomes = ['pending', 'failed'] as const
+export const requeueOutcomes = ['created', 'repeated'] as const
+/** Everything that runs in a loop and tries again when a round fails. */
+export const loopParts = [
+  'router',
+  'orchestrator',
+  'worker',
+  'cleaner',
+  'sagas',
+  'partitions',
+  'event_keys',
+  'gone_subscriptions',
+  'work_window',
+  'wakeups',
+] as const
+
+export type Metrics = ReturnType<typeof defineMetrics>
+
+/**
+ * Every metric of the pipeline, in the order of an event's way. Where the values of a label are few they are there
+ * from the start, at 0: `increase()` does not see the first step of a series that begins at 1.
+ * docs/operating/metrics.md is compared with it.
+ */
+export function defineMetrics(registry: Registry) {
+  const registers = [registry]
+  const counter = (name: string, help: string) => new Counter({ name, help, registers })
+  const counterBy = <Label extends string>(
+    name: string,
+    help: string,
+    label: Label,
+    values: readonly string[] = [],
+  ) => {
+    const made = new Counter({ name, help, labelNames: [label], registers })
+    for (const value of values) made.labels(value).inc(0)
+    return made
+  }
+
+  const attemptDuration = new Histogram({
+    name: 'sagapost_attempt_duration_seconds',
+    help: 'How long the requests to receivers took, from the lookup to the last byte',
+    labelNames: ['outcome'],
+    buckets: REQUEST_BUCKETS_S,
+    registers,
+  })
+  for (const outcome of attemptOutcomes) attemptDuration.zero({ outcome })
+
+  return {
+    buildInfo: new Gauge({
+      name: 'sagapost_build_info',
+      help: 'Always 1; the labels say what runs',
+      labelNames: ['version', 'node'],
+      registers,
+    }),
+    eventsIngested: counterBy(
+      'sagapost_events_ingested_total',
+      'Events that were handed in through the API or the SDK, by what became of them',
+      'outcome',
+      ingestOutcomes,
+    ),
+    eventsRouted: counter('sagapost_events_routed_total', 'Events that were routed'),
+    deliveriesRouted: counter('sagapost_deliveries_routed_total', 'Deliveries that routing made'),
+    jobsMade: counterBy('sagapost_jobs_made_total', 'Jobs that the orchestrator made', 'kind', jobKinds),
+    jobsClaimed: counter('sagapost_jobs_claimed_total', 'Jobs that workers claimed'),
+    attempts: counterBy(
+      'sagapost_attempts_total',
+      'Attempts that ended, by their outcome',
+      'outcome',
+      attemptOutcomes,
+    ),
+    attemptErrors: counterBy(
+      'sagapost_attempt_errors_total',
+      'Attempts that failed, by their error code',
+      'error_code',
+    ),
+    attemptDuration,
+    resultsRefused: counter(
+      'sagapost_results_refused_total',
+      'Results that were refused because the worker had lost its lease',
+    ),
+    resultsApplied: counterBy(
+      'sagapost_results_applied_total',
+      'Results that the orchestrator applied, by the status that the delivery took',
+      'status',
+      appliedStatuses,
+    ),
+    deliveryLatency: new Histogram({
+      name: 'sagapost_delivery_latency_seconds',
+      help: 'From the event being stored to its delivery being Completed, retries included',
+      buckets: LATENCY_BUCKETS_S,
+      registers,
+    }),
+    leaseResets: counterBy(
+      'sagapost_lease_resets_total',
+      'Leases that ran out, by what became of the job',
+      'outcome',
+      resetOutcomes,
+    ),
+    deadLetters: counter('sagapost_dead_letters_total', 'Deliveries that were dead-lettered'),
+    deadLetterErrors: counterBy(
+      'sagapost_dead_letter_errors_total',
+      'Deliveries that were dead-lettered, by their last error code',
+      'error_code',
+    ),
+    requeues: counterBy(
+      'sagapost_requeues_total',
+      'Requests to requeue a dead letter: a new delivery, or the one that an earlier request made',
+      'outcome',
+      requeueOutcomes,
+    ),
+    subscriptionsGone: counter(
+      'sagapost_subscriptions_gone_total',
+      'Subscriptions that were switched off because their receiver answered 410',
+    ),
+    breakersOpened: counter('sagapost_breakers_opened_total', 'Subscriptions that a worker paused'),
+    breakersClosed: counter('sagapost_breakers_closed_total', 'Subscriptions that a worker took up again'),
+    loopFailures: counterBy(
+      'sagapost_loop_failures_total',
+      'Rounds of a part that failed and are tried again',
+      'part',
+      loopParts,
+    ),
+    httpDuration: new Histogram({
+      name: 'sagapost_http_request_duration_seconds',
+      help: 'How long the API took to answer, by route template',
+      labelNames: ['method', 'route', 'status'],
+      buckets: API_BUCKETS_S,
+      registers,
+    }),
+  }
+}
