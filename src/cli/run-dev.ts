@@ -9,7 +9,7 @@ import {
 } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { startHttpServer } from '../http/index.js'
-import { createLog } from '../observability/index.js'
+import { createLog, createMetrics } from '../observability/index.js'
 import { partNames, startParts } from '../runtime/index.js'
 import { devMasterKey } from './dev-master-key.js'
 import { openDatabase } from './open-database.js'
@@ -43,6 +43,7 @@ export async function runDev(env: Readonly<Record<string, string | undefined>>):
       databaseUrl: url,
       config: { ...config, masterKey: config.masterKey ?? (await devMasterKey(config.dataDir)) },
       only: partNames,
+      metrics: createMetrics(),
       log: createLog({ level: config.logLevel ?? 'warn', destination: STDERR }),
     })
     onStop(() => parts.stop())

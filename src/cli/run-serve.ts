@@ -2,7 +2,7 @@ import { readConfig } from '../config/index.js'
 import { checkReadiness, createRolePool, loadMigrations, migrationsFolder } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { startHttpServer } from '../http/index.js'
-import { createLog } from '../observability/index.js'
+import { createLog, createMetrics } from '../observability/index.js'
 import { type PartName, partNames, startParts } from '../runtime/index.js'
 import { openDatabase } from './open-database.js'
 import { runUntilStopped } from './run-until-stopped.js'
@@ -36,6 +36,7 @@ export async function runServe(
       config: { ...config, masterKey },
       only: partNames.filter((name) => parts.includes(name)),
       log,
+      metrics: createMetrics(),
     })
     onStop(() => running.stop())
     if (parts.includes('api')) {

@@ -15,6 +15,7 @@ export interface LinkOptions {
   pool: pg.Pool
   wakeups: Wakeups
   log: Logger
+  onLost: () => void
 }
 
 export interface ProcessLink {
@@ -25,7 +26,7 @@ export interface ProcessLink {
 const notify = 'SELECT pg_notify($1, $2)'
 
 /** Passes wake-ups on to the other processes on this database, and theirs to the parts of this one. */
-export function linkProcesses({ listenUrl, pool, wakeups, log }: LinkOptions): ProcessLink {
+export function linkProcesses({ listenUrl, pool, wakeups, log, onLost }: LinkOptions): ProcessLink {
   const sender = randomBytes(6).toString('hex')
   const pending = new Map<Stage, NodeJS.Timeout>()
   const again = new Set<Stage>()
@@ -45,7 +46,9 @@ export function linkProcesses({ listenUrl, pool, wakeups, log }: LinkOptions): P
     )
     pool
       .query(notify, [CHANNEL, `${stage} ${sender}`])
-      .catch((error: Error) => log.debug({ err: error, stage }, 'a wake-up was not sent; polling finds the work'))
+      .catch((error: Error) =>
+        log.debug({ err: error, stage }, 'a wake-up was not sent; polling finds the work'),
+      )
   }
   wakeups.passOnTo(send)
 
@@ -60,7 +63,10 @@ export function linkProcesses({ listenUrl, pool, wakeups, log }: LinkOptions): P
     onListening: () => {
       for (const stage of stages) wakeups.wakeHere(stage)
     },
-    onLost: (error) => log.warn({ err: error }, 'not listening for wake-ups; polling until it works again'),
+    onLost: (error) => {
+      onLost()
+      log.warn({ err: error }, 'not listening for wake-ups; polling until it works again')
+    },
   })
 
   return {

@@ -7,8 +7,15 @@ import { createRolePool, type DatabaseRole, keepPartitionsAhead, keepWorkWindow 
 import { expireEventKeys } from '../events/index.js'
 import { createWebhookSender, parseAllowedCidrs, type SigningSecret } from '../https/index.js'
 import { createWakeups, startLoop, type Wakeups } from '../loop/index.js'
-import { createSecretBox, deactivateGoneSubscriptions, readSigningSecrets } from '../subscriptions/index.js'
-import { startWorker } from '../worker/index.js'
+import type { LoopPart, Recorders } from '../observability/index.js'
+import {
+  checkMasterKey,
+  createSecretBox,
+  deactivateGoneSubscriptions,
+  readSigningSecrets,
+} from '../subscriptions/index.js'
+import { type BreakerPolicy, startWorker } from '../worker/index.js'
+import { linkProcesses } from './link-processes.js'
 import { startCleaner } from './start-cleaner.js'
 import { startOrchestrator } from './start-orchestrator.js'
 import { startRouter } from './start-router.js'
@@ -17,13 +24,18 @@ import { startRouter } from './start-router.js'
 export const partNames = ['router', 'orchestrator', 'worker', 'cleaner'] as const
 export type PartName = (typeof partNames)[number]
 
-/** When nobody wakes it, a part looks for work this often: the latency of events that are published by plain SQL. */
-const POLL_MS = 200
+/** How often the router looks by itself: the latency of events that are published by plain SQL. */
+const ROUTER_POLL_MS = 200
+/** How often the orchestrator looks by itself: how late a retry may be. */
+const ORCHESTRATOR_POLL_MS = 250
+/** How often a worker looks by itself, while wake-ups reach it from other processes and while they do not. */
+const WORKER_POLL_MS = 1_000
+const WORKER_POLL_MS_DEAF = 200
 /** A lost lease is noticed within this share of the lease. */
 const CLEANER_SHARE = 0.1
 const CLEANER_MS_MIN = 100
 const EXPIRE_KEYS_MS = 10 * 60_000
-const GONE_MS = 1_000
+const GONE_MS = 2_000
 /** Longer than any pause of this loop, so that no 410 is missed after a restart. */
 const GONE_WITHIN_MS = 24 * 3_600_000
 
@@ -32,8 +44,11 @@ export interface PartsOptions {
   config: Config & { masterKey: Buffer }
   only: readonly PartName[]
   log: Logger
+  metrics: Recorders
   /** PEM, beside Node's own. */
   extraCertificateAuthorities?: readonly string[]
+  /** Other numbers than the documented ones, for tests. */
+  breakerPolicy?: BreakerPolicy
 }
 
 export interface Parts {
@@ -48,6 +63,7 @@ export async function startParts({
   config,
   only,
   log,
+  metrics,
   ...options
 }: PartsOptions): Promise<Parts> {
   const wakeups = createWakeups()
@@ -60,28 +76,49 @@ export async function startParts({
     stops.push(() => pool.end())
     return pool
   }
-  const onError = (what: string) => (error: Error) =>
+  const onError = (part: LoopPart, what: string) => (error: Error) => {
+    metrics.loopFailed(part)
     log.error({ err: error }, `${what} failed; will try again`)
+  }
 
   try {
     const maintainer = openPool('schema_maintainer', 2)
-    const partitions = keepPartitionsAhead({ pool: maintainer, onError: onError('making partitions') })
+    const link = linkProcesses({
+      listenUrl: config.listenUrl ?? databaseUrl,
+      pool: maintainer,
+      wakeups,
+      log,
+      onLost: () => metrics.loopFailed('wakeups'),
+    })
+    stops.push(() => link.stop())
+    const partitions = keepPartitionsAhead({
+      pool: maintainer,
+      onError: onError('partitions', 'making partitions'),
+    })
     stops.push(() => partitions.stop())
     const keys = startLoop({
       round: () => expireEventKeys(maintainer, config.deduplicationWindowMs),
       idleMs: EXPIRE_KEYS_MS,
-      onError: onError('forgetting old keys'),
+      onError: onError('event_keys', 'forgetting old keys'),
     })
     stops.push(() => keys.stop())
 
     if (only.includes('router')) {
-      const router = startRouter({ pool: openPool('router_worker', 2), wakeups, log, pollMs: POLL_MS })
+      const router = startRouter({
+        pool: openPool('router_worker', 2),
+        wakeups,
+        log,
+        metrics,
+        pollMs: ROUTER_POLL_MS,
+      })
       stops.push(() => router.stop())
     }
 
     if (only.includes('orchestrator')) {
       const pool = openPool('saga_orchestrator', 3)
-      const window = await keepWorkWindow(pool, { onError: onError('reading the work window') })
+      const window = await keepWorkWindow(pool, {
+        onError: onError('work_window', 'reading the work window'),
+      })
       stops.push(() => window.stop())
       const policy = {
         baseDelayMs: config.retryBaseDelayMs,
@@ -93,8 +130,9 @@ export async function startParts({
         window: window.current,
         wakeups,
         log,
+        metrics,
         policy,
-        pollMs: POLL_MS,
+        pollMs: ORCHESTRATOR_POLL_MS,
       })
       stops.push(() => orchestrator.stop())
     }
@@ -104,6 +142,7 @@ export async function startParts({
       const gone = startLoop({
         round: async () => {
           for (const id of await deactivateGoneSubscriptions(admin, GONE_WITHIN_MS)) {
+            metrics.subscriptionGone()
             log.warn(
               { subscription_id: id, error_code: 'http_410' },
               'subscription switched off: its receiver is gone',
@@ -112,28 +151,33 @@ export async function startParts({
           return false
         },
         idleMs: GONE_MS,
-        onError: onError('looking for receivers that are gone'),
+        onError: onError('gone_subscriptions', 'looking for receivers that are gone'),
       })
       stops.push(() => gone.stop())
     }
 
     if (only.includes('worker') || only.includes('cleaner')) {
       const pool = openPool('job_worker', 6)
-      const window = await keepWorkWindow(pool, { onError: onError('reading the work window') })
+      const window = await keepWorkWindow(pool, {
+        onError: onError('work_window', 'reading the work window'),
+      })
       stops.push(() => window.stop())
       if (only.includes('cleaner')) {
         const intervalMs = Math.max(CLEANER_MS_MIN, config.leaseMs * CLEANER_SHARE)
-        const cleaner = startCleaner({ pool, window: window.current, wakeups, log, intervalMs })
+        const cleaner = startCleaner({ pool, window: window.current, wakeups, log, metrics, intervalMs })
         stops.push(() => cleaner.stop())
       }
       if (only.includes('worker')) {
+        const box = createSecretBox(config.masterKey)
+        await checkMasterKey(pool, box)
         const sender = createWebhookSender({
           requestTimeoutMs: config.requestTimeoutMs,
           allowedCidrs: parseAllowedCidrs(config.allowedCidrs),
-          ...options,
+          ...(options.extraCertificateAuthorities && {
+            extraCertificateAuthorities: options.extraCertificateAuthorities,
+          }),
         })
         stops.push(() => sender.close())
-        const box = createSecretBox(config.masterKey)
         const worker = startWorker({
           pool,
           sender,
@@ -141,10 +185,13 @@ export async function startParts({
           window: window.current,
           wakeups,
           log,
+          metrics,
           workerId: `${hostname()}-${process.pid}-${randomBytes(3).toString('hex')}`.slice(-100),
           concurrency: config.concurrency,
           leaseMs: config.leaseMs,
-          pollMs: POLL_MS,
+          requestTimeoutMs: config.requestTimeoutMs,
+          pollMs: () => (link.isListening() ? WORKER_POLL_MS : WORKER_POLL_MS_DEAF),
+          ...(options.breakerPolicy && { breakerPolicy: options.breakerPolicy }),
         })
         stops.push(() => worker.stop())
       }

@@ -1,4 +1,5 @@
 export { claimJobs } from './claim-jobs.js'
+export type { BreakerPolicy } from './note-outcomes.js'
 export { releaseJobs } from './release-jobs.js'
 export { reportResults } from './report-results.js'
 export { resetLeases } from './reset-leases.js'

@@ -151,7 +151,11 @@ export function startWorker(options: WorkerOptions): Worker {
         ? await sender.send(toRequest(job, job.secrets))
         : { delivered: false, errorCode: 'secret_unreadable', durationMs: 0 }
     const errorCode = outcome.delivered ? null : outcome.errorCode
-    const fields = { ...fieldsOf(job), duration_ms: outcome.durationMs, response_status: outcome.responseStatus }
+    const fields = {
+      ...fieldsOf(job),
+      duration_ms: outcome.durationMs,
+      response_status: outcome.responseStatus,
+    }
     breakers.note(job.subscriptionId, errorCode)
     if (job.probe) breakers.wake()
     // A paused endpoint that is still dead: the delivery keeps its attempt. Gone for good is an answer, though.

@@ -111,7 +111,11 @@ describe('making jobs', () => {
     await database.pool.query('UPDATE sagapost.subscriptions SET max_attempts = 2 WHERE id = $1', [
       delivery.subscriptionId,
     ])
-    expect(await make()).toMatchObject({ first: 0, retries: 0, dead: [{ sagaId: delivery.id, attemptCount: 2 }] })
+    expect(await make()).toMatchObject({
+      first: 0,
+      retries: 0,
+      dead: [{ sagaId: delivery.id, attemptCount: 2 }],
+    })
     expect(await read(delivery)).toMatchObject({ status: 'DeadLettered', attemptCount: 2, jobs: 2 })
   })
 

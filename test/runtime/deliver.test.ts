@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/index.js'
 import { storeEvents } from '../../src/events/index.js'
 import { createWebhookSender } from '../../src/https/index.js'
+import { createMetrics } from '../../src/observability/index.js'
 import { type PartName, partNames, startParts } from '../../src/runtime/index.js'
 import { createSecretBox, createSubscription, verifySubscription } from '../../src/subscriptions/index.js'
 import { installClock, moveClock } from '../support/clock.js'
@@ -35,6 +36,7 @@ const parts = (receiver: Receiver, only: readonly PartName[] = partNames) =>
     config: { ...readConfig(env), masterKey },
     only,
     log: pino({ level: 'error' }, pino.destination(2)),
+    metrics: createMetrics(),
     extraCertificateAuthorities: [receiver.certificateAuthority],
   })
 

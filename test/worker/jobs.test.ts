@@ -14,8 +14,17 @@ beforeAll(async () => {
 })
 
 const LEASE_MS = 60_000
-const claim = (batchMax = 100, workerId = 'worker-a', except: string[] = []) =>
-  claimJobs(database.as('job_worker'), { range, batchMax, leaseMs: LEASE_MS, workerId, except })
+const look = (options: Partial<Parameters<typeof claimJobs>[1]> = {}) =>
+  claimJobs(database.as('job_worker'), {
+    range,
+    batchMax: 100,
+    leaseMs: LEASE_MS,
+    workerId: 'worker-a',
+    except: [],
+    ...options,
+  })
+const claim = async (batchMax = 100, workerId = 'worker-a', except: string[] = []) =>
+  (await look({ batchMax, workerId, except })).jobs
 const reset = () => resetLeases(database.as('job_worker'), { range, batchMax: 100, lostLeasesMax: 3 })
 const report = (
   jobs: { id: string; eventId: string; leaseToken: string }[],
