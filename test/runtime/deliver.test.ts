@@ -10,6 +10,7 @@ import { createWebhookSender } from '../../src/https/index.js'
 import { createMetrics } from '../../src/observability/index.js'
 import { type PartName, partNames, startParts } from '../../src/runtime/index.js'
 import { createSecretBox, createSubscription, verifySubscription } from '../../src/subscriptions/index.js'
+import type { BreakerPolicy } from '../../src/worker/index.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { type Receiver, startReceiver } from '../support/https-receiver.js'
@@ -30,11 +31,19 @@ const env = {
 
 beforeAll(() => installClock(database.pool))
 
-const parts = (receiver: Receiver, only: readonly PartName[] = partNames) =>
+const parts = (
+  receiver: Receiver,
+  {
+    only = partNames,
+    concurrency = 20,
+    ...options
+  }: { only?: readonly PartName[]; concurrency?: number; breakerPolicy?: BreakerPolicy } = {},
+) =>
   startParts({
     databaseUrl: database.url,
-    config: { ...readConfig(env), masterKey },
+    config: { ...readConfig(env), masterKey, concurrency },
     only,
+    ...options,
     log: pino({ level: 'error' }, pino.destination(2)),
     metrics: createMetrics(),
     extraCertificateAuthorities: [receiver.certificateAuthority],
@@ -78,6 +87,17 @@ const deliveries = async (subscriptionId: string) => {
     [subscriptionId],
   )
   return rows
+}
+
+const completed = async (subscriptionId: string) =>
+  (await deliveries(subscriptionId)).filter(({ status }) => status === 'Completed').length
+
+const leased = async (subscriptionId: string) => {
+  const { rows } = await database.pool.query(
+    `SELECT FROM sagapost.webhook_delivery_jobs WHERE subscription_id = $1 AND status = 'Leased'`,
+    [subscriptionId],
+  )
+  return rows.length
 }
 
 const publish = (type: string, payloads: string[]) =>
@@ -201,6 +221,87 @@ describe('the whole way of an event', () => {
   })
 })
 
+describe('endpoints that are slow or dead', () => {
+  it('[J3] a slow one with a backlog does not hold up the others', async () => {
+    const gate: { open?: () => void } = {}
+    const waiting = new Promise<void>((resolve) => {
+      gate.open = resolve
+    })
+    const slow = await startReceiver({
+      respond: answering(async () => {
+        await waiting
+        return { status: 200 }
+      }) as Respond,
+    })
+    const quick = await startReceiver({ respond: answering(() => ({ status: 200 })) })
+    const slowId = (await subscribe(slow, 'flow.slow')).id
+    const quickId = (await subscribe(quick, 'flow.quick')).id
+    const running = await parts(slow, { concurrency: 4 })
+    await publish(
+      'flow.slow',
+      Array.from({ length: 50 }, (_, n) => `{"n":${n}}`),
+    )
+    await expect.poll(() => slow.requests.length, { timeout: 15_000 }).toBe(2)
+    await publish(
+      'flow.quick',
+      Array.from({ length: 20 }, (_, n) => `{"n":${n}}`),
+    )
+    await expect.poll(() => completed(quickId), { timeout: 15_000 }).toBe(20)
+    expect([slow.requests.length, await completed(slowId)]).toEqual([2, 0])
+    gate.open?.()
+    await expect.poll(() => completed(slowId), { timeout: 30_000 }).toBe(50)
+    await running.stop()
+    for (const each of [slow, quick]) await each.stop()
+  })
+
+  it('[S13] a dead one is paused: no attempt is used up, probes are few, and everything arrives when it is back', async () => {
+    let dead = true
+    const receiver = await startReceiver({ respond: answering(() => ({ status: dead ? 503 : 200 })) })
+    const { id } = await subscribe(receiver, 'flow.paused')
+    const breakerPolicy = {
+      failuresMin: 5,
+      failingMsMin: 10_000,
+      probeEveryMs: 30_000,
+      pauseMsMax: 86_400_000,
+    }
+    const running = await parts(receiver, { breakerPolicy })
+    const breaker = async () => {
+      const { rows } = await database.pool.query(
+        'SELECT failures, opened_at, last_error_code FROM sagapost.subscription_breakers WHERE subscription_id = $1',
+        [id],
+      )
+      return rows[0]
+    }
+    await publish('flow.paused', ['{"n":1}', '{"n":2}', '{"n":3}', '{"n":4}'])
+    await expect.poll(async () => (await breaker())?.failures, { timeout: 15_000 }).toBe(4)
+    expect((await breaker()).opened_at).toBeNull()
+    await moveClock(database.pool, '31 seconds')
+    await expect.poll(async () => (await breaker())?.opened_at, { timeout: 15_000 }).toBeInstanceOf(Date)
+    await expect.poll(() => leased(id), { timeout: 15_000 }).toBe(0)
+    const sent = receiver.requests.length
+    const counted = await deliveries(id)
+
+    // Days of retries and new events: nothing is sent but one probe at a time, and no attempt is counted.
+    await publish('flow.paused', ['{"n":5}', '{"n":6}'])
+    for (const probe of [1, 2, 3]) {
+      await moveClock(database.pool, '1 hour')
+      await expect.poll(() => receiver.requests.length, { timeout: 15_000 }).toBe(sent + probe)
+      await expect.poll(() => leased(id), { timeout: 15_000 }).toBe(0)
+    }
+    expect((await deliveries(id)).slice(0, 4).map(({ attempt_count }) => attempt_count)).toEqual(
+      counted.map(({ attempt_count }) => attempt_count),
+    )
+    expect((await breaker()).last_error_code).toBe('http_503')
+
+    dead = false
+    await moveClock(database.pool, '31 seconds')
+    await expect.poll(() => completed(id), { timeout: 30_000 }).toBe(6)
+    await expect.poll(breaker, { timeout: 15_000 }).toBeUndefined()
+    await running.stop()
+    await receiver.stop()
+  })
+})
+
 describe('as processes', () => {
   let folder: string
   beforeAll(() => {
@@ -235,6 +336,17 @@ describe('as processes', () => {
       expect([await each.exit, each.stderr()]).toEqual([0, ''])
     }
     await receiver.stop()
+  })
+
+  it('[S18] serve refuses to start with another master key than the one that sealed the secrets', async () => {
+    const receiver = await startReceiver({ respond: answering(() => ({ status: 200 })) })
+    await subscribe(receiver, 'flow.sealed')
+    await receiver.stop()
+    const other = spawnCli(['serve', '--only', 'worker'], {
+      ...env,
+      SAGAPOST_MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
+    })
+    expect([await other.exit, other.stderr()]).toEqual([1, expect.stringContaining('[master_key_wrong]')])
   })
 
   it('[O2] serve refuses to start without its keys, or with a part that it does not know', async () => {

@@ -111,7 +111,11 @@ const statements = [
     'J9, J4',
     'claiming',
     'idx_job_status_lease',
-    { sql: claim, more: [60_000, 'worker', []], tables: ['events', 'webhook_delivery_jobs'] },
+    {
+      sql: claim,
+      more: [60_000, 'worker', [], '-infinity', null],
+      tables: ['events', 'webhook_delivery_jobs'],
+    },
   ],
   [
     'J9, J8',

@@ -1,0 +1,71 @@
+import { pino } from 'pino'
+import { describe, expect, it } from 'vitest'
+import { createWakeups, type Stage, stages } from '../../src/loop/index.js'
+import { linkProcesses } from '../../src/runtime/link-processes.js'
+import { useDatabase } from '../support/database.js'
+
+const database = useDatabase()
+
+/** As one process has it: its wake-ups, its link, and what reached it. */
+async function startProcess(waitsFor: readonly Stage[]) {
+  const wakeups = createWakeups()
+  const woken: Stage[] = []
+  let losses = 0
+  for (const stage of waitsFor) wakeups.onWake(stage, () => woken.push(stage))
+  const link = linkProcesses({
+    listenUrl: database.url,
+    pool: database.as('schema_maintainer'),
+    wakeups,
+    log: pino({ level: 'silent' }),
+    onLost: () => {
+      losses += 1
+    },
+  })
+  await expect.poll(link.isListening, { timeout: 10_000 }).toBe(true)
+  woken.length = 0
+  return { wakeups, woken, link, losses: () => losses }
+}
+
+describe('wake-ups between processes', () => {
+  it('[R1] what nobody here waits for reaches the process that does, and nobody else', async () => {
+    const api = await startProcess([])
+    const router = await startProcess(['routing'])
+    const worker = await startProcess(['claims'])
+    api.wakeups.wake('routing')
+    await expect.poll(() => router.woken, { timeout: 10_000 }).toEqual(['routing'])
+    router.wakeups.wake('claims')
+    await expect.poll(() => worker.woken, { timeout: 10_000 }).toEqual(['claims'])
+    expect([api.woken, router.woken]).toEqual([[], ['routing']])
+    for (const each of [api, router, worker]) await each.link.stop()
+  })
+
+  it('[R1] what somebody here waits for is not sent', async () => {
+    const allInOne = await startProcess(stages)
+    const other = await startProcess(stages)
+    allInOne.wakeups.wake('routing')
+    other.wakeups.wakeHere('claims')
+    expect([allInOne.woken, other.woken]).toEqual([['routing'], ['claims']])
+    const marker = await startProcess([])
+    marker.wakeups.wake('results')
+    await expect.poll(() => other.woken, { timeout: 10_000 }).toEqual(['claims', 'results'])
+    for (const each of [allInOne, other, marker]) await each.link.stop()
+  })
+
+  it('[R1] many at once go out as few notifications, and none is forgotten', async () => {
+    const api = await startProcess([])
+    const router = await startProcess(['routing'])
+    for (let n = 0; n < 500; n++) api.wakeups.wake('routing')
+    await expect.poll(() => router.woken.length, { timeout: 10_000 }).toBe(2)
+    for (const each of [api, router]) await each.link.stop()
+  })
+
+  it('[R1] a lost connection is made again, and everybody looks for what was missed', async () => {
+    const worker = await startProcess(['claims', 'results'])
+    await database.pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sagapost listen'`,
+    )
+    await expect.poll(() => worker.woken.toSorted(), { timeout: 15_000 }).toEqual(['claims', 'results'])
+    expect([worker.losses(), worker.link.isListening()]).toEqual([1, true])
+    await worker.link.stop()
+  })
+})

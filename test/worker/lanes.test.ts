@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest'
+import { createLanes } from '../../src/worker/lanes.js'
+import { rememberPassedOver } from '../../src/worker/remember-passed-over.js'
+
+const jobs = (subscriptionId: string, count: number) =>
+  Array.from({ length: count }, (_, n) => ({ subscriptionId, n }))
+
+const drain = <Job>(next: () => Job | undefined): Job[] => {
+  const taken: Job[] = []
+  for (let job = next(); job !== undefined; job = next()) taken.push(job)
+  return taken
+}
+
+describe('lanes', () => {
+  it('[J3] one subscription gets half of the slots at the most, and never more jobs run than there are slots', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(10)
+    for (const job of jobs('slow', 50)) lanes.add(job)
+    expect(drain(lanes.next)).toHaveLength(5)
+    for (const job of [...jobs('a', 4), ...jobs('b', 4)]) lanes.add(job)
+    expect(drain(lanes.next)).toHaveLength(5)
+    expect(lanes.next()).toBeUndefined()
+    lanes.done('a')
+    expect(lanes.next()?.subscriptionId).toBe('b')
+  })
+
+  it('[J3] what waits behind a slow endpoint takes no room from the others', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(10)
+    for (const job of jobs('slow', 50)) lanes.add(job)
+    drain(lanes.next)
+    expect(lanes.room()).toBe(10)
+    expect(lanes.full()).toEqual(['slow'])
+    for (const job of jobs('other', 3)) lanes.add(job)
+    expect(drain(lanes.next)).toHaveLength(3)
+    expect(lanes.full()).toEqual(['slow'])
+  })
+
+  it('[J3] free slots go round among the subscriptions, each in its own order', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(4)
+    for (const job of [...jobs('a', 3), ...jobs('b', 3), ...jobs('c', 3)]) lanes.add(job)
+    const begun: string[] = []
+    for (let job = lanes.next(); job !== undefined; job = lanes.next()) {
+      begun.push(`${job.subscriptionId}${job.n}`)
+      if (begun.length <= 5) lanes.done(job.subscriptionId)
+    }
+    expect(begun).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'c1', 'a2', 'b2', 'c2'])
+  })
+
+  it('[J5] withdrawn jobs are gone, those that run stay', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(2)
+    for (const job of [...jobs('a', 3), ...jobs('b', 2)]) lanes.add(job)
+    expect(drain(lanes.next)).toHaveLength(2)
+    expect(lanes.withdraw(({ subscriptionId }) => subscriptionId === 'a')).toHaveLength(2)
+    lanes.done('a')
+    lanes.done('b')
+    expect(drain(lanes.next)).toEqual([{ subscriptionId: 'b', n: 1 }])
+    lanes.done('b')
+    expect([lanes.room(), lanes.full()]).toEqual([3, []])
+  })
+})
+
+describe('what a worker has passed over', () => {
+  const at = (seconds: number) => new Date(seconds * 1000)
+
+  it('[J9] is not looked through again, but for what may have committed late', () => {
+    const passed = rememberPassedOver()
+    expect(passed.from(['7'], 0)).toBeUndefined()
+    passed.until(at(100))
+    expect(passed.from(['7'], 1)).toEqual(at(98))
+    expect(passed.from(['7', '8'], 2)).toEqual(at(98))
+  })
+
+  it('[J9] is looked through when a subscription is taken up again, when none is passed over, and now and then', () => {
+    const passed = rememberPassedOver()
+    const pass = (except: string[], nowMs: number) => {
+      const from = passed.from(except, nowMs)
+      passed.until(at(100))
+      return from
+    }
+    pass(['7', '8'], 0)
+    expect(pass(['7'], 1)).toBeUndefined()
+    expect(pass(['7'], 2)).toEqual(at(98))
+    expect(pass(['7'], 5001)).toBeUndefined()
+    expect(pass([], 5002)).toBeUndefined()
+    expect(pass(['7'], 5003)).toBeUndefined()
+  })
+})
