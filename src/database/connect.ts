@@ -21,6 +21,9 @@ function parseDatabaseUrl(databaseUrl: string): URL {
   return url
 }
 
+/** `postgres://{role}:…@pooler/…`: a login for each role, for poolers that pass no settings on. */
+const ROLE_PLACE = /\{role\}/g
+
 function invalidUrl(why: string): SagapostError {
   // The URL itself is not repeated: it holds a password.
   return new SagapostError(
@@ -52,6 +55,11 @@ export function withSettings(
   applicationName: string,
   settings: Record<string, string> = {},
 ): string {
+  if (databaseUrl.match(ROLE_PLACE)) {
+    // The login brings its role along; in transaction mode a pooler would refuse or drop what is set here.
+    if (!settings['role']) throw invalidUrl('it has a login for each {role}; this needs a single one')
+    return parseDatabaseUrl(databaseUrl.replace(ROLE_PLACE, settings['role'])).href
+  }
   const url = parseDatabaseUrl(databaseUrl)
   const options = Object.entries({ ...sessionSettings, ...settings }).map(
     ([name, value]) => `-c ${name}=${value}`,

@@ -6,6 +6,9 @@ import type { DatabaseRole } from './roles.js'
 /** No statement of a part takes long; one that does hangs on a server that is gone. */
 const QUERY_TIMEOUT_MS = 30_000
 
+/** A new connection costs the server a process; loops come back every half minute at the latest. */
+const IDLE_CONNECTION_MS = 60_000
+
 export interface RolePoolOptions {
   databaseUrl: string
   role: DatabaseRole
@@ -22,6 +25,7 @@ export function createRolePool({ databaseUrl, role, connectionsMax }: RolePoolOp
     connectionString: withSettings(databaseUrl, `sagapost ${role}`, { role }),
     query_timeout: QUERY_TIMEOUT_MS,
     max: connectionsMax,
+    idleTimeoutMillis: IDLE_CONNECTION_MS,
     // A pooler in between may drop the settings: then nothing runs, instead of everything as the login.
     verify: (client: pg.PoolClient, done: (error?: Error) => void) => {
       client

@@ -1,6 +1,9 @@
 export interface LoopOptions {
-  /** One round; `true` when there is more to do at once. */
-  round: (signal: AbortSignal) => Promise<boolean>
+  /**
+   * One round; `true` when there is more to do at once. `told` is false for a look on its own account, when nobody has
+   * said that there is work: it may look first and save the rest.
+   */
+  round: (told: boolean) => Promise<boolean>
   /** The pause after a round that found nothing more: the fallback when no wake-up comes. */
   idleMs: number | (() => number)
   /** A failed round; the next one tries again after a pause that doubles up to this limit. */
@@ -36,13 +39,16 @@ export function startLoop({
 
   const loop = (async () => {
     let errorPauseMs = ERROR_PAUSE_MS
+    let more = true
     while (!stopping.signal.aborted) {
+      const told = woken || more
       woken = false
       try {
-        const more = await round(stopping.signal)
+        more = await round(told)
         errorPauseMs = ERROR_PAUSE_MS
         if (!more && !woken) await pause(typeof idleMs === 'number' ? idleMs : idleMs())
       } catch (error) {
+        more = true
         onError(error as Error)
         // A wake-up does not shorten this pause: what failed a moment ago is not asked for more.
         if (!stopping.signal.aborted) await pause(errorPauseMs, stopping.signal)

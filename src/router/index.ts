@@ -1,2 +1,2 @@
-export { routeEvents } from './route-events.js'
+export { hasUnroutedEvents, routeEvents } from './route-events.js'
 export { createSubscriptionCache } from './subscription-cache.js'

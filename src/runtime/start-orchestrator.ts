@@ -3,10 +3,12 @@ import type { Logger } from 'pino'
 import type { EventRange, WorkWindow } from '../database/index.js'
 import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
 import type { Recorders } from '../observability/index.js'
-import { applyResults, makeJobs, type RetryPolicy } from '../orchestrator/index.js'
+import { applyResults, makeJobs, type RetryPolicy, workDueInMs } from '../orchestrator/index.js'
 
-const RESULTS_PER_BATCH_MAX = 500
-const JOBS_PER_BATCH_MAX = 500
+const BATCH_MAX = 500
+const PAUSE_MS_MIN = 10
+/** After work, more is likely to be announced; only when it is not, the next retry is looked for. */
+const SETTLE_MS = 100
 
 export interface OrchestratorOptions {
   /** Under the role saga_orchestrator. */
@@ -16,15 +18,17 @@ export interface OrchestratorOptions {
   log: Logger
   metrics: Pick<Recorders, 'resultApplied' | 'jobsMade' | 'deadLettered' | 'loopFailed'>
   policy: RetryPolicy
-  pollMs: number
+  /** The longest pause; a retry that falls due earlier ends it. */
+  pollMs: () => number
 }
 
 /** The loop that moves sagas: applies results, makes first and retry jobs, wakes the workers. */
 export function startOrchestrator(options: OrchestratorOptions): Loop {
   const { pool, window, wakeups, log, metrics, policy, pollMs } = options
 
-  async function orchestrate(range: EventRange): Promise<boolean> {
-    const applied = await applyResults(pool, { range, batchMax: RESULTS_PER_BATCH_MAX, policy })
+  /** Returns the size of the largest batch. */
+  async function orchestrate(range: EventRange): Promise<number> {
+    const applied = await applyResults(pool, { range, batchMax: BATCH_MAX, policy })
     for (const result of applied) {
       metrics.resultApplied({ status: result.status, latencyMs: result.ageMs })
       const fields = {
@@ -36,7 +40,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       if (result.status === 'DeadLettered') bury(fields)
       else log.debug({ ...fields, status: result.status }, 'result applied')
     }
-    const made = await makeJobs(pool, { range, batchMax: JOBS_PER_BATCH_MAX, limit: policy.limit })
+    const made = await makeJobs(pool, { range, batchMax: BATCH_MAX, limit: policy.limit })
     for (const delivery of made.dead) bury(fieldsOf(delivery))
     metrics.jobsMade('first', made.first)
     metrics.jobsMade('retry', made.retries)
@@ -45,7 +49,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       log.debug({ first: made.first, retries: made.retries }, 'jobs made')
       wakeups.wake('claims')
     }
-    return applied.length === RESULTS_PER_BATCH_MAX || jobs >= JOBS_PER_BATCH_MAX
+    return Math.max(applied.length, jobs)
   }
 
   function bury(fields: ReturnType<typeof fieldsOf>): void {
@@ -53,13 +57,25 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
     log.warn(fields, 'delivery dead-lettered')
   }
 
+  let dueInMs = 0
   const loop = startLoop({
-    round: async () => {
+    round: async (told) => {
       const { fresh, older } = window()
-      const more = await orchestrate(fresh)
-      return (older ? await orchestrate(older) : false) || more
+      const ranges = older ? [fresh, older] : [fresh]
+      if (told || dueInMs === 0) {
+        let most = 0
+        for (const range of ranges) most = Math.max(most, await orchestrate(range))
+        if (most >= BATCH_MAX) return true
+        if (most > 0) {
+          dueInMs = SETTLE_MS
+          return false
+        }
+      }
+      dueInMs = Math.min(...(await Promise.all(ranges.map((range) => workDueInMs(pool, range)))))
+      return false
     },
-    idleMs: pollMs,
+    // What is due and was not found is in another orchestrator's hands just now.
+    idleMs: () => Math.max(PAUSE_MS_MIN, Math.min(Math.ceil(dueInMs), pollMs())),
     onError: (error) => {
       metrics.loopFailed('orchestrator')
       log.error({ err: error }, 'orchestrating failed; will try again')

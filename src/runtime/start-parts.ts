@@ -26,11 +26,9 @@ export type PartName = (typeof partNames)[number]
 
 /** How often the router looks by itself: the latency of events that are published by plain SQL. */
 const ROUTER_POLL_MS = 200
-/** How often the orchestrator looks by itself: how late a retry may be. */
-const ORCHESTRATOR_POLL_MS = 250
-/** How often a worker looks by itself, while wake-ups reach it from other processes and while they do not. */
-const WORKER_POLL_MS = 1_000
-const WORKER_POLL_MS_DEAF = 200
+/** How often the others look by themselves, while wake-ups reach them from other processes and while they do not. */
+const POLL_MS = 1_000
+const POLL_MS_DEAF = 200
 /** A lost lease is noticed within this share of the lease. */
 const CLEANER_SHARE = 0.1
 const CLEANER_MS_MIN = 100
@@ -91,6 +89,7 @@ export async function startParts({
       onLost: () => metrics.loopFailed('wakeups'),
     })
     stops.push(() => link.stop())
+    const pollMs = () => (link.isListening() ? POLL_MS : POLL_MS_DEAF)
     const partitions = keepPartitionsAhead({
       pool: maintainer,
       onError: onError('partitions', 'making partitions'),
@@ -132,7 +131,7 @@ export async function startParts({
         log,
         metrics,
         policy,
-        pollMs: ORCHESTRATOR_POLL_MS,
+        pollMs,
       })
       stops.push(() => orchestrator.stop())
     }
@@ -190,7 +189,7 @@ export async function startParts({
           concurrency: config.concurrency,
           leaseMs: config.leaseMs,
           requestTimeoutMs: config.requestTimeoutMs,
-          pollMs: () => (link.isListening() ? WORKER_POLL_MS : WORKER_POLL_MS_DEAF),
+          pollMs,
           ...(options.breakerPolicy && { breakerPolicy: options.breakerPolicy }),
         })
         stops.push(() => worker.stop())

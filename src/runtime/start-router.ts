@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
 import type { Recorders } from '../observability/index.js'
-import { createSubscriptionCache, routeEvents } from '../router/index.js'
+import { createSubscriptionCache, hasUnroutedEvents, routeEvents } from '../router/index.js'
 
 const EVENTS_PER_BATCH_MAX = 500
 
@@ -19,7 +19,8 @@ export interface RouterOptions {
 export function startRouter({ pool, wakeups, log, metrics, pollMs }: RouterOptions): Loop {
   const cache = createSubscriptionCache()
   const loop = startLoop({
-    round: async () => {
+    round: async (told) => {
+      if (!told && !(await hasUnroutedEvents(pool))) return false
       const { events, deliveries } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
       metrics.eventsRouted(events.length, deliveries)
       for (const event of events) {

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { checkReadiness, createRolePool, loadMigrations, migrationsFolder } from '../../src/database/index.js'
+import {
+  checkReadiness,
+  connect,
+  createRolePool,
+  loadMigrations,
+  migrationsFolder,
+} from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
 
 const database = useDatabase()
@@ -32,6 +38,20 @@ describe('connections of a part', () => {
       isolation: 'read committed',
       application: 'sagapost router_worker',
     })
+  })
+
+  it('[O2] come by a login for each role where the URL says {role}, without settings that a pooler would refuse', async () => {
+    await database.pool.query(`
+      CREATE ROLE login_of_router_worker LOGIN PASSWORD 'login' IN ROLE router_worker;
+      ALTER ROLE login_of_router_worker SET role = router_worker`)
+    const url = new URL(database.url)
+    const databaseUrl = `postgres://login_of_{role}:login@${url.host}${url.pathname}`
+    const pool = createRolePool({ databaseUrl, role: 'router_worker', connectionsMax: 1 })
+    const { rows } = await pool.query('SELECT current_user AS role, session_user AS login')
+    await pool.end()
+    await expect(connect(databaseUrl)).rejects.toMatchObject({ code: 'database_url_invalid' })
+    await database.pool.query('DROP ROLE login_of_router_worker')
+    expect(rows).toEqual([{ role: 'router_worker', login: 'login_of_router_worker' }])
   })
 
   it('[O6] that break while they are lent out fail the next statement, and nothing else', async () => {

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { applyNewResults, deadLetter } from '../../src/orchestrator/apply-results.js'
+import { lookAhead } from '../../src/orchestrator/look-ahead.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
 import { claim } from '../../src/worker/claim-jobs.js'
 import { report } from '../../src/worker/report-results.js'
@@ -93,19 +94,19 @@ const planOf = (sql: string, values: unknown[]) => explain(database.pool, sql, v
 const hotPlanOf = (sql: string, values: unknown[]) =>
   explain(database.pool, sql, values, new RegExp(`${emptyOrParent.source}|^subscriptions$`))
 
-/** The statements that the parts run, as they stand in src: what they take after the bounds and the batch. */
+/** The statements that the parts run, as they stand in src: what they take after the bounds. */
 const statements = [
   [
     'S21, S16',
     'making first jobs',
     'idx_saga_status',
-    { sql: makeFirstJobs, more: [], tables: ['webhook_delivery_sagas'] },
+    { sql: makeFirstJobs, more: [BATCH], tables: ['webhook_delivery_sagas'] },
   ],
   [
     'S21, S10',
     'making retry jobs',
     'idx_saga_status_retry',
-    { sql: makeRetryJobs, more: [5], tables: ['webhook_delivery_sagas'] },
+    { sql: makeRetryJobs, more: [BATCH, 5], tables: ['webhook_delivery_sagas'] },
   ],
   [
     'J9, J4',
@@ -113,15 +114,21 @@ const statements = [
     'idx_job_status_lease',
     {
       sql: claim,
-      more: [60_000, 'worker', [], '-infinity', null],
+      more: [BATCH, 60_000, 'worker', [], '-infinity', null],
       tables: ['events', 'webhook_delivery_jobs'],
     },
+  ],
+  [
+    'S21, S10',
+    'looking ahead',
+    'idx_saga_status_retry',
+    { sql: lookAhead, more: [], tables: ['webhook_delivery_jobs', 'webhook_delivery_sagas'] },
   ],
   [
     'J9, J8',
     'resetting leases',
     'idx_job_status_lease',
-    { sql: reset, more: [3], tables: ['webhook_delivery_jobs'] },
+    { sql: reset, more: [BATCH, 3], tables: ['webhook_delivery_jobs'] },
   ],
   [
     'S21, S4',
@@ -129,7 +136,7 @@ const statements = [
     'idx_job_saga',
     {
       sql: applyNewResults,
-      more: [5, 30_000, 3_600_000, 86_400],
+      more: [BATCH, 5, 30_000, 3_600_000, 86_400],
       tables: ['webhook_delivery_jobs', 'webhook_delivery_sagas'],
     },
   ],
@@ -150,7 +157,7 @@ describe('bounded queries of the hot path', () => {
   it.each(statements)(
     '[S21, J9] %s: %s finds its work by %s and touches the hot partition only',
     async (_rule, _name, index, statement) => {
-      const plan = await hotPlanOf(statement.sql, [...bounds, BATCH, ...statement.more])
+      const plan = await hotPlanOf(statement.sql, [...bounds, ...statement.more])
       expect(plan.indexes).toContain(index)
       expect(plan.relations).toEqual(hot(...statement.tables))
       expect(plan.scanned).toEqual([])
@@ -179,7 +186,7 @@ describe('the sweep without bounds', () => {
   it.each(statements)(
     '[S21, J9] %s: %s meets every partition through %s and scans none',
     async (_rule, _name, index, statement) => {
-      const plan = await hotPlanOf(statement.sql, [0, '9223372036854775807', BATCH, ...statement.more])
+      const plan = await hotPlanOf(statement.sql, [0, '9223372036854775807', ...statement.more])
       const table = index.startsWith('idx_saga') ? 'webhook_delivery_sagas' : 'webhook_delivery_jobs'
       const met = plan.relations.filter((name) => name.startsWith(`${table}_from_`))
       expect(met).toHaveLength(CLOSED_PARTITIONS + 1)
