@@ -45,7 +45,7 @@ export const readBacklog = `
   UNION ALL
   SELECT 'retries_waiting', count(*)::int, NULL, sagapost.now()
   FROM (SELECT FROM sagapost.webhook_delivery_sagas
-        WHERE status = 'PendingRetry' AND next_attempt_at > sagapost.now() LIMIT $1) AS waiting
+        WHERE status = 'PendingRetry' AND next_attempt_at > sagapost.now() ORDER BY next_attempt_at LIMIT $1) AS waiting
   UNION ALL
   SELECT 'retries_due', count(*)::int, min(since), sagapost.now()
   FROM (SELECT next_attempt_at AS since FROM sagapost.webhook_delivery_sagas
@@ -58,11 +58,11 @@ export const readBacklog = `
   UNION ALL
   SELECT 'claims_paused', count(*)::int, NULL, sagapost.now()
   FROM (SELECT FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Pending' AND lease_until > sagapost.now() LIMIT $1) AS waiting
+        WHERE status = 'Pending' AND lease_until > sagapost.now() ORDER BY lease_until LIMIT $1) AS waiting
   UNION ALL
   SELECT 'leased', count(*)::int, NULL, sagapost.now()
   FROM (SELECT FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Leased' AND lease_until >= sagapost.now() LIMIT $1) AS waiting
+        WHERE status = 'Leased' AND lease_until >= sagapost.now() ORDER BY lease_until LIMIT $1) AS waiting
   UNION ALL
   SELECT 'leases_expired', count(*)::int, min(since), sagapost.now()
   FROM (SELECT lease_until AS since FROM sagapost.webhook_delivery_jobs

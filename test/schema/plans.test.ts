@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { readBacklog } from '../../src/observability/collect-backlog.js'
 import { applyNewResults, deadLetter } from '../../src/orchestrator/apply-results.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
 import { claim } from '../../src/worker/claim-jobs.js'
@@ -183,6 +184,26 @@ describe('the sweep without bounds', () => {
       expect(plan.scanned).toEqual([])
     },
   )
+})
+
+describe('the backlog, at every scrape', () => {
+  it('[S21, J9, O5] is counted by the indexes of open work, of all partitions, and scans none', async () => {
+    await database.pool.query(
+      `INSERT INTO sagapost.event_routing_queue (event_id, event_type)
+       SELECT id, event_type FROM sagapost.events WHERE id >= $1 AND id % 10 = 0`,
+      [HOT_FROM],
+    )
+    await database.pool.query('ANALYZE sagapost.event_routing_queue')
+    const plan = await planOf(readBacklog, [100_000])
+    expect(plan.indexes).toEqual([
+      'event_routing_queue_pkey',
+      'idx_job_saga',
+      'idx_job_status_lease',
+      'idx_saga_status',
+      'idx_saga_status_retry',
+    ])
+    expect(plan.scanned).toEqual([])
+  })
 })
 
 describe('look-ups', () => {
