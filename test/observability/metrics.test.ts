@@ -1,6 +1,7 @@
 import { register } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { deliveryErrorCodes } from '../../src/https/index.js'
+import { namedErrorCodes } from '../../src/observability/bound-labels.js'
 import { createMetrics, type Metrics } from '../../src/observability/index.js'
 import { parseMetrics, pipelineSeries } from './parse-metrics.js'
 import { recordEverything } from './record-everything.js'
@@ -155,7 +156,9 @@ describe('labels', () => {
     const codes = Object.keys(deliveryErrorCodes).map((code) => code.replace('<status>', '503'))
     for (const errorCode of codes) metrics.attemptFinished({ delivered: false, errorCode, durationMs: 1 })
     const found = parseMetrics((await metrics.render()).body).get('sagapost_attempt_errors_total')
-    expect(found?.samples.map(({ labels }) => labels['error_code'])).toEqual(codes)
+    expect(found?.samples.map(({ labels, value }) => [labels['error_code'], value]).sort()).toEqual(
+      codes.map((code) => [code, 1]).sort(),
+    )
   })
 
   it('[O5] what is in no closed list shares one label, however many there are', async () => {
@@ -175,9 +178,13 @@ describe('labels', () => {
       ...new Set(families.get(name)?.samples.map(({ labels }) => labels[label])),
     ]
     const codes = values('sagapost_attempt_errors_total', 'error_code')
-    expect(codes).toHaveLength(500 + 2)
+    expect(codes).toHaveLength(namedErrorCodes.length + 500 + 2)
     expect(codes).toEqual(expect.arrayContaining(['http_100', 'http_599', 'http_other', 'other']))
-    expect(values('sagapost_dead_letter_errors_total', 'error_code')).toEqual(['http_other', 'other'])
+    expect(values('sagapost_dead_letter_errors_total', 'error_code')).toEqual([
+      ...namedErrorCodes,
+      'http_other',
+      'other',
+    ])
     expect(values('sagapost_http_request_duration_seconds', 'method')).toEqual(['other'])
     expect(values('sagapost_http_request_duration_seconds', 'route')).toEqual(['unmatched'])
     expect(values('sagapost_http_request_duration_seconds', 'status')).toHaveLength(500 + 1)

@@ -195,7 +195,8 @@ describe('the backlog, at every scrape', () => {
     )
     await database.pool.query('ANALYZE sagapost.event_routing_queue')
     const plan = await planOf(readBacklog, [100_000])
-    expect(plan.indexes).toEqual([
+    // Holds the same jobs as idx_job_status_lease: where order does not matter, either will do.
+    expect(plan.indexes.filter((name) => name !== 'uniq_job_saga_active')).toEqual([
       'event_routing_queue_pkey',
       'idx_job_saga',
       'idx_job_status_lease',
