@@ -5,15 +5,15 @@ const OTHER = 'other'
 
 const HTTP_STATUS_MIN = 100
 const HTTP_STATUS_MAX = 599
-const namedErrorCodes: ReadonlySet<string> = new Set(
-  Object.keys(deliveryErrorCodes).filter((code) => code !== 'http_<status>'),
-)
+/** The closed list without `http_<status>`, which stands for one code per status. */
+export const namedErrorCodes = Object.keys(deliveryErrorCodes).filter((code) => code !== 'http_<status>')
+const named: ReadonlySet<string> = new Set(namedErrorCodes)
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /** A code of the closed list as it is; `http_<status>` only with a status that HTTP defines. */
 export function errorCodeLabel(errorCode: string | null): string {
   if (errorCode === null) return OTHER
-  if (namedErrorCodes.has(errorCode)) return errorCode
+  if (named.has(errorCode)) return errorCode
   const status = /^http_(\d{3})$/.exec(errorCode)?.[1]
   if (status !== undefined) return isHttpStatus(Number(status)) ? errorCode : 'http_other'
   return errorCode.startsWith('http_') ? 'http_other' : OTHER

@@ -34,7 +34,7 @@ export interface BacklogCollector {
 
 // What waits at every stage, in one snapshot and one round trip. Each stage reads an index that holds little but what
 // it counts, over all partitions: event_routing_queue_pkey, idx_saga_status, idx_saga_status_retry,
-// idx_job_status_lease, idx_job_saga. `since` is from when the stage could have gone on; where rows wait on purpose,
+// idx_job_status_lease (or uniq_job_saga_active, which holds the same jobs), idx_job_saga. `since` is from when the stage could have gone on; where rows wait on purpose,
 // or are under way, it is null.
 export const readBacklog = `
   SELECT 'routing' AS stage, count(*)::int AS count, min(since) AS since, sagapost.now() AS now

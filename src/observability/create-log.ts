@@ -14,7 +14,10 @@ export interface LogOptions {
   destination?: number | DestinationStream
 }
 
-/** The one set-up of all logs: JSON lines, times in UTC, nothing confidential. docs/operating/logs.md has the fields. */
+/**
+ * The one set-up of all logs: JSON lines, times in UTC, nothing confidential. docs/operating/logs.md has the fields.
+ * What a child logger is bound to is written as it is (pino has no hook for it): bind ids, nothing else.
+ */
 export function createLog({ level = 'info', destination = STDOUT }: LogOptions = {}): Logger {
   return pino(
     {
@@ -23,7 +26,6 @@ export function createLog({ level = 'info', destination = STDOUT }: LogOptions =
       timestamp: stdTimeFunctions.isoTime,
       formatters: {
         level: (label) => ({ level: label }),
-        bindings: redactFields,
         log: redactFields,
       },
       serializers: { err: (error: Error) => redactFields({ ...stdSerializers.err(error) }) },

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { namedErrorCodes } from './bound-labels.js'
 
 /** A request ends at its deadline, 10 s unless configured. */
 const REQUEST_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -46,15 +47,17 @@ export function defineMetrics(registry: Registry) {
     for (const value of values) made.labels(value).inc(0)
     return made
   }
-
-  const attemptDuration = new Histogram({
-    name: 'sagapost_attempt_duration_seconds',
-    help: 'How long the requests to receivers took, from the lookup to the last byte',
-    labelNames: ['outcome'],
-    buckets: REQUEST_BUCKETS_S,
-    registers,
-  })
-  for (const outcome of attemptOutcomes) attemptDuration.zero({ outcome })
+  const histogramBy = <Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    label: Label,
+    values: readonly string[],
+  ) => {
+    const made = new Histogram({ name, help, labelNames: [label], buckets, registers })
+    for (const value of values) made.zero({ [label]: value } as Record<Label, string>)
+    return made
+  }
 
   return {
     buildInfo: new Gauge({
@@ -83,8 +86,15 @@ export function defineMetrics(registry: Registry) {
       'sagapost_attempt_errors_total',
       'Attempts that failed, by their error code',
       'error_code',
+      namedErrorCodes,
     ),
-    attemptDuration,
+    attemptDuration: histogramBy(
+      'sagapost_attempt_duration_seconds',
+      'How long the requests to receivers took, from the lookup to the last byte',
+      REQUEST_BUCKETS_S,
+      'outcome',
+      attemptOutcomes,
+    ),
     resultsRefused: counter(
       'sagapost_results_refused_total',
       'Results that were refused because the worker had lost its lease',
@@ -112,6 +122,7 @@ export function defineMetrics(registry: Registry) {
       'sagapost_dead_letter_errors_total',
       'Deliveries that were dead-lettered, by their last error code',
       'error_code',
+      namedErrorCodes,
     ),
     requeues: counterBy(
       'sagapost_requeues_total',

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { readBacklog } from '../../src/observability/collect-backlog.js'
 import { applyNewResults, deadLetter } from '../../src/orchestrator/apply-results.js'
 import { lookAhead } from '../../src/orchestrator/look-ahead.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
@@ -194,6 +195,27 @@ describe('the sweep without bounds', () => {
       expect(plan.scanned).toEqual([])
     },
   )
+})
+
+describe('the backlog, at every scrape', () => {
+  it('[S21, J9, O5] is counted by the indexes of open work, of all partitions, and scans none', async () => {
+    await database.pool.query(
+      `INSERT INTO sagapost.event_routing_queue (event_id, event_type)
+       SELECT id, event_type FROM sagapost.events WHERE id >= $1 AND id % 10 = 0`,
+      [HOT_FROM],
+    )
+    await database.pool.query('ANALYZE sagapost.event_routing_queue')
+    const plan = await planOf(readBacklog, [100_000])
+    // Holds the same jobs as idx_job_status_lease: where order does not matter, either will do.
+    expect(plan.indexes.filter((name) => name !== 'uniq_job_saga_active')).toEqual([
+      'event_routing_queue_pkey',
+      'idx_job_saga',
+      'idx_job_status_lease',
+      'idx_saga_status',
+      'idx_saga_status_retry',
+    ])
+    expect(plan.scanned).toEqual([])
+  })
 })
 
 describe('look-ups', () => {

@@ -1,0 +1,197 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createRolePool, type EventRange, readWorkWindow } from '../../src/database/index.js'
+import { createBacklogCollector, createMetrics } from '../../src/observability/index.js'
+import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrator/index.js'
+import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
+import { type ClaimedJob, claimJobs } from '../../src/worker/claim-jobs.js'
+import { reportResults, resetLeases } from '../../src/worker/index.js'
+import { installClock, moveClock } from '../support/clock.js'
+import { useDatabase } from '../support/database.js'
+import { insertEvent, insertSubscription } from '../support/fixtures.js'
+import { parseMetrics, pipelineSeries } from './parse-metrics.js'
+
+const database = useDatabase()
+let range: EventRange
+
+beforeAll(async () => {
+  await installClock(database.pool)
+  // A clock that stands still until it is moved: ages can be compared exactly.
+  await database.pool.query(`
+    CREATE OR REPLACE FUNCTION sagapost.now() RETURNS timestamptz LANGUAGE sql STABLE
+      AS $$ SELECT timestamptz '2031-01-01 00:00:00Z' + by FROM test_clock.shift $$`)
+  range = (await readWorkWindow(database.as('job_worker'))).fresh
+})
+
+const collectorOf = (options = {}) =>
+  createBacklogCollector(database.as('saga_readonly_role'), { cacheMs: 0, ...options })
+
+/** The stages that are not empty: how many wait, and how long the oldest has. */
+async function backlog(): Promise<Record<string, [count: number, oldestAgeS: number | null]>> {
+  const stages = (await collectorOf().collect()) ?? []
+  expect(stages).toHaveLength(9)
+  for (const { count, oldestAgeS } of stages) if (count === 0) expect(oldestAgeS ?? 0).toBe(0)
+  return Object.fromEntries(
+    stages
+      .filter(({ count }) => count > 0)
+      .map(({ stage, count, oldestAgeS }) => [stage, [count, oldestAgeS]]),
+  )
+}
+
+const move = (seconds: number) => moveClock(database.pool, `${seconds} seconds`)
+const claim = (batchMax: number) =>
+  claimJobs(database.as('job_worker'), { range, batchMax, leaseMs: 60_000, workerId: 'w', except: [] })
+const report = (job: ClaimedJob | undefined, errorCode: string | null) => {
+  if (!job) throw new Error('no job was claimed')
+  const result = { responseStatus: 200, retryAfterS: null, durationMs: 5, responseExcerpt: null }
+  const { id: jobId, eventId, leaseToken } = job
+  return reportResults(database.as('job_worker'), range, [
+    { jobId, eventId, leaseToken, errorCode, ...result },
+  ])
+}
+const make = () => makeJobs(database.as('saga_orchestrator'), { range, batchMax: 100, limit: 5 })
+
+it('[O5] every stage counts what waits there, and ages by the clock of the database', async () => {
+  expect(await backlog()).toEqual({})
+  await insertSubscription(database.pool)
+  for (let n = 0; n < 4; n++) await insertEvent(database.pool)
+  await move(10)
+  await insertEvent(database.pool, { type: 'nobody.listens' })
+  expect(await backlog()).toEqual({ routing: [5, 10] })
+
+  await routeEvents(database.as('router_worker'), createSubscriptionCache(), 100)
+  expect(await backlog()).toEqual({ first_jobs: [4, 0] })
+  await move(5)
+  expect(await backlog()).toEqual({ first_jobs: [4, 5] })
+
+  await make()
+  await move(7)
+  expect(await backlog()).toEqual({ claims: [4, 7] })
+
+  const [first, second] = await claim(3)
+  expect(await backlog()).toEqual({ claims: [1, 7], leased: [3, null] })
+
+  await report(first, null)
+  await move(1)
+  await report(second, 'http_500')
+  await move(3)
+  expect(await backlog()).toEqual({ claims: [1, 11], leased: [1, null], results: [2, 4] })
+
+  await applyResults(database.as('saga_orchestrator'), { range, batchMax: 100, policy: defaultRetryPolicy })
+  expect(await backlog()).toEqual({ claims: [1, 11], leased: [1, null], retries_waiting: [1, null] })
+
+  // 30 s of back-off and 60 s of lease, of which 4 had passed.
+  await move(32)
+  expect(await backlog()).toEqual({ claims: [1, 43], leased: [1, null], retries_due: [1, 2] })
+  await move(30)
+  expect(await backlog()).toEqual({ claims: [1, 73], leases_expired: [1, 6], retries_due: [1, 32] })
+
+  await resetLeases(database.as('job_worker'), { range, batchMax: 100, lostLeasesMax: 3 })
+  await make()
+  const [paused] = await claim(1)
+  await database.pool.query(
+    `UPDATE sagapost.webhook_delivery_jobs SET status = 'Pending', lease_until = sagapost.now() + interval '20 s' WHERE id = $1`,
+    [paused?.id],
+  )
+  expect(await backlog()).toMatchObject({ claims: [2, expect.any(Number)], claims_paused: [1, null] })
+  await move(21)
+  expect(await backlog()).toMatchObject({ claims: [3, expect.any(Number)] })
+})
+
+it('[O5] a count stops at its limit', async () => {
+  for (let n = 0; n < 4; n++) await insertEvent(database.pool)
+  const stages = await collectorOf({ countMax: 3 }).collect()
+  expect(stages?.find(({ stage }) => stage === 'routing')).toMatchObject({ count: 3 })
+})
+
+it('[O5] asks again only when its answer is some seconds old', async () => {
+  const routing = async (collector: ReturnType<typeof collectorOf>) =>
+    (await collector.collect())?.find(({ stage }) => stage === 'routing')?.count ?? -1
+  const collector = collectorOf({ cacheMs: 60_000 })
+  const before = await routing(collector)
+  await insertEvent(database.pool)
+  expect(await routing(collector)).toBe(before)
+  expect(await routing(collectorOf())).toBe(before + 1)
+})
+
+describe('when the database is away', () => {
+  const away = { sagapost_backlog_up: 0 }
+  const backlogSeries = (body: string) =>
+    Object.fromEntries([...pipelineSeries(body)].filter(([key]) => /backlog|oldest/.test(key)))
+
+  it('[O5] a scrape that finds the database says so, with every stage', async () => {
+    const { body } = await createMetrics({ backlog: collectorOf() }).render()
+    expect(backlogSeries(body)['sagapost_backlog_up']).toBe(1)
+    const stages = (name: string) =>
+      parseMetrics(body)
+        .get(name)
+        ?.samples.map(({ labels }) => labels['stage'])
+    expect(stages('sagapost_backlog')).toHaveLength(9)
+    expect(stages('sagapost_oldest_age_seconds')).toEqual([
+      'routing',
+      'first_jobs',
+      'retries_due',
+      'claims',
+      'leases_expired',
+      'results',
+    ])
+  })
+
+  it('[O5] a refused connection leaves the backlogs out and the rest in', async () => {
+    const pool = createRolePool({
+      databaseUrl: 'postgres://nobody@127.0.0.1:1/nowhere',
+      role: 'saga_readonly_role',
+      connectionsMax: 1,
+    })
+    const metrics = createMetrics({ backlog: createBacklogCollector(pool) })
+    metrics.jobsClaimed(3)
+    const { body } = await metrics.render()
+    expect(backlogSeries(body)).toEqual(away)
+    expect(pipelineSeries(body).get('sagapost_jobs_claimed_total')).toBe(3)
+    await pool.end()
+  })
+
+  it('[O5] a server that accepts and never answers does not hold up the scrape', async () => {
+    const sockets = new Set<import('node:net').Socket>()
+    const silent = createServer((socket) => {
+      sockets.add(socket)
+      socket.on('error', () => {})
+    }).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo
+    const pool = createRolePool({
+      databaseUrl: `postgres://nobody@127.0.0.1:${port}/nowhere`,
+      role: 'saga_readonly_role',
+      connectionsMax: 1,
+    })
+    const metrics = createMetrics({ backlog: createBacklogCollector(pool, { timeLimitMs: 20 }) })
+    expect(backlogSeries((await metrics.render()).body)).toEqual(away)
+    for (const socket of sockets) socket.destroy()
+    silent.close()
+    await pool.end()
+  })
+
+  it('[O5] a statement that waits is given up on the server too, asked once, and the next one finds all again', async () => {
+    const metrics = createMetrics({ backlog: collectorOf({ timeLimitMs: 2_000 }) })
+    expect(backlogSeries((await metrics.render()).body)['sagapost_backlog_up']).toBe(1)
+    const waiting = async () =>
+      (
+        await database.pool.query(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+      ).rowCount
+    const blocker = await database.pool.connect()
+    try {
+      await blocker.query('BEGIN; LOCK TABLE sagapost.event_routing_queue IN ACCESS EXCLUSIVE MODE')
+      const scrapes = [metrics.render(), metrics.render(), metrics.render()]
+      await expect.poll(waiting).toBe(1)
+      for (const { body } of await Promise.all(scrapes)) expect(backlogSeries(body)).toEqual(away)
+      await expect.poll(waiting).toBe(0)
+    } finally {
+      await blocker.query('ROLLBACK')
+      blocker.release()
+    }
+    await expect.poll(async () => backlogSeries((await metrics.render()).body)['sagapost_backlog_up']).toBe(1)
+  })
+})
