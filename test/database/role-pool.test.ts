@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import {
   checkReadiness,
@@ -41,17 +42,17 @@ describe('connections of a part', () => {
   })
 
   it('[O2] come by a login for each role where the URL says {role}, without settings that a pooler would refuse', async () => {
-    await database.pool.query(`
-      CREATE ROLE login_of_router_worker LOGIN PASSWORD 'login' IN ROLE router_worker;
-      ALTER ROLE login_of_router_worker SET role = router_worker`)
+    const page = await readFile(new URL('../../docs/operating/database.md', import.meta.url), 'utf8')
+    const [, sample = ''] = /```sql\n(.*?)```/s.exec(page) ?? []
+    await database.pool.query(sample)
     const url = new URL(database.url)
-    const databaseUrl = `postgres://login_of_{role}:login@${url.host}${url.pathname}`
-    const pool = createRolePool({ databaseUrl, role: 'router_worker', connectionsMax: 1 })
+    const databaseUrl = `postgres://login_{role}:change-me@${url.host}${url.pathname}`
+    const pool = createRolePool({ databaseUrl, role: 'job_worker', connectionsMax: 1 })
     const { rows } = await pool.query('SELECT current_user AS role, session_user AS login')
     await pool.end()
     await expect(connect(databaseUrl)).rejects.toMatchObject({ code: 'database_url_invalid' })
-    await database.pool.query('DROP ROLE login_of_router_worker')
-    expect(rows).toEqual([{ role: 'router_worker', login: 'login_of_router_worker' }])
+    await database.pool.query('DROP ROLE login_job_worker')
+    expect(rows).toEqual([{ role: 'job_worker', login: 'login_job_worker' }])
   })
 
   it('[O6] that break while they are lent out fail the next statement, and nothing else', async () => {
