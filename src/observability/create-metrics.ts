@@ -32,7 +32,7 @@ export interface Recorders {
   }): void
   /** The result was not taken: the lease was lost [J5]. */
   attemptRefused(): void
-  /** `latencyMs`: from the event being stored until now, both by the database's clock; counted when Completed. */
+  /** `latencyMs`: from the delivery being made until now, both by the database's clock; counted when Completed. */
   resultApplied(result: {
     status: (typeof appliedStatuses)[number]
     latencyMs?: number | null | undefined

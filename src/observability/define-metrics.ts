@@ -107,7 +107,7 @@ export function defineMetrics(registry: Registry) {
     ),
     deliveryLatency: new Histogram({
       name: 'sagapost_delivery_latency_seconds',
-      help: 'From the event being stored to its delivery being Completed, retries included',
+      help: 'From the delivery being made, when its event was routed, to its being Completed, retries included',
       buckets: LATENCY_BUCKETS_S,
       registers,
     }),

@@ -69,7 +69,7 @@ it('[O5] every stage counts what waits there, and ages by the clock of the datab
   await move(7)
   expect(await backlog()).toEqual({ claims: [4, 7] })
 
-  const [first, second] = await claim(3)
+  const [first, second] = (await claim(3)).jobs
   expect(await backlog()).toEqual({ claims: [1, 7], leased: [3, null] })
 
   await report(first, null)
@@ -89,7 +89,7 @@ it('[O5] every stage counts what waits there, and ages by the clock of the datab
 
   await resetLeases(database.as('job_worker'), { range, batchMax: 100, lostLeasesMax: 3 })
   await make()
-  const [paused] = await claim(1)
+  const [paused] = (await claim(1)).jobs
   await database.pool.query(
     `UPDATE sagapost.webhook_delivery_jobs SET status = 'Pending', lease_until = sagapost.now() + interval '20 s' WHERE id = $1`,
     [paused?.id],
