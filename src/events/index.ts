@@ -1,3 +1,6 @@
+export { checkEventType } from './event-type.js'
 export { expireEventKeys } from './expire-event-keys.js'
+export { type Event, getEvent, type WholeEvent } from './get-event.js'
+export { type EventFilter, listEvents } from './list-events.js'
 export { publish } from './publish.js'
 export { storeEvents } from './store-events.js'
