@@ -1,7 +1,7 @@
 export { checkReadiness, type Obstacle } from './check-readiness.js'
 export { connect } from './connect.js'
 export { databaseErrorCode } from './database-errors.js'
-export { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/index.js'
+export { type EmbeddedPostgres, openDataDir, startEmbeddedPostgres } from './embedded/index.js'
 export { inTransaction } from './in-transaction.js'
 export { keepPartitionsAhead } from './keep-partitions-ahead.js'
 export { keepWorkWindow, type WorkWindowKeeper } from './keep-work-window.js'
