@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { SagapostError } from '../errors/index.js'
+import type { ListenArguments } from './read-listen-options.js'
 import { runDev } from './run-dev.js'
+import { runListen } from './run-listen.js'
 import { runMigrate } from './run-migrate.js'
 import { runServe } from './run-serve.js'
 
@@ -55,6 +57,27 @@ function buildProgram(env: Environment): Command {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExamples:\n  $ sagapost migrate\n  $ sagapost migrate --status --json')
     .action((options: { status?: true; json?: true }) => runMigrate(env, options))
+
+  program
+    .command('listen')
+    .description('receive deliveries over HTTPS, verify and print them: a receiver for development')
+    .option('--port <port>', 'port to listen on; 0 takes a free one', '8443')
+    .option('--host <host>', 'address to listen on', '127.0.0.1')
+    .option(
+      '--secret <secret>',
+      'verify with this whsec_… or whpk_…; may be given several times',
+      (secret: string, before: readonly string[]) => [...before, secret],
+      [],
+    )
+    .option('--status <status>', 'answer deliveries with this status')
+    .option('--delay <duration>', 'answer deliveries after this time, as in 500ms, 2s')
+    .option('--fail-first <times>', 'fail so many requests of each webhook-id, then answer 200')
+    .option('--json', 'print JSON lines')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ sagapost listen --secret whsec_…\n  $ sagapost listen --fail-first 3 --status 503',
+    )
+    .action((options: ListenArguments) => runListen(env, options))
 
   return program
 }

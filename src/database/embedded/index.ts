@@ -1,3 +1,4 @@
+export { openDataDir } from './open-data-dir.js'
 export {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,

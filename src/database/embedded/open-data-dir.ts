@@ -5,8 +5,9 @@ import { ownerFilePattern } from './take-ownership.js'
 
 const markerName = 'sagapost.json'
 const markerFormat = 1
-/** `dev` keeps its master key there, also when the database is elsewhere. */
-const noticed = /^lost\+found$|^sagapost\.json\.new$|^master-key$/
+/** `dev` keeps its master key there, also when the database is elsewhere; `listen` its certificate. */
+const noticed =
+  /^lost\+found$|^sagapost\.json\.new$|^master-key$|^listen-(ca|cert|key)\.pem(\.[0-9a-f]+\.new)?$/
 
 /** Makes the directory if need be, and refuses one that holds anything of somebody else. Writes nothing. */
 export async function openDataDir(dataDir: string): Promise<void> {

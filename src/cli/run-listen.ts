@@ -1,0 +1,60 @@
+import { isIPv6 } from 'node:net'
+import pc from 'picocolors'
+import { readConfig } from '../config/index.js'
+import { describeRequest, toJsonLine } from './describe-request.js'
+import { keepCertificate } from './keep-certificate.js'
+import { planAnswers } from './plan-answers.js'
+import { type ListenArguments, readListenOptions } from './read-listen-options.js'
+import { runUntilStopped } from './run-until-stopped.js'
+import { startListener } from './start-listener.js'
+
+/** Where the certificate is valid beside the host that it is asked to listen on. */
+const OWN_HOSTS = ['localhost', '127.0.0.1', '::1']
+const EVERY_ADDRESS = ['0.0.0.0', '::']
+
+/** An HTTPS receiver for a person who develops: verifies, answers, prints; fails when it is told to. */
+export async function runListen(
+  env: Readonly<Record<string, string | undefined>>,
+  given: ListenArguments,
+): Promise<void> {
+  const { dataDir } = readConfig(env)
+  const settings = readListenOptions(given)
+  const { host, port, secrets } = settings
+  await runUntilStopped(async (onStop) => {
+    const certificate = await keepCertificate(
+      dataDir,
+      [...OWN_HOSTS, host].filter(
+        (name, at, all) => !EVERY_ADDRESS.includes(name) && all.indexOf(name) === at,
+      ),
+    )
+    const listener = await startListener({
+      certificate,
+      host,
+      port,
+      secrets: () => secrets,
+      respond: planAnswers(settings),
+      onRequest: (request) => console.log(given.json ? toJsonLine(request) : describeRequest(request)),
+      onHandshakeFailed: (reason) =>
+        console.error(`A sender did not connect: ${reason} (does it trust ${certificate.authorityFile}?)`),
+    })
+    onStop(() => listener.stop())
+    // Nobody reads any more (`| head`): as if told to stop, once, since a second signal means at once.
+    process.stdout.once('error', () => process.kill(process.pid, 'SIGTERM'))
+    process.stdout.on('error', () => {})
+
+    if (given.json) {
+      const { authorityFile } = certificate
+      console.log(
+        JSON.stringify({ kind: 'listening', url: listener.url, certificateAuthority: authorityFile }),
+      )
+      return {}
+    }
+    console.log(`${pc.bold('Listening')} at ${pc.cyan(listener.url)} ${pc.dim('(Ctrl-C stops it)')}`)
+    console.log(`A Sagapost on this machine reaches it when it is started with`)
+    console.log(
+      `  NODE_EXTRA_CA_CERTS=${certificate.authorityFile} SAGAPOST_ALLOWED_CIDRS=${isIPv6(host) ? '::1/128' : '127.0.0.0/8'}`,
+    )
+    if (secrets.length === 0) console.log('No --secret was given: signatures are not verified')
+    return {}
+  })
+}

@@ -1,0 +1,112 @@
+import { parseSecrets, type Secrets } from './parse-secrets.js'
+import type { WebhookEvent } from './read-event.js'
+import type { WebhookHeaders } from './read-header.js'
+import { type WebhookErrorCode, WebhookVerificationError } from './verification-error.js'
+import { type VerifyOptions, verifyWithKeys } from './verify.js'
+
+export interface HandlerOptions<Request> extends VerifyOptions {
+  /** One, several while it is rotated, or a function that finds those of the request: `[]` when there are none. */
+  secret: Secrets | ((request: Request) => Secrets | Promise<Secrets>)
+  /** Called for every verified event, and only for events. The answer is 204 when it returns, 500 when it throws. */
+  onEvent: (event: WebhookEvent, request: Request) => unknown
+  /** Told of everything that is refused or fails. Unless given, what is the receiver's own fault is printed. */
+  onError?: ((error: unknown, request: Request) => void) | undefined
+  /** 1 MiB unless told otherwise, which is what Sagapost's API takes. */
+  bodyBytesMax?: number | undefined
+}
+
+/** A request of any framework, and how to get at the bytes of its body. */
+export interface IncomingWebhook<Request> {
+  request: Request
+  method: string | undefined
+  headers: WebhookHeaders
+  /** May throw `body_consumed`. */
+  readBody: (bytesMax: number) => Promise<BodyOutcome> | BodyOutcome
+}
+
+export type BodyOutcome = { body: Uint8Array | string } | { refused: 'body_too_large' | 'body_incomplete' }
+
+export interface Answer {
+  status: number
+  headers: Record<string, string>
+  body: string
+}
+
+export const BODY_BYTES_MAX = 1024 * 1024
+
+/** 401: not from somebody who has the secret. 400: not a webhook. 500: the receiver's own fault, so try again. */
+const statuses: Record<WebhookErrorCode, number> = {
+  missing_headers: 401,
+  bad_id: 400,
+  bad_timestamp: 400,
+  timestamp_out_of_range: 401,
+  no_matching_signature: 401,
+  bad_payload: 400,
+  bad_secret: 500,
+  body_consumed: 500,
+}
+
+/** What all frameworks share: from a request to its answer. The function never rejects. */
+export function createAnswerer<Request>(
+  options: HandlerOptions<Request>,
+): (incoming: IncomingWebhook<Request>) => Promise<Answer> {
+  const { secret, onEvent, onError = printOwnFaults, bodyBytesMax = BODY_BYTES_MAX } = options
+  const findKeys = createKeyFinder(secret)
+
+  async function answer({ request, method, headers, readBody }: IncomingWebhook<Request>): Promise<Answer> {
+    if (method !== 'POST') {
+      const refusal = problem(405, 'method_not_allowed', 'A webhook is a POST')
+      return { ...refusal, headers: { ...refusal.headers, allow: 'POST' } }
+    }
+    const outcome = await readBody(bodyBytesMax)
+    if ('refused' in outcome && outcome.refused === 'body_incomplete') {
+      return problem(400, 'body_incomplete', 'The request broke off')
+    }
+    if ('refused' in outcome || Buffer.byteLength(outcome.body) > bodyBytesMax) return tooLarge(bodyBytesMax)
+
+    const event = verifyWithKeys(headers, outcome.body, await findKeys(request), options)
+    if (event.kind === 'verification') return json(200, { challenge: event.challenge })
+    if (event.kind === 'event') await onEvent(event, request)
+    return { status: 204, headers: {}, body: '' }
+  }
+
+  return async (incoming) => {
+    try {
+      return await answer(incoming)
+    } catch (error) {
+      try {
+        onError(error, incoming.request)
+      } catch {} // the answer matters more than who was told of it
+      if (!(error instanceof WebhookVerificationError)) {
+        return problem(500, 'handler_failed', 'The receiver failed; try again')
+      }
+      return problem(statuses[error.code], error.code, error.message)
+    }
+  }
+}
+
+export function tooLarge(bytesMax: number): Answer {
+  return problem(413, 'body_too_large', `The receiver takes at most ${bytesMax} bytes`)
+}
+
+/** What can be read before a request comes is read now: a secret that cannot be used stops the start. */
+function createKeyFinder<Request>(secret: HandlerOptions<Request>['secret']) {
+  if (typeof secret === 'function') return async (request: Request) => parseSecrets(await secret(request))
+  const keys = parseSecrets(secret)
+  if (keys.length === 0) throw new WebhookVerificationError('bad_secret', 'The list of secrets is empty')
+  return () => keys
+}
+
+function printOwnFaults(error: unknown): void {
+  if (error instanceof WebhookVerificationError && statuses[error.code] < 500) return
+  console.error(error)
+}
+
+/** As RFC 9457. Sagapost keeps the beginning of it with the attempt, where an operator reads why. */
+function problem(status: number, code: string, detail: string): Answer {
+  return json(status, { status, code, detail }, 'application/problem+json')
+}
+
+function json(status: number, value: unknown, type = 'application/json'): Answer {
+  return { status, headers: { 'content-type': type }, body: JSON.stringify(value) }
+}
