@@ -1,0 +1,2 @@
+-- Local stand-in.
+SELECT 1;
