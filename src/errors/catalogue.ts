@@ -200,7 +200,6 @@ export const errorCatalogue = {
   not_found: { title: 'There is nothing at this path for this method' },
   too_many_bad_keys: { title: 'Too many requests with a bad API key came from this address' },
   overloaded: { title: 'Too many events wait to be stored: ask again later' },
-  stopping: { title: 'The server is stopping: ask another one, or again later' },
   internal_error: { title: 'Sagapost failed: a bug, recorded in its log' },
 } as const satisfies Record<string, { title: string; constraints?: readonly string[] }>
 
