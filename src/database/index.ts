@@ -1,12 +1,23 @@
 export { checkReadiness, type Obstacle } from './check-readiness.js'
+export { checkTimeRange, type TimeRange } from './check-time-range.js'
 export { connect } from './connect.js'
 export { databaseErrorCode } from './database-errors.js'
 export { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/index.js'
 export { inTransaction } from './in-transaction.js'
+export { isRowId } from './is-row-id.js'
 export { keepPartitionsAhead } from './keep-partitions-ahead.js'
 export { keepWorkWindow, type WorkWindowKeeper } from './keep-work-window.js'
 export { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
 export { type MigrationState, migrate, migrationStatus } from './migrate.js'
+export {
+  PAGE_ROWS_MAX,
+  type Page,
+  type PageRequest,
+  readIdCursor,
+  readTimeCursor,
+  rowsToRead,
+  toPage,
+} from './page-rows.js'
 export { createRolePool } from './role-pool.js'
 export { type DatabaseRole, databaseRoles } from './roles.js'
 export { type EventRange, readWorkWindow, type WorkWindow } from './work-window.js'

@@ -35,6 +35,7 @@ export const errorCatalogue = {
   partition_missing: { title: 'There is no partition for the row: nothing was stored' },
 
   value_too_long: { title: 'A value is longer than its column' },
+  query_invalid: { title: 'A filter, the limit or the cursor of a list has a value that cannot be used' },
 
   // Events
   event_type_invalid: {

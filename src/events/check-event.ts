@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors/index.js'
+import { isEventType } from './event-type.js'
 
 export interface NewEvent {
   type: string
@@ -14,9 +15,8 @@ export interface EventLimits {
   payloadDepthMax: number
 }
 
-const defaultEventLimits: EventLimits = { payloadBytesMax: 1024 * 1024, payloadDepthMax: 1000 }
+export const defaultEventLimits: EventLimits = { payloadBytesMax: 1024 * 1024, payloadDepthMax: 1000 }
 
-const EVENT_TYPE = /^[A-Za-z0-9_.-]{1,100}$/
 const KEY_CHARACTERS_MAX = 255
 const CORRELATION_ID = /^[\x21-\x7e]{1,255}$/
 const TRACEPARENT = /^[\x21-\x7e]{1,128}$/
@@ -29,7 +29,7 @@ export interface EventRefusal {
 
 /** What is wrong with the event, the first thing found, or null. Nothing is stored of an event with a refusal. */
 export function refuseEvent(event: NewEvent, limits: EventLimits = defaultEventLimits): EventRefusal | null {
-  if (!EVENT_TYPE.test(event.type)) {
+  if (!isEventType(event.type)) {
     return {
       code: 'event_type_invalid',
       field: 'type',

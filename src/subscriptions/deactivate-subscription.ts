@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { isSubscriptionId } from './subscription.js'
+import { isRowId } from '../database/index.js'
 
 /**
  * By the primary key. One that is inactive keeps the reason it has. $3: one that was changed since (another
@@ -27,7 +27,7 @@ export async function deactivateSubscription(
   reason: DeactivationReason,
   { observedAt }: Observation = {},
 ): Promise<boolean> {
-  if (!isSubscriptionId(id)) return false
+  if (!isRowId(id)) return false
   const { rowCount } = await pool.query(deactivate, [id, reason, observedAt ?? null])
   return rowCount === 1
 }

@@ -1,6 +1,7 @@
 import type pg from 'pg'
+import { isRowId } from '../database/index.js'
 import { getSubscription } from './get-subscription.js'
-import { isSubscriptionId, type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
+import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
 
 /**
  * By the primary key; one that is deleted already is not touched. Its secrets stay: deliveries that are open
@@ -15,7 +16,7 @@ const markDeleted = `
 
 /** Final, and repeatable: again, it returns what the first time left. Null when there is no such subscription. */
 export async function deleteSubscription(pool: pg.Pool, id: string): Promise<Subscription | null> {
-  if (!isSubscriptionId(id)) return null
+  if (!isRowId(id)) return null
   const { rows } = await pool.query<SubscriptionRow>(markDeleted, [id])
   return rows[0] ? toSubscription(rows[0]) : getSubscription(pool, id)
 }

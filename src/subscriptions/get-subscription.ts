@@ -1,5 +1,6 @@
 import type pg from 'pg'
-import { isSubscriptionId, type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
+import { isRowId } from '../database/index.js'
+import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
 
 /** By the primary key. */
 export const selectSubscription = `
@@ -10,7 +11,7 @@ export const selectSubscription = `
 
 /** One subscription, a deleted one as well; null when there has never been one with this id. */
 export async function getSubscription(pool: pg.Pool, id: string): Promise<Subscription | null> {
-  if (!isSubscriptionId(id)) return null
+  if (!isRowId(id)) return null
   const { rows } = await pool.query<SubscriptionRow>(selectSubscription, [id])
   return rows[0] ? toSubscription(rows[0]) : null
 }

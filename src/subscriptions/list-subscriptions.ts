@@ -1,10 +1,7 @@
 import type pg from 'pg'
-import { SagapostError } from '../errors/index.js'
-import { isSubscriptionId, type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
+import { type Page, type PageRequest, readIdCursor, rowsToRead, toPage } from '../database/index.js'
+import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
 import { validateEventType } from './validate-subscription.js'
-
-const PAGE_ROWS_DEFAULT = 50
-const PAGE_ROWS_MAX = 200
 
 /**
  * Newest first. The statement is planned with its values (it has no name), so that an absent filter costs
@@ -22,41 +19,27 @@ export const selectSubscriptions = `
   ORDER BY id DESC
   LIMIT $5`
 
-export interface SubscriptionFilter {
+export interface SubscriptionFilter extends PageRequest {
   eventType?: string | undefined
   active?: boolean | undefined
   /** Absent: deleted ones are listed among the others, with their `deletedAt`. */
   deleted?: boolean | undefined
-  /** `nextCursor` of the page before. */
-  cursor?: string | undefined
-  limit?: number | undefined
-}
-
-export interface SubscriptionPage {
-  data: Subscription[]
-  nextCursor: string | null
 }
 
 /** A page of subscriptions. The cursor is the last id seen, so pages neither repeat nor skip while others change. */
 export async function listSubscriptions(
   pool: pg.Pool,
-  { eventType, active, deleted, cursor, limit = PAGE_ROWS_DEFAULT }: SubscriptionFilter = {},
-): Promise<SubscriptionPage> {
-  if (!Number.isInteger(limit) || limit < 1 || limit > PAGE_ROWS_MAX) {
-    throw new SagapostError('subscription_invalid', `limit must be a whole number from 1 to ${PAGE_ROWS_MAX}`)
-  }
-  if (cursor !== undefined && !isSubscriptionId(cursor)) {
-    throw new SagapostError('subscription_invalid', 'cursor must be the nextCursor of the page before')
-  }
+  { eventType, active, deleted, cursor, limit }: SubscriptionFilter = {},
+): Promise<Page<Subscription>> {
+  const rowsMax = rowsToRead(limit)
+  const before = readIdCursor(cursor)
   if (eventType !== undefined) validateEventType(eventType)
-  // One row more than asked for tells whether there is another page.
   const { rows } = await pool.query<SubscriptionRow>(selectSubscriptions, [
-    cursor ?? null,
+    before,
     eventType ?? null,
     active ?? null,
     deleted ?? null,
-    limit + 1,
+    rowsMax,
   ])
-  const data = rows.slice(0, limit).map(toSubscription)
-  return { data, nextCursor: rows.length > limit ? (data.at(-1)?.id ?? null) : null }
+  return toPage(rows, rowsMax, toSubscription, ({ id }) => ({ id }))
 }

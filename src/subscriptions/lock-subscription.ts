@@ -1,7 +1,8 @@
 import type pg from 'pg'
+import { isRowId } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { selectSubscription } from './get-subscription.js'
-import { isSubscriptionId, type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
+import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
 
 /** By the primary key. NO KEY: the foreign key of a new secret, and a requeue's look at it, need not wait longer. */
 const lockSubscriptionRow = `${selectSubscription} FOR NO KEY UPDATE`
@@ -11,7 +12,7 @@ const lockSubscriptionRow = `${selectSubscription} FOR NO KEY UPDATE`
  * when it is written. Null when there is none; throws `subscription_deleted`.
  */
 export async function lockSubscription(client: pg.PoolClient, id: string): Promise<Subscription | null> {
-  if (!isSubscriptionId(id)) return null
+  if (!isRowId(id)) return null
   const { rows } = await client.query<SubscriptionRow>(lockSubscriptionRow, [id])
   if (!rows[0]) return null
   if (rows[0].deleted_at !== null) throw subscriptionDeleted(id)

@@ -45,13 +45,3 @@ export function toSubscription(row: SubscriptionRow): Subscription {
     deactivationReason: row.deactivation_reason,
   }
 }
-
-const ID_MAX = 2n ** 63n - 1n
-
-/**
- * Anything else is no subscription's id, and PostgreSQL would refuse the statement instead of finding nothing.
- * Leading zeros neither: secrets are sealed to the id as it is written.
- */
-export function isSubscriptionId(id: string): boolean {
-  return /^[1-9]\d{0,18}$/.test(id) && BigInt(id) <= ID_MAX
-}

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
+import { isRowId } from '../database/index.js'
 import type { WebhookOutcome, WebhookSender } from '../https/index.js'
 import { answersChallenge } from './answers-challenge.js'
 import { getSubscription } from './get-subscription.js'
 import { subscriptionDeleted } from './lock-subscription.js'
 import { requireSigningSecrets } from './require-signing-secrets.js'
 import type { SecretBox } from './secret-box.js'
-import { isSubscriptionId, type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
+import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
 
 const CHALLENGE_BYTES = 32
 const REQUEST_ID_BYTES = 16
@@ -82,7 +83,7 @@ async function challengeSubscription(
   id: string,
   challenge: string,
 ): Promise<Subscription | null> {
-  if (!isSubscriptionId(id)) return null
+  if (!isRowId(id)) return null
   const { rows } = await pool.query<SubscriptionRow>(storeChallenge, [id, challenge])
   if (rows[0]) return toSubscription(rows[0])
   if ((await getSubscription(pool, id)) === null) return null

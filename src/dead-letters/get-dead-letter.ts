@@ -1,0 +1,27 @@
+import type pg from 'pg'
+import { isRowId } from '../database/index.js'
+import { type DeadLetter, type DeadLetterRow, toDeadLetter } from './dead-letter.js'
+
+/**
+ * By dead_letters_pkey in every partition, since the id does not tell the event; the requeued delivery by
+ * uniq_saga_requeued_from in the one partition where the letter was found.
+ */
+export const selectDeadLetter = `
+  SELECT id, saga_id, event_id, subscription_id, event_type, final_error_code, failed_at, attempt_count, job_id,
+         worker_id, lease_expiration, correlation_id, payload_snapshot::text AS payload_snapshot,
+         (SELECT saga.id FROM sagapost.webhook_delivery_sagas AS saga
+          WHERE saga.requeued_from = letter.id AND saga.event_id = letter.event_id) AS requeued_as
+  FROM sagapost.dead_letters AS letter
+  WHERE id = $1`
+
+export interface WholeDeadLetter extends DeadLetter {
+  /** [D2] The JSON text of the event's payload, byte for byte. */
+  payloadSnapshot: string
+}
+
+/** One dead letter with its payload; null when there is none. Under the role saga_readonly_role. */
+export async function getDeadLetter(pool: pg.Pool, id: string): Promise<WholeDeadLetter | null> {
+  if (!isRowId(id)) return null
+  const { rows } = await pool.query<DeadLetterRow & { payload_snapshot: string }>(selectDeadLetter, [id])
+  return rows[0] ? { ...toDeadLetter(rows[0]), payloadSnapshot: rows[0].payload_snapshot } : null
+}

@@ -1,0 +1,70 @@
+import type pg from 'pg'
+import {
+  checkTimeRange,
+  isRowId,
+  type Page,
+  type PageRequest,
+  readTimeCursor,
+  rowsToRead,
+  type TimeRange,
+  toPage,
+} from '../database/index.js'
+import { SagapostError } from '../errors/index.js'
+import { checkEventType } from '../events/index.js'
+import { type DeadLetter, type DeadLetterRow, toDeadLetter } from './dead-letter.js'
+
+/**
+ * Newest first by time, then id. One index for each filter has that order: idx_dead_subscription, idx_dead_type,
+ * idx_dead_error, and idx_dead_failed for none; of several filters the planner takes the rarest value's. The
+ * statement is planned with its values (it has no name): an absent filter is no condition.
+ */
+export const selectDeadLetters = `
+  SELECT id, saga_id, event_id, subscription_id, event_type, final_error_code, failed_at, attempt_count, job_id,
+         worker_id, lease_expiration, correlation_id, (extract(epoch FROM failed_at) * 1000000)::bigint AS at_us,
+         (SELECT saga.id FROM sagapost.webhook_delivery_sagas AS saga
+          WHERE saga.requeued_from = letter.id AND saga.event_id = letter.event_id) AS requeued_as
+  FROM sagapost.dead_letters AS letter
+  WHERE ($1::bigint IS NULL
+         OR (failed_at, id) < (timestamptz 'epoch' + $1::bigint * interval '1 microsecond', $2::bigint))
+    AND ($3::bigint IS NULL OR subscription_id = $3)
+    AND ($4::text IS NULL OR event_type = $4)
+    AND ($5::text IS NULL OR final_error_code = $5)
+    AND ($6::timestamptz IS NULL OR failed_at >= $6)
+    AND ($7::timestamptz IS NULL OR failed_at < $7)
+  ORDER BY failed_at DESC, id DESC
+  LIMIT $8`
+
+/** How every code of a failed attempt is written (src/https/delivery-errors.ts). */
+const ERROR_CODE = /^[a-z0-9_]{1,100}$/
+
+export interface DeadLetterFilter extends PageRequest, TimeRange {
+  subscriptionId?: string | undefined
+  eventType?: string | undefined
+  errorCode?: string | undefined
+}
+
+/** A page of dead letters, without payloads, under the role saga_readonly_role. They never change, so pages stay. */
+export async function listDeadLetters(
+  pool: pg.Pool,
+  { subscriptionId, eventType, errorCode, from, to, cursor, limit }: DeadLetterFilter = {},
+): Promise<Page<DeadLetter>> {
+  const rowsMax = rowsToRead(limit)
+  const before = readTimeCursor(cursor)
+  if (eventType !== undefined) checkEventType(eventType)
+  if (errorCode !== undefined && !ERROR_CODE.test(errorCode)) {
+    throw new SagapostError('query_invalid', 'errorCode must be 1 to 100 characters of a–z, 0–9 and _')
+  }
+  checkTimeRange({ from, to })
+  if (subscriptionId !== undefined && !isRowId(subscriptionId)) return { data: [], nextCursor: null }
+  const { rows } = await pool.query<DeadLetterRow & { at_us: string }>(selectDeadLetters, [
+    before.atUs,
+    before.id,
+    subscriptionId ?? null,
+    eventType ?? null,
+    errorCode ?? null,
+    from ?? null,
+    to ?? null,
+    rowsMax,
+  ])
+  return toPage(rows, rowsMax, toDeadLetter, (row) => ({ id: row.id, atUs: row.at_us }))
+}

@@ -1,0 +1,3 @@
+export type { Attempt, Delivery } from './delivery.js'
+export { getDelivery } from './get-delivery.js'
+export { type DeliveryFilter, listDeliveries } from './list-deliveries.js'

@@ -1,0 +1,52 @@
+import type pg from 'pg'
+import {
+  checkTimeRange,
+  type Page,
+  type PageRequest,
+  readTimeCursor,
+  rowsToRead,
+  type TimeRange,
+  toPage,
+} from '../database/index.js'
+import { checkEventType } from './event-type.js'
+import { type Event, type EventRow, toEvent } from './get-event.js'
+
+/**
+ * Newest first by time, then id, by idx_event_created or idx_event_type. Events of one transaction have one time:
+ * a page reads all that share the time it ends in, and no other row beyond itself. The statement is planned
+ * with its values (it has no name): an absent filter is no condition.
+ */
+export const selectEvents = `
+  SELECT id, event_type, created_at, correlation_id, (extract(epoch FROM created_at) * 1000000)::bigint AS at_us
+  FROM sagapost.events
+  WHERE ($1::bigint IS NULL
+         OR (created_at, id) < (timestamptz 'epoch' + $1::bigint * interval '1 microsecond', $2::bigint))
+    AND ($3::text IS NULL OR event_type = $3)
+    AND ($4::timestamptz IS NULL OR created_at >= $4)
+    AND ($5::timestamptz IS NULL OR created_at < $5)
+  ORDER BY created_at DESC, id DESC
+  LIMIT $6`
+
+export interface EventFilter extends PageRequest, TimeRange {
+  type?: string | undefined
+}
+
+/** A page of events, without their payloads, under the role saga_readonly_role. Events never change, so pages stay. */
+export async function listEvents(
+  pool: pg.Pool,
+  { type, from, to, cursor, limit }: EventFilter = {},
+): Promise<Page<Event>> {
+  const rowsMax = rowsToRead(limit)
+  const before = readTimeCursor(cursor)
+  if (type !== undefined) checkEventType(type)
+  checkTimeRange({ from, to })
+  const { rows } = await pool.query<EventRow & { at_us: string }>(selectEvents, [
+    before.atUs,
+    before.id,
+    type ?? null,
+    from ?? null,
+    to ?? null,
+    rowsMax,
+  ])
+  return toPage(rows, rowsMax, toEvent, (row) => ({ id: row.id, atUs: row.at_us }))
+}
