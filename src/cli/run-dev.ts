@@ -1,16 +1,11 @@
 import pc from 'picocolors'
 import { pino } from 'pino'
 import { readConfig } from '../config/index.js'
-import {
-  checkReadiness,
-  createRolePool,
-  loadMigrations,
-  migrate,
-  migrationsFolder,
-} from '../database/index.js'
+import { migrate } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
-import { startHttpServer } from '../http/index.js'
+import { startApi } from '../http/index.js'
 import { partNames, startParts } from '../runtime/index.js'
+import { devApiKey } from './dev-api-key.js'
 import { devMasterKey } from './dev-master-key.js'
 import { openDatabase } from './open-database.js'
 import { runUntilStopped } from './run-until-stopped.js'
@@ -37,23 +32,19 @@ export async function runDev(env: Readonly<Record<string, string | undefined>>):
     })
     if (applied.length > 0) console.log(`Schema brought to version ${applied.at(-1)?.version}`)
 
-    const parts = await startParts({
-      databaseUrl: url,
-      config: { ...config, masterKey: config.masterKey ?? (await devMasterKey(config.dataDir)) },
-      only: partNames,
-      log: pino({ level: 'warn' }, pino.destination(2)),
-    })
-    onStop(() => parts.stop())
-
-    const migrations = await loadMigrations(migrationsFolder)
-    const readiness = createRolePool({ databaseUrl: url, role: 'saga_readonly_role', connectionsMax: 1 })
-    onStop(() => readiness.end())
-    const server = await startHttpServer({
+    const log = pino({ level: 'warn' }, pino.destination(2))
+    const full = {
       ...config,
-      checkReadiness: () => checkReadiness(readiness, migrations),
-    })
-    onStop(() => server.stop())
-    console.log(`${pc.bold('Sagapost')} is ready at ${pc.cyan(server.url)} ${pc.dim('(Ctrl-C stops it)')}`)
+      masterKey: config.masterKey ?? (await devMasterKey(config.dataDir)),
+      apiKey: config.apiKey ?? (await devApiKey(config.dataDir)),
+    }
+    const parts = await startParts({ databaseUrl: url, config: full, only: partNames, log })
+    onStop(() => parts.stop())
+    const api = await startApi({ databaseUrl: url, config: full, log, wakeups: parts.wakeups })
+    onStop(() => api.stop())
+    if (config.apiKey === undefined) console.log(`API key: ${full.apiKey}`)
+    console.log(pc.dim(`  API reference: ${api.url}/docs`))
+    console.log(`${pc.bold('Sagapost')} is ready at ${pc.cyan(api.url)} ${pc.dim('(Ctrl-C stops it)')}`)
 
     if (!embedded) return {}
     const crashed = embedded.exited.then((): never => {

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { readConfig } from '../config/index.js'
 import { checkReadiness, createRolePool, loadMigrations, migrationsFolder } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
-import { startHttpServer } from '../http/index.js'
+import { startApi } from '../http/index.js'
 import { type PartName, partNames, startParts } from '../runtime/index.js'
 import { openDatabase } from './open-database.js'
 import { runUntilStopped } from './run-until-stopped.js'
@@ -19,7 +19,7 @@ export async function runServe(
   if (config.masterKey === undefined || config.apiKey === undefined) {
     throw new SagapostError('config_invalid', 'serve needs SAGAPOST_API_KEY and SAGAPOST_MASTER_KEY')
   }
-  const { masterKey } = config
+  const { masterKey, apiKey } = config
   const log = pino()
   await runUntilStopped(async (onStop) => {
     const { url, embedded } = await openDatabase(config)
@@ -39,9 +39,11 @@ export async function runServe(
     })
     onStop(() => running.stop())
     if (parts.includes('api')) {
-      const server = await startHttpServer({
-        ...config,
-        checkReadiness: () => checkReadiness(readiness, migrations),
+      const server = await startApi({
+        databaseUrl: url,
+        config: { ...config, masterKey, apiKey },
+        log,
+        wakeups: running.wakeups,
       })
       onStop(() => server.stop())
       log.info({ url: server.url }, 'listening')

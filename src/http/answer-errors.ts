@@ -14,7 +14,12 @@ const SERVER_ERROR = 500
 const UNAVAILABLE = 503
 
 /** The one place where a refusal becomes an answer. Only what is our own fault is logged as an error. */
-export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Logger): FastifyReply {
+export function answerError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  log: Logger,
+): FastifyReply {
   const answer = explainError(error)
   const what = { err: error, method: request.method, route: request.routeOptions.url, code: answer.code }
   if (answer.status === SERVER_ERROR) log.error(what, 'a request failed')
@@ -24,7 +29,8 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
 }
 
 export function sendProblem(reply: FastifyReply, answer: Problem): FastifyReply {
-  if (answer.status === UNAVAILABLE && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_S)
+  if (answer.status === UNAVAILABLE && !reply.hasHeader('retry-after'))
+    reply.header('retry-after', RETRY_AFTER_S)
   return reply.code(answer.status).type(PROBLEM_TYPE).send(JSON.stringify(answer))
 }
 

@@ -1,6 +1,6 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Obstacle } from '../database/index.js'

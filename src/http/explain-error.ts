@@ -33,7 +33,12 @@ function fromValidation(issues: readonly ValidationIssue[]): Problem {
   })
 }
 
-function fieldErrors({ keyword, instancePath, message = 'is not valid', params }: ValidationIssue): FieldError[] {
+function fieldErrors({
+  keyword,
+  instancePath,
+  message = 'is not valid',
+  params,
+}: ValidationIssue): FieldError[] {
   const at = instancePath.split('/').filter((part) => part !== '')
   const { keys } = (params ?? {}) as { keys?: string[] }
   if (keyword === 'unrecognized_keys' && keys) {
@@ -76,12 +81,18 @@ function fromDatabase(error: unknown): Problem | undefined {
       return problem('schema_outdated', errorCatalogue.schema_outdated.title)
     }
     const known = databaseErrorCode(error)
-    return known === undefined ? undefined : fromSagapostError(new SagapostError(known, errorCatalogue[known].title))
+    return known === undefined
+      ? undefined
+      : fromSagapostError(new SagapostError(known, errorCatalogue[known].title))
   }
-  const away = AWAY_MESSAGES.test(String(message)) || (NETWORK_CODES.test(state) && 'syscall' in (error as object))
+  const away =
+    AWAY_MESSAGES.test(String(message)) || (NETWORK_CODES.test(state) && 'syscall' in (error as object))
   return away || error instanceof AggregateError ? databaseAway() : undefined
 }
 
 function databaseAway(): Problem {
-  return problem('database_unreachable', 'PostgreSQL cannot be reached right now; whether the request took effect is not known')
+  return problem(
+    'database_unreachable',
+    'PostgreSQL cannot be reached right now; whether the request took effect is not known',
+  )
 }

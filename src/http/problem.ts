@@ -21,6 +21,7 @@ export interface FieldError {
 export const statusByCode = {
   request_malformed: 400,
   request_invalid: 400,
+  query_invalid: 400,
   unauthenticated: 401,
   forbidden: 403,
   not_found: 404,
@@ -68,7 +69,14 @@ export function problem(
   extensions: { errors?: FieldError[]; [extension: string]: unknown } = {},
 ): Problem {
   const { title } = errorCatalogue[code]
-  return { type: `urn:sagapost:error:${code}`, title, status: statusByCode[code], detail, code, ...extensions }
+  return {
+    type: `urn:sagapost:error:${code}`,
+    title,
+    status: statusByCode[code],
+    detail,
+    code,
+    ...extensions,
+  }
 }
 
 /** An answer that a handler decided on: thrown, so that every refusal takes one way out. */

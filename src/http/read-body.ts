@@ -39,7 +39,8 @@ function scan(text: string, within?: Span): Member[] | null {
   try {
     return scanObject(text, within)
   } catch (error) {
-    if (error instanceof JsonSyntaxError) throw refuse('request_malformed', `the body is not JSON: ${error.message}`)
+    if (error instanceof JsonSyntaxError)
+      throw refuse('request_malformed', `the body is not JSON: ${error.message}`)
     throw error
   }
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { EventRefusal, NewEvent } from '../events/index.js'
 import { refuseField } from './problem.js'
 import { readMembers } from './read-body.js'
-import { scanArray, scanObject, type Span } from './scan-json.js'
+import { type Span, scanArray, scanObject } from './scan-json.js'
 
 export const EVENTS_PER_BATCH_MAX = 1_000
 
@@ -18,23 +18,25 @@ export interface EventContext {
 }
 
 export function readEventContext(headers: IncomingHttpHeaders): EventContext {
-  const { 'idempotency-key': key, 'sagapost-correlation-id': correlationId, traceparent } = headers
+  const { 'sagapost-correlation-id': correlationId, traceparent } = headers
+  const idempotencyKey = readHeaderKey(headers)
   return {
-    ...(key === undefined ? {} : { idempotencyKey: readHeaderKey(key) }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(typeof correlationId === 'string' ? { correlationId } : {}),
     ...(typeof traceparent === 'string' && TRACEPARENT.test(traceparent) ? { traceparent } : {}),
   }
 }
 
 /** The Idempotency-Key header. Only ASCII: beyond it, clients differ in the bytes they send. */
-export function readHeaderKey(key: string | string[] | undefined): string | undefined
-export function readHeaderKey(key: string | string[]): string
-export function readHeaderKey(key: string | string[] | undefined): string | undefined {
+export function readHeaderKey(headers: IncomingHttpHeaders): string | undefined {
+  const key = headers['idempotency-key']
   if (key === undefined) return undefined
-  if (typeof key !== 'string' || !HEADER_KEY.test(key)) {
-    throw refuseField('idempotency_key_invalid', 'Idempotency-Key', 'must be 1 to 255 printable ASCII characters')
-  }
-  return key
+  if (typeof key === 'string' && HEADER_KEY.test(key)) return key
+  throw refuseField(
+    'idempotency_key_invalid',
+    'Idempotency-Key',
+    'must be 1 to 255 printable ASCII characters',
+  )
 }
 
 export type ReadEvent = NewEvent | { refusal: EventRefusal }
@@ -62,7 +64,11 @@ export function readEventBatch(text: string, { idempotencyKey, ...context }: Eve
   const items = events ? scanArray(text, events) : null
   if (items === null) throw refuseField('request_invalid', 'events', 'must be a list of events')
   if (items.length === 0 || items.length > EVENTS_PER_BATCH_MAX) {
-    throw refuseField('request_invalid', 'events', `must have 1 to ${EVENTS_PER_BATCH_MAX} items, not ${items.length}`)
+    throw refuseField(
+      'request_invalid',
+      'events',
+      `must have 1 to ${EVENTS_PER_BATCH_MAX} items, not ${items.length}`,
+    )
   }
   return items.map((item, index) => {
     const event = readEventAt(text, item, context)

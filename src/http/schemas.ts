@@ -56,7 +56,9 @@ export const eventReceipt = z
   })
   .meta({ id: 'EventReceipt' })
 
-const itemError = z.object({ error: z.object({ code: z.string(), detail: z.string() }) }).meta({ id: 'ItemError' })
+const itemError = z
+  .object({ error: z.object({ code: z.string(), detail: z.string() }) })
+  .meta({ id: 'ItemError' })
 
 export const batchReceipt = z.object({
   results: z.array(z.union([eventReceipt, itemError])).describe('one for each event, in order'),
@@ -102,6 +104,21 @@ export const deliveryFilter = z.strictObject({
   subscriptionId: id.optional(),
   ...page,
 })
+
+export const event = z
+  .object({ id, type: eventType, createdAt: time, correlationId: z.string().nullable() })
+  .meta({ id: 'Event' })
+
+export const eventWithPayload = event
+  .extend({
+    deliveries: z.array(delivery).describe('newest first, at most 200'),
+    deliveriesNextCursor: z
+      .string()
+      .nullable()
+      .describe('for GET /v1/deliveries?eventId=, when there are more'),
+    payload: z.unknown().describe('byte for byte as it was published'),
+  })
+  .meta({ id: 'EventWithPayload' })
 
 // Subscriptions
 
@@ -168,11 +185,17 @@ export const subscriptionFilter = z.strictObject({
 export const verifiedSubscription = z.object({ verified: z.literal(true), active: z.literal(true) })
 
 export const rotation = z.strictObject({
-  overlapMs: z.number().int().optional().describe('how long the previous secret signs along; 24 hours unless told'),
+  overlapMs: z
+    .number()
+    .int()
+    .optional()
+    .describe('how long the previous secret signs along; 24 hours unless told'),
   scheme: scheme.optional(),
 })
 
-export const rotatedSecret = z.object({ secret, previousExpiresAt: time.nullable() }).meta({ id: 'RotatedSecret' })
+export const rotatedSecret = z
+  .object({ secret, previousExpiresAt: time.nullable() })
+  .meta({ id: 'RotatedSecret' })
 
 export const testOutcome = z
   .object({
@@ -193,6 +216,28 @@ export const deadLetterFilter = z.strictObject({
   ...range,
   ...page,
 })
+
+export const deadLetter = z
+  .object({
+    id,
+    deliveryId: id,
+    eventId: id,
+    subscriptionId: id,
+    eventType,
+    finalErrorCode: z.string().nullable(),
+    failedAt: time,
+    attemptCount: z.number().int(),
+    jobId: id.nullable().describe('of the last attempt, as workerId and leaseExpiration'),
+    workerId: z.string().nullable(),
+    leaseExpiration: time.nullable(),
+    correlationId: z.string().nullable(),
+    requeuedAs: id.nullable().describe('the delivery that took it up again'),
+  })
+  .meta({ id: 'DeadLetter' })
+
+export const deadLetterWithPayload = deadLetter
+  .extend({ payloadSnapshot: z.unknown().describe('the event’s payload, byte for byte') })
+  .meta({ id: 'DeadLetterWithPayload' })
 
 export const requeued = z.object({ deliveryId: id }).meta({ id: 'Requeued' })
 

@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { JsonSyntaxError, scanArray, scanObject } from '../../src/http/scan-json.js'
 
 /** The text's value by our scanner alone: objects and arrays taken apart, scalars given to JSON.parse. */
-function valueOf(text: string, span = { start: 0, end: text.length }): unknown {
+function readAll(text: string, span = { start: 0, end: text.length }): unknown {
   const members = scanObject(text, span)
   if (members) {
     // defineProperty, as JSON.parse does: an assignment would set the prototype.
     const object = {}
     for (const { name, ...at } of members) {
       Object.defineProperty(object, name, {
-        value: valueOf(text, at),
+        value: readAll(text, at),
         enumerable: true,
         configurable: true,
         writable: true,
@@ -21,7 +21,7 @@ function valueOf(text: string, span = { start: 0, end: text.length }): unknown {
   const trimmed = text.slice(span.start, span.end)
   const start = span.start + trimmed.length - trimmed.trimStart().length
   const items = scanArray(text, { start, end: span.end })
-  return items ? items.map((at) => valueOf(text, at)) : JSON.parse(trimmed)
+  return items ? items.map((at) => readAll(text, at)) : JSON.parse(trimmed)
 }
 
 function outcomeOf(read: () => unknown): { value: unknown } | 'refused' {
@@ -40,9 +40,58 @@ const jsonText = fc
 
 const pieces = fc.array(
   fc.constantFrom(
-    ...['{', '}', '[', ']', ',', ':', '"a"', '"payload"', '"', '\\', '\\u0000', '\\ud800', '\\u12', '\\x', 'true', 'nul'],
-    ...['null', '-', '0', '01', '1', '.', '.5', '1e400', 'E+', '-0', ' ', '\n', '\u0000', '\u000b', '\u00a0', '\ufeff', 'é', '😀'],
-    ...['"__proto__"', 'NaN', 'Infinity', "'", '//', '{"a":1}', '[1,2]', '{}', '[]', '"\\n"', '\u007f', '\u2028'],
+    ...[
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"a"',
+      '"payload"',
+      '"',
+      '\\',
+      '\\u0000',
+      '\\ud800',
+      '\\u12',
+      '\\x',
+      'true',
+      'nul',
+    ],
+    ...[
+      'null',
+      '-',
+      '0',
+      '01',
+      '1',
+      '.',
+      '.5',
+      '1e400',
+      'E+',
+      '-0',
+      ' ',
+      '\n',
+      '\u0000',
+      '\u000b',
+      '\u00a0',
+      '\ufeff',
+      'é',
+      '😀',
+    ],
+    ...[
+      '"__proto__"',
+      'NaN',
+      'Infinity',
+      "'",
+      '//',
+      '{"a":1}',
+      '[1,2]',
+      '{}',
+      '[]',
+      '"\\n"',
+      '\u007f',
+      '\u2028',
+    ],
   ),
   { maxLength: 12 },
 )
@@ -51,7 +100,7 @@ describe('the JSON scanner', () => {
   it('[O3] reads every JSON text as JSON.parse does', () => {
     fc.assert(
       fc.property(jsonText, (text) => {
-        expect(outcomeOf(() => valueOf(text))).toEqual({ value: JSON.parse(text) })
+        expect(outcomeOf(() => readAll(text))).toEqual({ value: JSON.parse(text) })
       }),
       { numRuns: 2_000 },
     )
@@ -59,7 +108,7 @@ describe('the JSON scanner', () => {
 
   it('[O3] takes and refuses exactly what JSON.parse takes and refuses', () => {
     const property = (text: string) => {
-      expect(outcomeOf(() => valueOf(text))).toEqual(outcomeOf(() => JSON.parse(text)))
+      expect(outcomeOf(() => readAll(text))).toEqual(outcomeOf(() => JSON.parse(text)))
     }
     fc.assert(
       fc.property(
@@ -71,11 +120,16 @@ describe('the JSON scanner', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), property), { numRuns: 2_000 })
     // JSON with one character too many, too few or changed.
     fc.assert(
-      fc.property(jsonText, fc.nat(), fc.constantFrom('', '"', ',', '}', ']', '\\', '\u0001', '0'), (text, at, other) => {
-        const where = at % (text.length + 1)
-        property(text.slice(0, where) + other + text.slice(where + 1))
-        property(text.slice(0, where) + other + text.slice(where))
-      }),
+      fc.property(
+        jsonText,
+        fc.nat(),
+        fc.constantFrom('', '"', ',', '}', ']', '\\', '\u0001', '0'),
+        (text, at, other) => {
+          const where = at % (text.length + 1)
+          property(text.slice(0, where) + other + text.slice(where + 1))
+          property(text.slice(0, where) + other + text.slice(where))
+        },
+      ),
       { numRuns: 5_000 },
     )
   })

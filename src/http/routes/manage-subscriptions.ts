@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import {
   changeSubscription,
   createSubscription,
@@ -19,10 +20,14 @@ import {
   subscriptionChange,
   subscriptionFilter,
 } from '../schemas.js'
-import { z } from 'zod'
 import { presentSubscription } from './present-subscription.js'
 
-const bodyRefusals = ['request_malformed', 'request_invalid', 'request_too_large', 'content_type_unsupported'] as const
+const bodyRefusals = [
+  'request_malformed',
+  'request_invalid',
+  'request_too_large',
+  'content_type_unsupported',
+] as const
 const valueRefusals = [
   ...['event_type_invalid', 'callback_url_not_https', 'callback_url_invalid', 'callback_url_blocked'],
   'subscription_invalid',
@@ -50,7 +55,7 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
       response: { 201: createdSubscription },
     },
     async handler(request, reply) {
-      const idempotencyKey = readHeaderKey(request.headers['idempotency-key'])
+      const idempotencyKey = readHeaderKey(request.headers)
       const created = await createSubscription(pool, request.body, { box, allowedCidrs, idempotencyKey })
       reply.code(201).header('location', `/v1/subscriptions/${created.subscription.id}`)
       return { ...presentSubscription(created.subscription, request.caller), secret: created.secret }
@@ -105,7 +110,8 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
     schema: {
       operationId: 'changeSubscription',
       summary: 'Change what is given and leave the rest',
-      description: 'Another `callbackUrl` clears `verified` and `active`. `active: true` needs a verification.',
+      description:
+        'Another `callbackUrl` clears `verified` and `active`. `active: true` needs a verification.',
       tags: ['subscriptions'],
       params: idParameter,
       body: subscriptionChange,

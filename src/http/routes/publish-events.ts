@@ -1,15 +1,20 @@
-import { type EventRefusal, PAYLOAD_BYTES_MAX, type StoreOutcome } from '../../events/index.js'
+import {
+  defaultEventLimits,
+  type EventRefusal,
+  type NewEvent,
+  type StoreOutcome,
+} from '../../events/index.js'
 import type { Api } from '../api.js'
 import type { EventStore } from '../create-event-store.js'
 import { explainError } from '../explain-error.js'
-import { isHttpErrorCode, ProblemError, refuseField } from '../problem.js'
+import { isHttpErrorCode, type ProblemError, refuseField } from '../problem.js'
 import { readText } from '../read-body.js'
 import { type ReadEvent, readEvent, readEventBatch, readEventContext } from '../read-events.js'
 import { access } from '../require-scope.js'
 import { batchReceipt, eventReceipt, newEvent, newEventBatch } from '../schemas.js'
 
 /** For the type, the key and the space around a payload of the largest size. */
-const BODY_BYTES_MAX = PAYLOAD_BYTES_MAX + 64 * 1024
+const BODY_BYTES_MAX = defaultEventLimits.payloadBytesMax + 64 * 1024
 const BATCH_BODY_BYTES_MAX = 16 * 1024 * 1024
 const UNAVAILABLE = 503
 
@@ -78,7 +83,7 @@ export function addPublishRoutes(api: Api, store: EventStore): void {
     validatorCompiler: () => () => true,
     async handler(request, reply) {
       const items = readEventBatch(readText(bodyOf(request)), readEventContext(request.headers))
-      const outcomes = await store.storeBatch(items.filter((item) => !('refusal' in item)))
+      const outcomes = await store.storeBatch(items.filter((item): item is NewEvent => !('refusal' in item)))
       const failures = outcomes.filter((outcome) => 'error' in outcome)
       // All of them, and for want of a database: then nothing is stored, and the request as a whole can be repeated.
       const [first] = failures

@@ -20,7 +20,8 @@ export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: Ap
     schema: {
       operationId: 'verifySubscription',
       summary: 'Ask the callback’s owner, and activate the subscription if they agree',
-      description: 'A signed request with a challenge, which the callback must repeat. It makes nothing: ask again at will.',
+      description:
+        'A signed request with a challenge, which the callback must repeat. It makes nothing: ask again at will.',
       tags: ['subscriptions'],
       params: idParameter,
       response: { 200: verifiedSubscription },
@@ -30,7 +31,9 @@ export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: Ap
       if (outcome === null) throw subscriptionNotFound(request.params.id)
       if (outcome.verified) return { verified: true as const, active: true as const }
       const { reason, detail, response } = outcome
-      throw new ProblemError(problem('verification_failed', detail, { reason, response: presentOutcome(response) }))
+      throw new ProblemError(
+        problem('verification_failed', detail, { reason, response: presentOutcome(response) }),
+      )
     },
   })
 
@@ -60,7 +63,12 @@ export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: Ap
       access: access.changeSubscriptions,
       refusals: [
         ...refusals,
-        ...(['request_malformed', 'request_invalid', 'request_too_large', 'content_type_unsupported'] as const),
+        ...([
+          'request_malformed',
+          'request_invalid',
+          'request_too_large',
+          'content_type_unsupported',
+        ] as const),
         ...(['subscription_invalid', 'idempotency_key_invalid', 'idempotency_conflict'] as const),
       ],
     },
@@ -76,7 +84,7 @@ export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: Ap
       response: { 200: rotatedSecret },
     },
     async handler(request) {
-      const idempotencyKey = readHeaderKey(request.headers['idempotency-key'])
+      const idempotencyKey = readHeaderKey(request.headers)
       const rotated = await rotateSecret(pool, request.params.id, { box, ...request.body, idempotencyKey })
       if (rotated === null) throw subscriptionNotFound(request.params.id)
       return { secret: rotated.secret, previousExpiresAt: rotated.previousExpiresAt?.toISOString() ?? null }
