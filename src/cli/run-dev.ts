@@ -1,35 +1,37 @@
 import pc from 'picocolors'
 import { readConfig } from '../config/index.js'
-import {
-  checkReadiness,
-  createRolePool,
-  loadMigrations,
-  migrate,
-  migrationsFolder,
-} from '../database/index.js'
+import { migrate } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
-import { startHttpServer } from '../http/index.js'
-import { createLog, createMetrics } from '../observability/index.js'
-import { partNames, startParts } from '../runtime/index.js'
+import { createLog } from '../observability/index.js'
+import { startSystem, systemParts } from '../runtime/index.js'
+import { devApiKey } from './dev-api-key.js'
 import { devMasterKey } from './dev-master-key.js'
+import { keepCertificate } from './keep-certificate.js'
 import { openDatabase } from './open-database.js'
 import { runUntilStopped } from './run-until-stopped.js'
+import { startDemo } from './start-demo.js'
 
 const STDERR = 2
+/** What a receiver on this machine can be reached by. */
+const LOOPBACK = ['127.0.0.0/8', '::1/128']
+const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '::1']
 
-/** Everything in one process, for a person at a terminal. */
-export async function runDev(env: Readonly<Record<string, string | undefined>>): Promise<void> {
-  const config = readConfig(env)
+/** Everything in one process, for a person at a terminal. Receivers on this machine are allowed and trusted. */
+export async function runDev(
+  env: Readonly<Record<string, string | undefined>>,
+  { demo }: { demo: boolean },
+): Promise<void> {
+  const given = readConfig(env)
   await runUntilStopped(async (onStop) => {
     const startedAt = performance.now()
-    const { url, embedded } = await openDatabase(config)
+    const { url, embedded } = await openDatabase(given)
     if (embedded) {
       onStop(() => embedded.stop())
       const tookMs = Math.round(performance.now() - startedAt)
       console.log(`PostgreSQL ${embedded.version} runs in ${embedded.dataDir} (up in ${tookMs} ms)`)
       const { port } = new URL(url)
       console.log(
-        pc.dim(`  psql "postgres://sagapost:$(cat ${config.dataDir}/password)@127.0.0.1:${port}/sagapost"`),
+        pc.dim(`  psql "postgres://sagapost:$(cat ${given.dataDir}/password)@127.0.0.1:${port}/sagapost"`),
       )
     }
 
@@ -39,24 +41,29 @@ export async function runDev(env: Readonly<Record<string, string | undefined>>):
     })
     if (applied.length > 0) console.log(`Schema brought to version ${applied.at(-1)?.version}`)
 
-    const parts = await startParts({
+    const certificate = await keepCertificate(given.dataDir, LOOPBACK_NAMES)
+    const config = {
+      ...given,
+      masterKey: given.masterKey ?? (await devMasterKey(given.dataDir)),
+      apiKey: given.apiKey ?? (await devApiKey(given.dataDir)),
+      allowedCidrs: [given.allowedCidrs, ...LOOPBACK].join(' '),
+    }
+    const system = await startSystem({
       databaseUrl: url,
-      config: { ...config, masterKey: config.masterKey ?? (await devMasterKey(config.dataDir)) },
-      only: partNames,
-      metrics: createMetrics(),
+      config,
+      only: systemParts,
       log: createLog({ level: config.logLevel ?? 'warn', destination: STDERR }),
+      extraCertificateAuthorities: [certificate.certificateAuthority],
     })
-    onStop(() => parts.stop())
+    onStop(() => system.stop())
 
-    const migrations = await loadMigrations(migrationsFolder)
-    const readiness = createRolePool({ databaseUrl: url, role: 'saga_readonly_role', connectionsMax: 1 })
-    onStop(() => readiness.end())
-    const server = await startHttpServer({
-      ...config,
-      checkReadiness: () => checkReadiness(readiness, migrations),
-    })
-    onStop(() => server.stop())
-    console.log(`${pc.bold('Sagapost')} is ready at ${pc.cyan(server.url)} ${pc.dim('(Ctrl-C stops it)')}`)
+    console.log(`${pc.bold('Sagapost')} is ready at ${pc.cyan(system.url)} ${pc.dim('(Ctrl-C stops it)')}`)
+    console.log(pc.dim(`  API reference ${system.url}/docs`))
+    if (given.apiKey === undefined) console.log(pc.dim(`  API key       ${config.apiKey}`))
+    if (demo) {
+      const running = await startDemo({ databaseUrl: url, config, certificate, wakeups: system.wakeups })
+      onStop(() => running.stop())
+    }
 
     if (!embedded) return {}
     const crashed = embedded.exited.then((): never => {

@@ -1,13 +1,10 @@
 import { readConfig } from '../config/index.js'
 import { checkReadiness, createRolePool, loadMigrations, migrationsFolder } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
-import { startHttpServer } from '../http/index.js'
-import { createLog, createMetrics } from '../observability/index.js'
-import { type PartName, partNames, startParts } from '../runtime/index.js'
+import { createLog } from '../observability/index.js'
+import { type SystemPart, startSystem, systemParts } from '../runtime/index.js'
 import { openDatabase } from './open-database.js'
 import { runUntilStopped } from './run-until-stopped.js'
-
-const servable = ['api', ...partNames] as const
 
 /** The parts as a supervisor runs them, on a schema that is there; logs as JSON lines on stdout. */
 export async function runServe(
@@ -24,40 +21,30 @@ export async function runServe(
   await runUntilStopped(async (onStop) => {
     const { url, embedded } = await openDatabase(config)
     if (embedded) onStop(() => embedded.stop())
-    const migrations = await loadMigrations(migrationsFolder)
-    const readiness = createRolePool({ databaseUrl: url, role: 'saga_readonly_role', connectionsMax: 1 })
-    onStop(() => readiness.end())
-    const [obstacle] = await checkReadiness(readiness, migrations)
-    if (obstacle && obstacle.code !== 'partition_headroom_low')
-      throw new SagapostError(obstacle.code, obstacle.detail)
-
-    const running = await startParts({
-      databaseUrl: url,
-      config: { ...config, masterKey },
-      only: partNames.filter((name) => parts.includes(name)),
-      log,
-      metrics: createMetrics(),
-    })
-    onStop(() => running.stop())
-    if (parts.includes('api')) {
-      const server = await startHttpServer({
-        ...config,
-        checkReadiness: () => checkReadiness(readiness, migrations),
-      })
-      onStop(() => server.stop())
-      log.info({ url: server.url }, 'listening')
-    }
+    await requireMigrated(url)
+    const system = await startSystem({ databaseUrl: url, config: { ...config, masterKey }, only: parts, log })
+    onStop(() => system.stop())
     log.info({ parts }, 'serving')
     return {}
   })
 }
 
-function readParts(only: string | undefined): readonly ('api' | PartName)[] {
-  if (only === undefined) return servable
-  const names = only.split(',')
-  const unknown = names.find((name) => !(servable as readonly string[]).includes(name))
-  if (unknown !== undefined) {
-    throw new SagapostError('config_invalid', `--only knows ${servable.join(', ')}, not "${unknown}"`)
+async function requireMigrated(databaseUrl: string): Promise<void> {
+  const pool = createRolePool({ databaseUrl, role: 'saga_readonly_role', connectionsMax: 1 })
+  try {
+    const [obstacle] = await checkReadiness(pool, await loadMigrations(migrationsFolder))
+    if (obstacle && obstacle.code !== 'partition_headroom_low')
+      throw new SagapostError(obstacle.code, obstacle.detail)
+  } finally {
+    await pool.end()
   }
-  return names as ('api' | PartName)[]
+}
+
+function readParts(only: string | undefined): readonly SystemPart[] {
+  if (only === undefined) return systemParts
+  return only.split(',').map((name) => {
+    const known = systemParts.find((part) => part === name)
+    if (known) return known
+    throw new SagapostError('config_invalid', `--only knows ${systemParts.join(', ')}, not "${name}"`)
+  })
 }

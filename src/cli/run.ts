@@ -41,7 +41,8 @@ function buildProgram(env: Environment): Command {
   program
     .command('dev')
     .description('run everything in one process, on an embedded PostgreSQL unless DATABASE_URL is set')
-    .action(() => runDev(env))
+    .option('--no-demo', 'no demo receiver, no demo event')
+    .action((options: { demo: boolean }) => runDev(env, options))
 
   program
     .command('serve')

@@ -45,12 +45,13 @@ export const errorCatalogue = {
   },
   idempotency_key_invalid: {
     title: 'An idempotency key is 1 to 255 characters',
-    constraints: ['event_keys_key_length'],
+    constraints: ['event_keys_key_length', 'request_keys_key_length', 'request_keys_fingerprint_sha256'],
   },
   idempotency_conflict: {
     title: 'The idempotency key was used for something else',
     constraints: ['event_key_conflict'],
   },
+  idempotency_key_busy: { title: 'Another transaction holds the idempotency key: ask again later' },
 
   event_invalid: {
     title: 'A value of the event is out of its range',
@@ -58,6 +59,7 @@ export const errorCatalogue = {
   },
   payload_invalid: { title: 'The payload is not JSON, or nested too deeply' },
   payload_too_large: { title: 'The payload is too large' },
+  event_not_found: { title: 'There is no such event' },
 
   // Subscriptions
   callback_url_not_https: {
@@ -92,8 +94,11 @@ export const errorCatalogue = {
       'subscription_secrets_ciphertext_size',
       'uniq_secret_current',
       'fk_subscription_secrets_subscription',
+      'fk_request_keys_secret',
     ],
   },
+  subscription_not_found: { title: 'There is no such subscription' },
+  verification_failed: { title: "The callback's owner did not pass the verification" },
 
   // Deliveries, jobs and dead letters
   illegal_initial_state: {
@@ -147,6 +152,7 @@ export const errorCatalogue = {
     title: 'A dead letter and its delivery must agree',
     constraints: ['saga_writes_dead_letter', 'dead_letter_has_dead_saga', 'uniq_dead_saga'],
   },
+  delivery_not_found: { title: 'There is no such delivery' },
   dead_letter_not_found: { title: 'There is no such dead letter', constraints: ['dead_letter_exists'] },
   subscription_inactive: {
     title: 'The subscription is not active',
@@ -191,6 +197,18 @@ export const errorCatalogue = {
     title: 'An API key has a known scope and a hash of its own',
     constraints: ['api_keys_scope', 'api_keys_hash_sha256', 'uniq_api_key_hash'],
   },
+
+  // The HTTP API
+  request_malformed: { title: 'The request is not HTTP with a JSON body' },
+  request_invalid: { title: 'A field of the request is missing, unknown or of the wrong type' },
+  request_too_large: { title: 'The body of the request is too large' },
+  content_type_unsupported: { title: 'The body must be application/json, without a content encoding' },
+  unauthenticated: { title: 'The request carries no API key, or one that is not known' },
+  forbidden: { title: 'The scope of the API key does not allow this' },
+  not_found: { title: 'There is nothing at this path for this method' },
+  too_many_bad_keys: { title: 'Too many requests with a bad API key came from this address' },
+  overloaded: { title: 'Too many events wait to be stored: ask again later' },
+  internal_error: { title: 'Sagapost failed: a bug, recorded in its log' },
 } as const satisfies Record<string, { title: string; constraints?: readonly string[] }>
 
 export type ErrorCode = keyof typeof errorCatalogue

@@ -15,7 +15,7 @@ export interface EventLimits {
   payloadDepthMax: number
 }
 
-const defaultEventLimits: EventLimits = { payloadBytesMax: 1024 * 1024, payloadDepthMax: 1000 }
+export const defaultEventLimits: EventLimits = { payloadBytesMax: 1024 * 1024, payloadDepthMax: 1000 }
 
 const KEY_CHARACTERS_MAX = 255
 const CORRELATION_ID = /^[\x21-\x7e]{1,255}$/

@@ -1,6 +1,7 @@
+export { defaultEventLimits, type EventRefusal, type NewEvent } from './check-event.js'
 export { checkEventType } from './event-type.js'
 export { expireEventKeys } from './expire-event-keys.js'
 export { type Event, getEvent, type WholeEvent } from './get-event.js'
 export { type EventFilter, listEvents } from './list-events.js'
 export { publish } from './publish.js'
-export { storeEvents } from './store-events.js'
+export { type StoreOutcome, storeEvents } from './store-events.js'

@@ -1,40 +1,33 @@
-import fastify from 'fastify'
-import type { Obstacle } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
+import type { ApiOptions } from './api.js'
+import { buildServer } from './build-server.js'
 
-export interface HttpServerOptions {
+export interface HttpServerOptions extends ApiOptions {
   host: string
   port: number
-  checkReadiness: () => Promise<Obstacle[]>
 }
 
 export interface HttpServer {
   url: string
+  /** No new connections; requests that are under way are answered, for at most `STOP_MS_MAX`. */
   stop(): Promise<void>
 }
 
-/** Health and readiness; the API grows here. Both answer without a key. */
-export async function startHttpServer({
-  host,
-  port,
-  checkReadiness,
-}: HttpServerOptions): Promise<HttpServer> {
-  const server = fastify({ forceCloseConnections: true })
+/** A request that takes longer than this to end is cut off, so that the process can. */
+const STOP_MS_MAX = 15_000
 
-  // Alive: the process answers. A database that is away is no reason to restart it.
-  server.get('/healthz', async () => ({ status: 'ok' }))
-
-  // Ready: send traffic here.
-  server.get('/readyz', async (_request, reply) => {
-    const obstacles = await checkReadiness()
-    if (obstacles.length === 0) return { status: 'ready' }
-    reply.code(503)
-    return { status: 'not_ready', obstacles }
-  })
-
+/** The HTTP API, listening. The pools and the sender belong to the caller, who ends them after the server. */
+export async function startHttpServer({ host, port, ...options }: HttpServerOptions): Promise<HttpServer> {
+  const server = await buildServer(options)
   try {
     const url = await server.listen({ host, port })
-    return { url, stop: () => server.close() }
+    return {
+      url,
+      async stop() {
+        const deadline = setTimeout(() => server.server.closeAllConnections(), STOP_MS_MAX)
+        await server.close().finally(() => clearTimeout(deadline))
+      },
+    }
   } catch (error) {
     await server.close()
     throw explainListenError(error, host, port)

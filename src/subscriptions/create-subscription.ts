@@ -1,7 +1,15 @@
 import type pg from 'pg'
 import { inTransaction } from '../database/index.js'
 import { generateSecret, type SigningSecret } from '../https/index.js'
+import {
+  claimRequestKey,
+  type EarlierAnswer,
+  type RequestIdentity,
+  recordRequestAnswer,
+  validateRequestKey,
+} from './claim-request-key.js'
 import { explainRefusal } from './explain-refusal.js'
+import { selectSubscription } from './get-subscription.js'
 import { insertSecret } from './insert-secret.js'
 import type { SecretBox } from './secret-box.js'
 import { shownSecret } from './shown-secret.js'
@@ -28,31 +36,87 @@ export interface CreatedSubscription {
   secret: string
 }
 
+export interface CreateOptions {
+  box: SecretBox
+  allowedCidrs: readonly string[]
+  /** [O8] The same key and input again: the same answer, and nothing new. */
+  idempotencyKey?: string | undefined
+}
+
 /** [U2] Stores the subscription and its first secret, both or neither. Nothing is sent. */
 export async function createSubscription(
   pool: pg.Pool,
   input: NewSubscription,
-  { box, allowedCidrs }: { box: SecretBox; allowedCidrs: readonly string[] },
+  { box, allowedCidrs, idempotencyKey }: CreateOptions,
 ): Promise<CreatedSubscription> {
   validateSubscription(
     { ...input, eventType: input.eventType ?? '', callbackUrl: input.callbackUrl ?? '' },
     allowedCidrs,
   )
   validateScheme(input.scheme)
-  const secret = generateSecret(input.scheme)
+  validateRequestKey(idempotencyKey)
+  const identity = { key: idempotencyKey, request: requestOf(input) }
   try {
     return await inTransaction(pool, async (client) => {
-      const { rows } = await client.query<SubscriptionRow>(insertSubscription, [
-        input.eventType,
-        input.callbackUrl,
-        input.maxAttempts ?? null,
-        JSON.stringify(input.headers ?? {}),
-      ])
-      const subscription = toSubscription(rows[0] as SubscriptionRow)
-      await insertSecret(client, box, subscription.id, secret)
-      return { subscription, secret: shownSecret(secret) }
+      const earlier = await claimRequestKey(client, box, identity)
+      return earlier ? repeatAnswer(client, input, earlier) : create(client, input, box, identity)
     })
   } catch (error) {
     throw explainRefusal(error)
   }
+}
+
+async function create(
+  client: pg.PoolClient,
+  input: NewSubscription,
+  box: SecretBox,
+  identity: RequestIdentity,
+): Promise<CreatedSubscription> {
+  const { rows } = await client.query<SubscriptionRow>(insertSubscription, [
+    input.eventType,
+    input.callbackUrl,
+    input.maxAttempts ?? null,
+    JSON.stringify(input.headers ?? {}),
+  ])
+  const subscription = toSubscription(rows[0] as SubscriptionRow)
+  const secret = generateSecret(input.scheme)
+  const secretId = await insertSecret(client, box, subscription.id, secret)
+  await recordRequestAnswer(client, identity, { secretId, previousExpiresAt: null })
+  return { subscription, secret: shownSecret(secret) }
+}
+
+/** The subscription as it was when it was made, whatever has become of it since: that was the answer. */
+async function repeatAnswer(
+  client: pg.PoolClient,
+  input: NewSubscription,
+  { subscriptionId, secret }: EarlierAnswer,
+): Promise<CreatedSubscription> {
+  const { rows } = await client.query<SubscriptionRow>(selectSubscription, [subscriptionId])
+  const { id, createdAt } = toSubscription(rows[0] as SubscriptionRow)
+  const subscription: Subscription = {
+    id,
+    eventType: input.eventType,
+    callbackUrl: input.callbackUrl,
+    active: false,
+    verified: false,
+    maxAttempts: input.maxAttempts ?? null,
+    headers: input.headers ?? {},
+    createdAt,
+    updatedAt: createdAt,
+    deletedAt: null,
+    deactivationReason: null,
+  }
+  return { subscription, secret }
+}
+
+/** The order in which the fields and headers were written makes no other request. */
+function requestOf({ eventType, callbackUrl, maxAttempts, headers, scheme }: NewSubscription): unknown {
+  return [
+    'create_subscription',
+    eventType,
+    callbackUrl,
+    maxAttempts ?? null,
+    Object.entries(headers ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
+    scheme ?? 'v1',
+  ]
 }

@@ -5,14 +5,17 @@ import type { SecretBox } from './secret-box.js'
 /** uniq_secret_current refuses it while another secret of the subscription has no end. */
 const insertSealedSecret = `
   INSERT INTO sagapost.subscription_secrets (subscription_id, scheme, ciphertext)
-  VALUES ($1, $2, $3)`
+  VALUES ($1, $2, $3)
+  RETURNING id`
 
-/** Makes it the subscription's current secret, sealed to it: the subscription's id must be known by now. */
+/** Makes it the subscription's current secret, sealed to it: the subscription's id must be known by now. Returns its id. */
 export async function insertSecret(
   client: pg.PoolClient,
   box: SecretBox,
   subscriptionId: string,
   { scheme, key }: SigningSecret,
-): Promise<void> {
-  await client.query(insertSealedSecret, [subscriptionId, scheme, box.seal(key, { subscriptionId, scheme })])
+): Promise<string> {
+  const sealed = box.seal(key, { subscriptionId, scheme })
+  const { rows } = await client.query<{ id: string }>(insertSealedSecret, [subscriptionId, scheme, sealed])
+  return rows[0]?.id as string
 }

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { inTransaction } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { generateSecret, type SigningSecret } from '../https/index.js'
+import { claimRequestKey, recordRequestAnswer, validateRequestKey } from './claim-request-key.js'
 import { insertSecret } from './insert-secret.js'
 import { lockSubscription } from './lock-subscription.js'
 import type { SecretBox } from './secret-box.js'
@@ -30,6 +31,8 @@ export interface RotateOptions {
   overlapMs?: number | undefined
   /** Absent: as before. */
   scheme?: SigningSecret['scheme'] | undefined
+  /** [O8] The same key and request again: the same secret, and no second rotation. */
+  idempotencyKey?: string | undefined
 }
 
 export interface RotatedSecret {
@@ -45,7 +48,7 @@ export interface RotatedSecret {
 export async function rotateSecret(
   pool: pg.Pool,
   id: string,
-  { box, overlapMs = OVERLAP_DEFAULT_MS, scheme }: RotateOptions,
+  { box, overlapMs = OVERLAP_DEFAULT_MS, scheme, idempotencyKey }: RotateOptions,
 ): Promise<RotatedSecret | null> {
   if (!Number.isInteger(overlapMs) || overlapMs < 0 || overlapMs > OVERLAP_MAX_MS) {
     throw new SagapostError(
@@ -54,8 +57,13 @@ export async function rotateSecret(
     )
   }
   validateScheme(scheme)
+  validateRequestKey(idempotencyKey)
+  const identity = { key: idempotencyKey, request: ['rotate_secret', id, overlapMs, scheme ?? null] }
   return inTransaction(pool, async (client) => {
+    // The subscription before the key: one that is not there leaves no key behind.
     if (!(await lockSubscription(client, id))) return null
+    const earlier = await claimRequestKey(client, box, identity)
+    if (earlier) return { secret: earlier.secret, previousExpiresAt: earlier.previousExpiresAt }
     const { rows } = await client.query<{
       scheme: SigningSecret['scheme']
       expires_at: Date
@@ -63,7 +71,9 @@ export async function rotateSecret(
     }>(endSecrets, [id, overlapMs])
     const previous = rows.find(({ was_current }) => was_current)
     const secret = generateSecret(scheme ?? previous?.scheme)
-    await insertSecret(client, box, id, secret)
-    return { secret: shownSecret(secret), previousExpiresAt: previous?.expires_at ?? null }
+    const previousExpiresAt = previous?.expires_at ?? null
+    const secretId = await insertSecret(client, box, id, secret)
+    await recordRequestAnswer(client, identity, { secretId, previousExpiresAt })
+    return { secret: shownSecret(secret), previousExpiresAt }
   })
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/index.js'
 import { storeEvents } from '../../src/events/index.js'
 import { createWebhookSender, makeCertificate, type WebhookSender } from '../../src/https/index.js'
+import { createMetrics } from '../../src/observability/index.js'
 import { expressHandler, nodeHandler, type WebhookEvent } from '../../src/receiver/index.js'
 import { partNames, startParts } from '../../src/runtime/index.js'
 import {
@@ -35,6 +36,7 @@ beforeAll(async () => {
     config: { ...readConfig({ SAGAPOST_ALLOWED_CIDRS: allowedCidrs.join() }), masterKey },
     only: partNames,
     log: pino({ level: 'error' }, pino.destination(2)),
+    metrics: createMetrics(),
     extraCertificateAuthorities,
   })
 })

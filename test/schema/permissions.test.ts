@@ -22,6 +22,7 @@ events                   .          Si      s       s             S       .     
 failed_sagas             .          .       .       .             .       .         .     .     .           .     S
 partition_settings       .          .       .       .             .       .         .     .     S           .     S
 partitions               .          .       .       .             .       .         .     .     S           .     S
+request_keys             .          .       .       .             .       .         Siu   .     .           .     .
 saga_events              .          .       .       .             .       .         .     .     .           SI    S
 saga_instances           .          .       .       .             .       .         .     .     .           SIUD  S
 saga_schema_version      .          S       S       S             S       S         S     S     S           S     S
@@ -79,6 +80,8 @@ const columns: Record<string, string> = {
     'event_type callback_url active max_attempts headers verification_challenge deactivation_reason deleted_at',
   'subscription_admin INSERT subscription_secrets': 'subscription_id scheme ciphertext',
   'subscription_admin UPDATE subscription_secrets': 'ciphertext expires_at',
+  'subscription_admin INSERT request_keys': 'key fingerprint',
+  'subscription_admin UPDATE request_keys': 'secret_id previous_expires_at',
   'api_key_admin INSERT api_keys': 'name scope key_hash',
   'api_key_admin UPDATE api_keys': 'name last_used_at revoked_at',
   'saga_readonly_role SELECT api_keys': 'id name scope created_at last_used_at revoked_at',

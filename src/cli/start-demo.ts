@@ -1,0 +1,109 @@
+import pc from 'picocolors'
+import type { Config } from '../config/index.js'
+import { createRolePool } from '../database/index.js'
+import { SagapostError } from '../errors/index.js'
+import { storeEvents } from '../events/index.js'
+import {
+  createWebhookSender,
+  formatSecret,
+  parseAllowedCidrs,
+  type ServerCertificate,
+} from '../https/index.js'
+import type { Wakeups } from '../loop/index.js'
+import {
+  changeSubscription,
+  createSecretBox,
+  createSubscription,
+  listSubscriptions,
+  readSigningSecrets,
+  verifySubscription,
+} from '../subscriptions/index.js'
+import { describeRequest } from './describe-request.js'
+import { type Listener, startListener } from './start-listener.js'
+
+const EVENT_TYPE = 'demo.hello'
+const PATH = 'demo'
+/** Taken by somebody else: any other. The subscription follows. */
+const PORT = 8443
+
+export interface DemoOptions {
+  databaseUrl: string
+  config: Config & { masterKey: Buffer }
+  certificate: ServerCertificate
+  wakeups: Wakeups
+}
+
+/** A receiver on this machine with a subscription of its own, and one event for it: a newcomer sees a delivery arrive. */
+export async function startDemo({
+  databaseUrl,
+  config,
+  certificate,
+  wakeups,
+}: DemoOptions): Promise<Listener> {
+  let secrets: string[] = []
+  const listener = await listenAnywhere({
+    certificate,
+    host: '127.0.0.1',
+    secrets: () => secrets,
+    onRequest: (request) => {
+      if (request.challenge === null) console.log(describeRequest(request))
+    },
+  })
+  const admin = createRolePool({ databaseUrl, role: 'subscription_admin', connectionsMax: 1 })
+  const ingest = createRolePool({ databaseUrl, role: 'event_ingest_writer', connectionsMax: 1 })
+  const allowedCidrs = parseAllowedCidrs(config.allowedCidrs)
+  const sender = createWebhookSender({
+    requestTimeoutMs: config.requestTimeoutMs,
+    allowedCidrs,
+    extraCertificateAuthorities: [certificate.certificateAuthority],
+  })
+  const box = createSecretBox(config.masterKey)
+  const callbackUrl = `${listener.url}${PATH}`
+  try {
+    const id = await findSubscription()
+    const found = (await readSigningSecrets(admin, box, [id])).get(id)
+    if (found?.readable) secrets = found.secrets.map(formatSecret)
+    const outcome = await verifySubscription(admin, id, { box, sender })
+    if (!outcome?.verified) throw new SagapostError('verification_failed', outcome?.detail ?? 'It is gone')
+    const [event] = await storeEvents(ingest, [{ type: EVENT_TYPE, payload: '{"hello":"world"}' }])
+    if (!event || 'refusal' in event) throw new Error('the demo event was refused')
+    console.log(
+      `\nDemo: ${callbackUrl} is subscribed to ${pc.bold(EVENT_TYPE)}, and event ${event.id} was published.`,
+    )
+    console.log(pc.dim(`  Another one: npx sagapost publish ${EVENT_TYPE} '{"hello":"you"}'\n`))
+    wakeups.wake('routing')
+    return listener
+  } catch (error) {
+    await listener.stop()
+    throw error
+  } finally {
+    await Promise.all([admin.end(), ingest.end(), sender.close()])
+  }
+
+  /** The one of an earlier start, at the address of this one; else a new one. */
+  async function findSubscription(): Promise<string> {
+    const { data } = await listSubscriptions(admin, { eventType: EVENT_TYPE, deleted: false, limit: 200 })
+    const known = data.find((each) => /^https:\/\/127\.0\.0\.1:\d+\/demo$/.test(each.callbackUrl))
+    if (!known) {
+      const { subscription } = await createSubscription(
+        admin,
+        { eventType: EVENT_TYPE, callbackUrl },
+        { box, allowedCidrs },
+      )
+      return subscription.id
+    }
+    if (known.callbackUrl !== callbackUrl) {
+      await changeSubscription(admin, known.id, { callbackUrl }, { allowedCidrs })
+    }
+    return known.id
+  }
+}
+
+async function listenAnywhere(options: Omit<Parameters<typeof startListener>[0], 'port'>): Promise<Listener> {
+  try {
+    return await startListener({ ...options, port: PORT })
+  } catch (error) {
+    if (!(error instanceof SagapostError)) throw error
+    return startListener({ ...options, port: 0 })
+  }
+}

@@ -1,0 +1,52 @@
+import type { Socket } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { errorCatalogue } from '../errors/index.js'
+import { explainError } from './explain-error.js'
+import { type Problem, ProblemError, problem } from './problem.js'
+
+export const PROBLEM_TYPE = 'application/problem+json'
+
+/** When to ask again: what is away or full is rarely back sooner, and clients that retry spread themselves. */
+const RETRY_AFTER_S = 2
+
+const SERVER_ERROR = 500
+const UNAVAILABLE = 503
+
+/** The one place where a refusal becomes an answer. Only what is our own fault is logged as an error. */
+export function answerError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  log: Logger,
+): FastifyReply {
+  const answer = explainError(error)
+  const what = { err: error, method: request.method, route: request.routeOptions.url, code: answer.code }
+  if (answer.status === SERVER_ERROR) log.error(what, 'a request failed')
+  else if (answer.status === UNAVAILABLE) log.warn(what, 'a request could not be served')
+  if (error instanceof ProblemError) reply.headers(error.headers)
+  return sendProblem(reply, answer)
+}
+
+export function sendProblem(reply: FastifyReply, answer: Problem): FastifyReply {
+  if (answer.status === UNAVAILABLE && !reply.hasHeader('retry-after'))
+    reply.header('retry-after', RETRY_AFTER_S)
+  return reply.code(answer.status).type(PROBLEM_TYPE).send(JSON.stringify(answer))
+}
+
+/** What is not HTTP, or does not arrive in time, is answered on the bare socket. */
+export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const detail =
+    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? 'the request did not arrive in time'
+      : errorCatalogue.request_malformed.title
+  const body = JSON.stringify(problem('request_malformed', detail))
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: ${PROBLEM_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+      `Connection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n${body}`,
+  )
+}

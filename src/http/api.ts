@@ -1,0 +1,51 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import type { Obstacle } from '../database/index.js'
+import type { WebhookSender } from '../https/index.js'
+import type { SecretBox } from '../subscriptions/index.js'
+
+/** The server that routes are put on: its requests and answers are typed by their zod schemas. */
+export type Api = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>
+
+/** One pool for each role that the API works under [O2]. */
+export interface ApiPools {
+  /** event_ingest_writer */
+  ingest: pg.Pool
+  /** subscription_admin */
+  subscriptions: pg.Pool
+  /** saga_readonly_role */
+  reads: pg.Pool
+  /** dead_letter_operator */
+  deadLetters: pg.Pool
+  /** api_key_admin */
+  keys: pg.Pool
+}
+
+/** What the routes need; everything of it is made by whoever starts the server. */
+export interface ApiOptions {
+  pools: ApiPools
+  /** Opens and seals the secrets of subscriptions. */
+  box: SecretBox
+  /** For verifications and test requests. */
+  sender: Pick<WebhookSender, 'send'>
+  /** Private ranges that callbacks may use. */
+  allowedCidrs: readonly string[]
+  /** SAGAPOST_API_KEY: an administrator's key beside those of the database. */
+  apiKey: string | undefined
+  log: Logger
+  checkReadiness: () => Promise<Obstacle[]>
+  /** Something new is stored, or requeued: wakes the router and the orchestrator of this process. */
+  onEventsStored?: () => void
+  onRequeued?: () => void
+  /** What GET /metrics answers with; absent: there is no such path. */
+  metrics?: () => Promise<{ contentType: string; body: string }>
+}

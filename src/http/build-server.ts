@@ -1,0 +1,97 @@
+import fastify, { type FastifyReply } from 'fastify'
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import { createAuthenticator } from '../keys/index.js'
+import { answerBrokenRequest, answerError, sendProblem } from './answer-errors.js'
+import type { Api, ApiOptions } from './api.js'
+import { createEventStore } from './create-event-store.js'
+import { describeApi } from './describe-api.js'
+import { problem, refuse } from './problem.js'
+import { readValue } from './read-body.js'
+import { createScopeCheck } from './require-scope.js'
+import {
+  addDeadLetterRoutes,
+  addDeliveryRoutes,
+  addDocsRoutes,
+  addEventReadRoutes,
+  addPublishRoutes,
+  addStateRoutes,
+  addSubscriptionActionRoutes,
+  addSubscriptionRoutes,
+} from './routes/index.js'
+
+/** For everything but events, which have limits of their own. */
+const BODY_BYTES_MAX = 256 * 1024
+/** For the whole of a request to arrive, however slowly it drips. */
+const REQUEST_MS_MAX = 30_000
+
+/** Answers are data: nothing in them is run, framed, kept or guessed at. The page of the docs has a policy of its own. */
+const securityHeaders = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+} as const
+
+/** The server with all its routes, not listening yet. */
+export async function buildServer(options: ApiOptions): Promise<Api> {
+  const { pools, apiKey, log, onEventsStored = () => {} } = options
+  const api = fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_MS_MAX,
+    // Connections that wait for nothing are closed at once; requests under way are finished, and new ones on their
+    // connections are still served.
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    clientErrorHandler: answerBrokenRequest,
+    frameworkErrors: (error, request, reply) => {
+      setSecurityHeaders(reply as FastifyReply)
+      answerError(error, request, reply as FastifyReply, log)
+    },
+  }).withTypeProvider<ZodTypeProvider>()
+  api.setValidatorCompiler(validatorCompiler)
+  api.setSerializerCompiler(serializerCompiler)
+  api.setErrorHandler((error, request, reply) => answerError(error, request, reply, log))
+  api.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0]?.slice(0, 200)
+    sendProblem(reply, problem('not_found', `there is no ${request.method} ${path}`))
+  })
+  api.removeAllContentTypeParsers()
+  api.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (_request: unknown, body: Buffer) => readValue(body),
+  )
+
+  const authenticator = createAuthenticator({ pool: pools.keys, apiKey })
+  const checkScope = createScopeCheck(authenticator)
+  api.decorateRequest('caller', null)
+  api.addHook('onRequest', async (request, reply) => {
+    setSecurityHeaders(reply)
+    await checkScope(request, reply)
+    refuseEncoding(request.headers['content-encoding'])
+  })
+  api.addHook('onClose', () => authenticator.close())
+
+  describeApi(api)
+  const store = createEventStore({ pool: pools.ingest, log, onEventsStored })
+  await api.register(async (scope) => addPublishRoutes(scope.withTypeProvider<ZodTypeProvider>(), store))
+  addEventReadRoutes(api, options)
+  addSubscriptionRoutes(api, options)
+  addSubscriptionActionRoutes(api, options)
+  addDeliveryRoutes(api, options)
+  addDeadLetterRoutes(api, options)
+  addStateRoutes(api, options)
+  addDocsRoutes(api)
+  return api
+}
+
+function setSecurityHeaders(reply: FastifyReply): void {
+  reply.headers(securityHeaders)
+}
+
+/** Nothing is unpacked here: a small body could hold a large one. */
+function refuseEncoding(encoding: string | undefined): void {
+  if (encoding === undefined || encoding === 'identity') return
+  throw refuse('content_type_unsupported', `the content encoding "${encoding.slice(0, 40)}" is not taken`)
+}

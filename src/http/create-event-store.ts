@@ -1,0 +1,107 @@
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import { SagapostError } from '../errors/index.js'
+import type { NewEvent, StoreOutcome } from '../events/index.js'
+import { createGroupStore, type Item } from './store-in-groups.js'
+
+/** One commit takes at most so many; in trials larger groups gained nothing. */
+const ITEMS_PER_FLUSH_MAX = 500
+const BYTES_PER_FLUSH_MAX = 8 * 1024 * 1024
+/** Two: while one commits, the next is on its way. More would only make the groups smaller. */
+const FLUSHES_AT_ONCE_MAX = 2
+/** What may wait in memory; beyond it requests are told to come back. */
+const QUEUED_ITEMS_MAX = 20_000
+const QUEUED_BYTES_MAX = 128 * 1024 * 1024
+
+export interface EventStore {
+  /** Resolves when the event is committed, together with others that came at the same time. */
+  store(event: NewEvent): Promise<StoreOutcome>
+  /** A client's own batch, in commits of its own; item by item the outcome, or the error it failed with. */
+  storeBatch(events: readonly NewEvent[]): Promise<(StoreOutcome | { error: unknown })[]>
+}
+
+export interface EventStoreOptions {
+  /** Under the role event_ingest_writer. */
+  pool: pg.Pool
+  log: Logger
+  /** Something new is stored: the router has work. */
+  onEventsStored: () => void
+}
+
+interface Lane {
+  queue: Item[]
+  flushes: number
+}
+
+/**
+ * Group commit: while a flush is under way, the events of other requests gather, and go together in the next one. So
+ * clients that post one event at a time get the throughput of batches, and a lone event waits for nobody.
+ */
+export function createEventStore({ pool, log, onEventsStored }: EventStoreOptions): EventStore {
+  // Events without a key never wait for a lock, so they have a lane where nobody does.
+  const lanes = { plain: newLane(), keyed: newLane() }
+  let queuedItems = 0
+  let queuedBytes = 0
+
+  const groups = createGroupStore({
+    pool,
+    onCommitted(stored) {
+      log.debug(stored, 'events stored')
+      if (stored.events > 0) onEventsStored()
+    },
+  })
+
+  const flush = async (lane: Lane): Promise<void> => {
+    if (lane.flushes >= FLUSHES_AT_ONCE_MAX || lane.queue.length === 0) return
+    const items = takeGroup(lane.queue)
+    queuedItems -= items.length
+    for (const { event } of items) queuedBytes -= event.payload.length
+    lane.flushes += 1
+    await groups.store(items)
+    lane.flushes -= 1
+    void flush(lane)
+  }
+
+  return {
+    store(event) {
+      if (queuedItems >= QUEUED_ITEMS_MAX || queuedBytes >= QUEUED_BYTES_MAX) {
+        throw new SagapostError('overloaded', `${queuedItems} events wait to be stored already`)
+      }
+      const lane = event.idempotencyKey === undefined ? lanes.plain : lanes.keyed
+      return new Promise((settle, fail) => {
+        lane.queue.push({ event, settle, fail })
+        queuedItems += 1
+        queuedBytes += event.payload.length
+        // After the requests that came in the same turn of the loop.
+        setImmediate(() => void flush(lane))
+      })
+    },
+
+    async storeBatch(events) {
+      const items: Item[] = []
+      const outcomes = events.map(
+        (event) =>
+          new Promise<StoreOutcome | { error: unknown }>((settle) => {
+            items.push({ event, settle, fail: (error) => settle({ error }) })
+          }),
+      )
+      await groups.store(items)
+      return Promise.all(outcomes)
+    },
+  }
+}
+
+function newLane(): Lane {
+  return { queue: [], flushes: 0 }
+}
+
+function takeGroup(queue: Item[]): Item[] {
+  let bytes = 0
+  let count = 0
+  for (const { event } of queue) {
+    bytes += event.payload.length
+    if (count > 0 && (count >= ITEMS_PER_FLUSH_MAX || bytes > BYTES_PER_FLUSH_MAX)) break
+    count += 1
+  }
+  return queue.splice(0, count)
+}

@@ -1,0 +1,6 @@
+export { addSubscriptionRoutes } from './manage-subscriptions.js'
+export { addPublishRoutes } from './publish-events.js'
+export { addDeadLetterRoutes, addDeliveryRoutes, addEventReadRoutes } from './read-deliveries.js'
+export { addStateRoutes } from './report-state.js'
+export { addDocsRoutes } from './show-docs.js'
+export { addSubscriptionActionRoutes } from './try-subscriptions.js'

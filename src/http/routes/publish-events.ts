@@ -1,0 +1,124 @@
+import {
+  defaultEventLimits,
+  type EventRefusal,
+  type NewEvent,
+  type StoreOutcome,
+} from '../../events/index.js'
+import type { Api } from '../api.js'
+import type { EventStore } from '../create-event-store.js'
+import { explainError } from '../explain-error.js'
+import { isHttpErrorCode, type ProblemError, refuseField } from '../problem.js'
+import { readText } from '../read-body.js'
+import { type ReadEvent, readEvent, readEventBatch, readEventContext } from '../read-events.js'
+import { access } from '../require-scope.js'
+import { batchReceipt, eventReceipt, newEvent, newEventBatch } from '../schemas.js'
+
+/** For the type, the key and the space around a payload of the largest size. */
+const BODY_BYTES_MAX = defaultEventLimits.payloadBytesMax + 64 * 1024
+const BATCH_BODY_BYTES_MAX = 16 * 1024 * 1024
+const UNAVAILABLE = 503
+
+/**
+ * Publishing. The body is not parsed into values: the schemas stand here for the document, and read-events.ts takes
+ * the payload's own bytes out of the text.
+ */
+export function addPublishRoutes(api: Api, store: EventStore): void {
+  api.removeContentTypeParser('application/json')
+  api.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    done(null, body)
+  })
+
+  api.route({
+    method: 'POST',
+    url: '/v1/events',
+    bodyLimit: BODY_BYTES_MAX,
+    config: {
+      access: access.publish,
+      refusals: [
+        ...['request_malformed', 'request_invalid', 'event_type_invalid', 'event_invalid', 'payload_invalid'],
+        ...['payload_too_large', 'request_too_large', 'content_type_unsupported', 'idempotency_key_invalid'],
+        ...['idempotency_conflict', 'idempotency_key_busy', 'overloaded'],
+      ] as const,
+    },
+    schema: {
+      operationId: 'publishEvent',
+      summary: 'Publish an event',
+      description:
+        'Stored durably when it is answered with 202. An `Idempotency-Key` header counts as the event’s ' +
+        '`idempotencyKey`; `sagapost-correlation-id` and `traceparent` are kept with the event.',
+      tags: ['events'],
+      body: newEvent,
+      response: { 202: eventReceipt },
+    },
+    validatorCompiler: () => () => true,
+    async handler(request, reply) {
+      const event = readEvent(readText(bodyOf(request)), readEventContext(request.headers))
+      const outcome = 'refusal' in event ? event : await store.store(event)
+      if ('refusal' in outcome) throw refused(outcome.refusal)
+      return reply.code(202).send(receiptOf(outcome))
+    },
+  })
+
+  api.route({
+    method: 'POST',
+    url: '/v1/events/batch',
+    bodyLimit: BATCH_BODY_BYTES_MAX,
+    config: {
+      access: access.publish,
+      refusals: [
+        ...['request_malformed', 'request_invalid', 'request_too_large', 'content_type_unsupported'],
+        ...['idempotency_key_invalid', 'overloaded'],
+      ] as const,
+    },
+    schema: {
+      operationId: 'publishEvents',
+      summary: 'Publish up to 1,000 events',
+      description:
+        'Answered item by item, in order; one bad item does not stop the rest. With an `Idempotency-Key` header, ' +
+        'items without a key of their own get `<header>[<index>]`, so that the same batch can be sent again.',
+      tags: ['events'],
+      body: newEventBatch,
+      response: { 202: batchReceipt },
+    },
+    validatorCompiler: () => () => true,
+    async handler(request, reply) {
+      const items = readEventBatch(readText(bodyOf(request)), readEventContext(request.headers))
+      const outcomes = await store.storeBatch(items.filter((item): item is NewEvent => !('refusal' in item)))
+      const failures = outcomes.filter((outcome) => 'error' in outcome)
+      // All of them, and for want of a database: then nothing is stored, and the request as a whole can be repeated.
+      const [first] = failures
+      if (first && failures.length === items.length && explainError(first.error).status === UNAVAILABLE) {
+        throw first.error
+      }
+      return reply.code(202).send({ results: resultsOf(items, outcomes) })
+    },
+  })
+}
+
+function bodyOf({ body }: { body: unknown }): Buffer {
+  return Buffer.isBuffer(body) ? body : Buffer.alloc(0)
+}
+
+function resultsOf(items: readonly ReadEvent[], outcomes: readonly (StoreOutcome | { error: unknown })[]) {
+  let next = 0
+  return items.map((item) => {
+    const outcome = 'refusal' in item ? item : (outcomes[next++] as StoreOutcome | { error: unknown })
+    if ('refusal' in outcome) {
+      const { code, field, detail } = outcome.refusal
+      return { error: { code, detail: detail.startsWith('the ') ? detail : `${field}: ${detail}` } }
+    }
+    if ('error' in outcome) {
+      const { code, detail } = explainError(outcome.error)
+      return { error: { code, detail } }
+    }
+    return receiptOf(outcome)
+  })
+}
+
+function receiptOf({ id, type, createdAt, duplicate }: Extract<StoreOutcome, { id: string }>) {
+  return { id, type, createdAt: createdAt.toISOString(), duplicate }
+}
+
+function refused({ code, field, detail }: EventRefusal): ProblemError {
+  return refuseField(isHttpErrorCode(code) ? code : 'internal_error', field, detail)
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import type { Api, ApiOptions } from '../api.js'
+import { access } from '../require-scope.js'
+
+/** Health and readiness, for whoever runs the process; metrics, for whoever watches it. */
+export function addStateRoutes(api: Api, { checkReadiness, metrics }: ApiOptions): void {
+  const obstacle = z.object({ code: z.string(), detail: z.string() })
+
+  // Alive: the process answers. A database that is away is no reason to restart it.
+  api.route({
+    method: 'GET',
+    url: '/healthz',
+    config: { access: 'keyless' },
+    schema: {
+      operationId: 'health',
+      summary: 'Is the process alive?',
+      tags: ['operation'],
+      response: { 200: z.object({ status: z.literal('ok') }) },
+    },
+    handler: async () => ({ status: 'ok' as const }),
+  })
+
+  // Ready: send traffic here.
+  api.route({
+    method: 'GET',
+    url: '/readyz',
+    config: { access: 'keyless' },
+    schema: {
+      operationId: 'readiness',
+      summary: 'Can it take work?',
+      tags: ['operation'],
+      response: {
+        200: z.object({ status: z.literal('ready') }),
+        503: z.object({ status: z.literal('not_ready'), obstacles: z.array(obstacle) }),
+      },
+    },
+    async handler(_request, reply) {
+      const obstacles = await checkReadiness()
+      if (obstacles.length === 0) return { status: 'ready' as const }
+      reply.code(503)
+      return { status: 'not_ready' as const, obstacles }
+    },
+  })
+
+  if (!metrics) return
+  api.route({
+    method: 'GET',
+    url: '/metrics',
+    config: { access: access.read },
+    schema: {
+      operationId: 'metrics',
+      summary: 'Metrics, as Prometheus reads them',
+      tags: ['operation'],
+      response: { 200: { description: 'the metrics', content: { 'text/plain': { schema: z.string() } } } },
+    },
+    async handler(_request, reply) {
+      const { contentType, body } = await metrics()
+      return reply.type(contentType).serializer(String).send(body)
+    },
+  })
+}

@@ -1,0 +1,257 @@
+import { z } from 'zod'
+import { deliveryMachine, jobMachine } from '../state-machines/index.js'
+
+/** The shapes of DESIGN 7, once: requests are checked with them, answers are written with them, OpenAPI is made of them. */
+
+export const id = z
+  .string()
+  .regex(/^[1-9]\d{0,18}$/, 'must be an id: a decimal number as a string')
+  .meta({ examples: ['1042'] })
+
+const time = z.iso.datetime().meta({ examples: ['2026-01-31T12:00:00.000Z'] })
+const pathId = z.string().meta({ examples: ['1042'] })
+
+/** Anything in the place of an id is nobody's: 404, not 400. */
+export const idParameter = z.strictObject({ id: pathId })
+
+export const page = {
+  limit: z.coerce.number().int().min(1).max(200).default(50).describe('how many, at most 200'),
+  cursor: z.string().min(1).max(500).optional().describe('nextCursor of the page before'),
+}
+
+const instant = z.iso
+  .datetime({ offset: true, error: 'must be a time as RFC 3339 has it, 2026-01-31T12:00:00Z' })
+  .meta({ examples: ['2026-01-31T12:00:00Z'] })
+
+/** A time range: `from` inclusive, `to` exclusive. */
+export const range = { from: instant.optional(), to: instant.optional() }
+
+export function pageOf<Item extends z.ZodType>(item: Item) {
+  return z.object({ data: z.array(item), nextCursor: z.string().nullable().describe('null: the last page') })
+}
+
+// Events
+
+const eventType = z.string().meta({ examples: ['order.placed'] })
+
+export const newEvent = z
+  .strictObject({
+    type: eventType.describe('1 to 100 characters of A–Z, a–z, 0–9, _, . and -'),
+    payload: z
+      .unknown()
+      .describe('any JSON; stored, signed and sent byte for byte as it stands in the request')
+      .meta({ examples: [{ orderId: 7 }] }),
+    idempotencyKey: z.string().min(1).max(255).optional().describe('the same key again stores nothing new'),
+  })
+  .meta({ id: 'NewEvent' })
+
+export const newEventBatch = z.strictObject({ events: z.array(newEvent).min(1).max(1_000) })
+
+export const eventReceipt = z
+  .object({
+    id,
+    type: eventType,
+    createdAt: time,
+    duplicate: z.boolean().describe('true: the key was known, and this is the first one’s answer'),
+  })
+  .meta({ id: 'EventReceipt' })
+
+const itemError = z
+  .object({ error: z.object({ code: z.string(), detail: z.string() }) })
+  .meta({ id: 'ItemError' })
+
+export const batchReceipt = z.object({
+  results: z.array(z.union([eventReceipt, itemError])).describe('one for each event, in order'),
+})
+
+// Deliveries
+
+const attempt = z
+  .object({
+    id,
+    status: z.enum(jobMachine.statuses),
+    attemptAt: time,
+    workerId: z.string().nullable(),
+    responseStatus: z.number().int().nullable(),
+    errorCode: z.string().nullable(),
+    durationMs: z.number().nullable(),
+    responseExcerpt: z.string().nullable(),
+  })
+  .meta({ id: 'Attempt' })
+
+export const delivery = z
+  .object({
+    id,
+    eventId: id,
+    subscriptionId: id,
+    status: z.enum(deliveryMachine.statuses),
+    attemptCount: z.number().int(),
+    nextAttemptAt: time.nullable(),
+    finalErrorCode: z.string().nullable(),
+    requeuedFrom: id.nullable().describe('the dead letter that it was made from'),
+    createdAt: time,
+    updatedAt: time,
+  })
+  .meta({ id: 'Delivery' })
+
+export const deliveryWithAttempts = delivery
+  .extend({ attempts: z.array(attempt) })
+  .meta({ id: 'DeliveryWithAttempts' })
+
+export const deliveryFilter = z.strictObject({
+  status: z.enum(deliveryMachine.statuses).optional(),
+  eventId: id.optional(),
+  subscriptionId: id.optional(),
+  ...page,
+})
+
+export const event = z
+  .object({ id, type: eventType, createdAt: time, correlationId: z.string().nullable() })
+  .meta({ id: 'Event' })
+
+export const eventWithPayload = event
+  .extend({
+    deliveries: z.array(delivery).describe('newest first, at most 200'),
+    deliveriesNextCursor: z
+      .string()
+      .nullable()
+      .describe('for GET /v1/deliveries?eventId=, when there are more'),
+    payload: z.unknown().describe('byte for byte as it was published'),
+  })
+  .meta({ id: 'EventWithPayload' })
+
+// Subscriptions
+
+const headers = z
+  .record(z.string(), z.string())
+  .describe('sent with every delivery')
+  .meta({ examples: [{ 'x-tenant': 'north' }] })
+const scheme = z.enum(['v1', 'v1a']).describe('v1: HMAC-SHA256; v1a: ed25519')
+const maxAttempts = z.number().nullable().describe('1 to 100; null: the default')
+const callbackUrl = z.string().meta({ examples: ['https://receiver.example/hooks'] })
+
+export const newSubscription = z
+  .strictObject({
+    eventType,
+    callbackUrl,
+    maxAttempts: maxAttempts.optional(),
+    headers: headers.optional(),
+    scheme: scheme.optional(),
+  })
+  .meta({ id: 'NewSubscription' })
+
+export const subscriptionChange = z
+  .strictObject({
+    eventType: eventType.optional(),
+    callbackUrl: callbackUrl.optional().describe('another URL clears verified and active'),
+    active: z.boolean().optional(),
+    maxAttempts: maxAttempts.optional(),
+    headers: headers.optional(),
+  })
+  .meta({ id: 'SubscriptionChange' })
+
+export const subscription = z
+  .object({
+    id,
+    eventType,
+    callbackUrl,
+    active: z.boolean(),
+    verified: z.boolean(),
+    maxAttempts: z.number().int().nullable(),
+    headers: headers.describe('for keys that may not change subscriptions, their values are hidden'),
+    createdAt: time,
+    updatedAt: time,
+    deletedAt: time.nullable(),
+    deactivationReason: z.string().nullable(),
+  })
+  .meta({ id: 'Subscription' })
+
+const secret = z.string().describe('what the receiver verifies with; shown this once')
+
+export const createdSubscription = subscription.extend({ secret }).meta({ id: 'CreatedSubscription' })
+
+const flag = z
+  .enum(['true', 'false'])
+  .transform((text) => text === 'true')
+  .optional()
+
+export const subscriptionFilter = z.strictObject({
+  eventType: eventType.optional(),
+  active: flag,
+  deleted: flag.describe('absent: deleted ones are listed among the others'),
+  ...page,
+})
+
+export const verifiedSubscription = z.object({ verified: z.literal(true), active: z.literal(true) })
+
+export const rotation = z.strictObject({
+  overlapMs: z
+    .number()
+    .int()
+    .optional()
+    .describe('how long the previous secret signs along; 24 hours unless told'),
+  scheme: scheme.optional(),
+})
+
+export const rotatedSecret = z
+  .object({ secret, previousExpiresAt: time.nullable() })
+  .meta({ id: 'RotatedSecret' })
+
+export const testOutcome = z
+  .object({
+    delivered: z.boolean(),
+    responseStatus: z.number().int().nullable(),
+    errorCode: z.string().nullable(),
+    durationMs: z.number(),
+    responseExcerpt: z.string().nullable(),
+  })
+  .meta({ id: 'TestOutcome' })
+
+// Dead letters
+
+export const deadLetterFilter = z.strictObject({
+  subscriptionId: id.optional(),
+  eventType: eventType.optional(),
+  errorCode: z.string().min(1).max(100).optional(),
+  ...range,
+  ...page,
+})
+
+export const deadLetter = z
+  .object({
+    id,
+    deliveryId: id,
+    eventId: id,
+    subscriptionId: id,
+    eventType,
+    finalErrorCode: z.string().nullable(),
+    failedAt: time,
+    attemptCount: z.number().int(),
+    jobId: id.nullable().describe('of the last attempt, as workerId and leaseExpiration'),
+    workerId: z.string().nullable(),
+    leaseExpiration: time.nullable(),
+    correlationId: z.string().nullable(),
+    requeuedAs: id.nullable().describe('the delivery that took it up again'),
+  })
+  .meta({ id: 'DeadLetter' })
+
+export const deadLetterWithPayload = deadLetter
+  .extend({ payloadSnapshot: z.unknown().describe('the event’s payload, byte for byte') })
+  .meta({ id: 'DeadLetterWithPayload' })
+
+export const requeued = z.object({ deliveryId: id }).meta({ id: 'Requeued' })
+
+export const eventFilter = z.strictObject({ type: eventType.optional(), ...range, ...page })
+
+// Every answer that is a refusal
+
+export const problemDetails = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.number().int(),
+    detail: z.string(),
+    code: z.string().describe('stable; docs/reference/errors.md lists them'),
+    errors: z.array(z.object({ field: z.string(), detail: z.string() })).optional(),
+  })
+  .meta({ id: 'Problem' })

@@ -1,0 +1,88 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/index.js'
+import {
+  checkReadiness,
+  createRolePool,
+  type DatabaseRole,
+  loadMigrations,
+  migrationsFolder,
+} from '../database/index.js'
+import { createWebhookSender, parseAllowedCidrs } from '../https/index.js'
+import type { Wakeups } from '../loop/index.js'
+import { createSecretBox } from '../subscriptions/index.js'
+import type { ApiOptions } from './api.js'
+import { type HttpServer, startHttpServer } from './start-http-server.js'
+
+/** Two lanes with two flushes each, the keys that are waited for, and a few batches (create-event-store.ts). */
+const INGEST_CONNECTIONS_MAX = 12
+const CONNECTIONS_MAX = 4
+
+export interface StartApiOptions {
+  databaseUrl: string
+  config: Pick<Config, 'host' | 'port' | 'apiKey' | 'allowedCidrs' | 'requestTimeoutMs'> & {
+    masterKey: Buffer
+  }
+  log: Logger
+  /** Of the parts in this process, if there are any; without them the parts poll. */
+  wakeups?: Wakeups
+  metrics?: NonNullable<ApiOptions['metrics']>
+  /** PEM, beside Node's own; for verifications and test requests. */
+  extraCertificateAuthorities?: readonly string[]
+}
+
+/** The HTTP API with everything it needs, each pool under its own role [O2]. */
+export async function startApi({
+  databaseUrl,
+  config,
+  log,
+  wakeups,
+  ...options
+}: StartApiOptions): Promise<HttpServer> {
+  const stops: (() => Promise<unknown>)[] = []
+  const stop = async () => {
+    for (const each of stops.splice(0).reverse()) await each()
+  }
+  const openPool = (role: DatabaseRole, connectionsMax = CONNECTIONS_MAX) => {
+    const pool = createRolePool({ databaseUrl, role, connectionsMax })
+    stops.push(() => pool.end())
+    return pool
+  }
+  const allowedCidrs = parseAllowedCidrs(config.allowedCidrs)
+  const { extraCertificateAuthorities, metrics } = options
+
+  try {
+    const migrations = await loadMigrations(migrationsFolder)
+    const reads = openPool('saga_readonly_role')
+    const sender = createWebhookSender({
+      requestTimeoutMs: config.requestTimeoutMs,
+      allowedCidrs,
+      ...(extraCertificateAuthorities ? { extraCertificateAuthorities } : {}),
+    })
+    stops.push(() => sender.close())
+    const server = await startHttpServer({
+      host: config.host,
+      port: config.port,
+      pools: {
+        ingest: openPool('event_ingest_writer', INGEST_CONNECTIONS_MAX),
+        subscriptions: openPool('subscription_admin'),
+        reads,
+        deadLetters: openPool('dead_letter_operator'),
+        keys: openPool('api_key_admin'),
+      },
+      box: createSecretBox(config.masterKey),
+      sender,
+      allowedCidrs,
+      apiKey: config.apiKey,
+      log,
+      checkReadiness: () => checkReadiness(reads, migrations),
+      onEventsStored: () => wakeups?.wake('routing'),
+      onRequeued: () => wakeups?.wake('first-jobs'),
+      ...(metrics ? { metrics } : {}),
+    })
+    stops.push(() => server.stop())
+    return { url: server.url, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

@@ -1,0 +1,32 @@
+import type { Scope } from './scope.js'
+
+/** A key as it is listed: never the key itself, nor its hash. */
+export interface ApiKey {
+  id: string
+  name: string
+  scope: Scope
+  createdAt: Date
+  /** To the minute, and only for keys of the database. */
+  lastUsedAt: Date | null
+  revokedAt: Date | null
+}
+
+export interface ApiKeyRow {
+  id: string
+  name: string
+  scope: Scope
+  created_at: Date
+  last_used_at: Date | null
+  revoked_at: Date | null
+}
+
+export function toApiKey(row: ApiKeyRow): ApiKey {
+  return {
+    id: row.id,
+    name: row.name,
+    scope: row.scope,
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    revokedAt: row.revoked_at,
+  }
+}

@@ -1,0 +1,95 @@
+import { timingSafeEqual } from 'node:crypto'
+import type pg from 'pg'
+import { KEY_PREFIX } from './create-key.js'
+import { hashKey } from './hash-key.js'
+import { createKeyUseNotes } from './note-key-use.js'
+import type { Scope } from './scope.js'
+
+/** How long a key is believed without asking the database: a revocation is effective after this at the latest. */
+const BELIEVED_MS = 3_000
+const CACHED_KEYS_MAX = 10_000
+const KEY_CHARACTERS_MAX = 500
+
+/** By uniq_api_key_hash. */
+const selectKey = `
+  SELECT id, scope, key_hash FROM sagapost.api_keys WHERE key_hash = $1 AND revoked_at IS NULL`
+
+export interface Caller {
+  /** Null: the administrator's key of the environment. */
+  keyId: string | null
+  scope: Scope
+}
+
+export interface Authenticator {
+  /**
+   * Whose key it is, or null. `mayAsk` false: only keys that were good before are looked up, so that somebody who
+   * tries keys costs the database nothing and a client beside them goes on.
+   */
+  authenticate(key: string, options?: { mayAsk?: boolean }): Promise<Caller | null>
+  /** Lets what is being written about the keys' use finish. */
+  close(): Promise<void>
+}
+
+interface Known {
+  caller: Promise<Caller | null>
+  believedUntil: number
+}
+
+export interface AuthenticatorOptions {
+  /** Under the role api_key_admin. */
+  pool: pg.Pool
+  /** SAGAPOST_API_KEY: an administrator's key that needs no database. */
+  apiKey: string | undefined
+  now?: () => number
+}
+
+/**
+ * Tells whose key a request carries. Keys are compared by their hashes in constant time: how far a wrong key
+ * agrees with a right one cannot be measured. Good keys are cached for seconds; a bad one is never cached.
+ */
+export function createAuthenticator({ pool, apiKey, now = Date.now }: AuthenticatorOptions): Authenticator {
+  const administrator = apiKey === undefined ? undefined : hashKey(apiKey)
+  const known = new Map<string, Known>()
+  const uses = createKeyUseNotes(pool, now)
+
+  const ask = async (hash: Buffer): Promise<Caller | null> => {
+    const { rows } = await pool.query<{ id: string; scope: Scope; key_hash: Buffer }>(selectKey, [hash])
+    const found = rows[0]
+    return found && timingSafeEqual(found.key_hash, hash) ? { keyId: found.id, scope: found.scope } : null
+  }
+
+  const lookUp = (hash: Buffer, mayAsk: boolean): Promise<Caller | null> => {
+    const name = hash.toString('base64')
+    const cached = known.get(name)
+    if (cached && cached.believedUntil > now()) return cached.caller
+    if (!cached && !mayAsk) return Promise.resolve(null)
+    // One question at a time for each key: the others of its requests wait for the same answer.
+    const caller = ask(hash).then(
+      (answer) => {
+        if (answer === null) known.delete(name)
+        return answer
+      },
+      (error: unknown) => {
+        known.delete(name)
+        throw error
+      },
+    )
+    known.delete(name)
+    if (known.size >= CACHED_KEYS_MAX) known.delete(known.keys().next().value as string)
+    known.set(name, { caller, believedUntil: now() + BELIEVED_MS })
+    return caller
+  }
+
+  return {
+    async authenticate(key, { mayAsk = true } = {}) {
+      if (key.length > KEY_CHARACTERS_MAX) return null
+      const hash = hashKey(key)
+      if (administrator && timingSafeEqual(hash, administrator)) return { keyId: null, scope: 'admin' }
+      if (!key.startsWith(KEY_PREFIX)) return null
+      const caller = await lookUp(hash, mayAsk)
+      if (caller?.keyId) uses.note(caller.keyId)
+      return caller
+    },
+    close: () => uses.settled(),
+  }
+}

@@ -1,0 +1,56 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/index.js'
+import { createRolePool } from '../database/index.js'
+import { startApi } from '../http/index.js'
+import type { Wakeups } from '../loop/index.js'
+import { createBacklogCollector, createMetrics, type Metrics } from '../observability/index.js'
+import { type PartName, type PartsOptions, partNames, startParts } from './start-parts.js'
+
+/** What `serve --only` can name. */
+export const systemParts = ['api', ...partNames] as const
+export type SystemPart = 'api' | PartName
+
+export interface SystemOptions extends Pick<PartsOptions, 'extraCertificateAuthorities' | 'breakerPolicy'> {
+  databaseUrl: string
+  config: Config & { masterKey: Buffer }
+  only: readonly SystemPart[]
+  log: Logger
+}
+
+export interface System {
+  /** Of the API, when it runs here. */
+  url: string | undefined
+  wakeups: Wakeups
+  metrics: Metrics
+  /** The API first, so that nothing new comes in; then the parts. */
+  stop(): Promise<void>
+}
+
+/** The parts and the API of one process, with one registry of metrics. */
+export async function startSystem({ only, ...options }: SystemOptions): Promise<System> {
+  const { databaseUrl, log } = options
+  const stops: (() => Promise<unknown>)[] = []
+  const stop = async () => {
+    for (const each of stops.splice(0).reverse()) await each()
+  }
+  try {
+    const reads = createRolePool({ databaseUrl, role: 'saga_readonly_role', connectionsMax: 1 })
+    stops.push(() => reads.end())
+    const metrics = createMetrics({ backlog: createBacklogCollector(reads) })
+    const parts = await startParts({
+      ...options,
+      metrics,
+      only: partNames.filter((name) => only.includes(name)),
+    })
+    stops.push(() => parts.stop())
+    const { wakeups } = parts
+    if (!only.includes('api')) return { url: undefined, wakeups, metrics, stop }
+    const api = await startApi({ ...options, wakeups, metrics: metrics.render })
+    stops.push(() => api.stop())
+    log.info({ url: api.url }, 'listening')
+    return { url: api.url, wakeups, metrics, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

@@ -1,0 +1,151 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { JsonSyntaxError, scanArray, scanObject } from '../../src/http/scan-json.js'
+
+/** The text's value by our scanner alone: objects and arrays taken apart, scalars given to JSON.parse. */
+function readAll(text: string, span = { start: 0, end: text.length }): unknown {
+  const members = scanObject(text, span)
+  if (members) {
+    // defineProperty, as JSON.parse does: an assignment would set the prototype.
+    const object = {}
+    for (const { name, ...at } of members) {
+      Object.defineProperty(object, name, {
+        value: readAll(text, at),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      })
+    }
+    return object
+  }
+  const trimmed = text.slice(span.start, span.end)
+  const start = span.start + trimmed.length - trimmed.trimStart().length
+  const items = scanArray(text, { start, end: span.end })
+  return items ? items.map((at) => readAll(text, at)) : JSON.parse(trimmed)
+}
+
+function outcomeOf(read: () => unknown): { value: unknown } | 'refused' {
+  try {
+    return { value: read() }
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof JsonSyntaxError) return 'refused'
+    throw error
+  }
+}
+
+/** JSON with white space and escapes in odd places. */
+const jsonText = fc
+  .tuple(fc.json({ maxDepth: 4 }), fc.constantFrom('', ' ', '\n\t', '\r\n  '))
+  .map(([json, space]) => json.replaceAll(/[[\]{},:]/g, (sign) => (json.includes('"') ? sign : sign + space)))
+
+const pieces = fc.array(
+  fc.constantFrom(
+    ...[
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"a"',
+      '"payload"',
+      '"',
+      '\\',
+      '\\u0000',
+      '\\ud800',
+      '\\u12',
+      '\\x',
+      'true',
+      'nul',
+    ],
+    ...[
+      'null',
+      '-',
+      '0',
+      '01',
+      '1',
+      '.',
+      '.5',
+      '1e400',
+      'E+',
+      '-0',
+      ' ',
+      '\n',
+      '\u0000',
+      '\u000b',
+      '\u00a0',
+      '\ufeff',
+      'é',
+      '😀',
+    ],
+    ...[
+      '"__proto__"',
+      'NaN',
+      'Infinity',
+      "'",
+      '//',
+      '{"a":1}',
+      '[1,2]',
+      '{}',
+      '[]',
+      '"\\n"',
+      '\u007f',
+      '\u2028',
+    ],
+  ),
+  { maxLength: 12 },
+)
+
+describe('the JSON scanner', () => {
+  it('[O3] reads every JSON text as JSON.parse does', () => {
+    fc.assert(
+      fc.property(jsonText, (text) => {
+        expect(outcomeOf(() => readAll(text))).toEqual({ value: JSON.parse(text) })
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('[O3] takes and refuses exactly what JSON.parse takes and refuses', () => {
+    const property = (text: string) => {
+      expect(outcomeOf(() => readAll(text))).toEqual(outcomeOf(() => JSON.parse(text)))
+    }
+    fc.assert(
+      fc.property(
+        pieces.map((parts) => parts.join('')),
+        property,
+      ),
+      { numRuns: 30_000 },
+    )
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), property), { numRuns: 2_000 })
+    // JSON with one character too many, too few or changed.
+    fc.assert(
+      fc.property(
+        jsonText,
+        fc.nat(),
+        fc.constantFrom('', '"', ',', '}', ']', '\\', '\u0001', '0'),
+        (text, at, other) => {
+          const where = at % (text.length + 1)
+          property(text.slice(0, where) + other + text.slice(where + 1))
+          property(text.slice(0, where) + other + text.slice(where))
+        },
+      ),
+      { numRuns: 5_000 },
+    )
+  })
+
+  it('[O3] gives back the bytes of each member as they stand', () => {
+    const payload = '{ "b" : [1e400, "\\u0000\\ud800", 10000000000000000000001],\n"a":1.0 }'
+    const text = ` { "type":"x" , "payload" : ${payload} }\n`
+    const members = scanObject(text) ?? []
+    expect(members.map(({ name }) => name)).toEqual(['type', 'payload'])
+    expect(members.map(({ start, end }) => text.slice(start, end))).toEqual(['"x"', payload])
+  })
+
+  it('[O3] goes through a hundred thousand levels without the stack', () => {
+    const deep = '['.repeat(100_000) + ']'.repeat(100_000)
+    const text = `{"payload":${deep}}`
+    expect(scanObject(text)?.[0]).toEqual({ name: 'payload', start: 11, end: 11 + deep.length })
+    expect(() => scanObject(`{"payload":${'['.repeat(100_000)}`)).toThrow('the text ends too early')
+  })
+})
