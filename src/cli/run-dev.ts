@@ -61,8 +61,11 @@ export async function runDev(
     console.log(pc.dim(`  API reference ${system.url}/docs`))
     if (given.apiKey === undefined) console.log(pc.dim(`  API key       ${config.apiKey}`))
     if (demo) {
-      const running = await startDemo({ databaseUrl: url, config, certificate, wakeups: system.wakeups })
-      onStop(() => running.stop())
+      // Not waited for: without it, everything else works.
+      const starting = startDemo({ databaseUrl: url, config, certificate, wakeups: system.wakeups }).catch(
+        (error: Error) => console.error(`The demo did not start: ${error.message}`),
+      )
+      onStop(async () => (await starting)?.stop())
     }
 
     if (!embedded) return {}

@@ -35,6 +35,8 @@ describe('sagapost dev', () => {
       const readyz = await fetch(`${url}/readyz`)
       expect([readyz.status, await readyz.json()]).toEqual([200, { status: 'ready' }])
 
+      await dev.printed(/demo\.hello +evt_\d+ +attempt 1 +✓ verified +200 +\{"hello":"world"\}/)
+
       const second = await runCli(['dev'], env)
       expect(second.code).toBe(1)
       expect(second.stderr).toMatch(new RegExp(`${dev.child.pid}.*\\[data_dir_in_use\\]\\n$`))
