@@ -104,11 +104,16 @@ async function run(name: string): Promise<{ port: number; stdout: () => string; 
   child.stderr?.on('data', (text) => {
     stderr += text
   })
-  const answers = async () => {
-    if (child.exitCode !== null) throw new Error(`${name} ended:\n${stderr}`)
-    return fetch(`http://localhost:${port}/webhooks`).then(() => true)
-  }
-  await expect.poll(answers, { timeout: 30_000 }).toBe(true)
+  const answers = () => fetch(`http://localhost:${port}/webhooks`).then(() => 'answers')
+  const ended = exited.then(() => stderr)
+  await expect
+    .poll(() => (child.exitCode === null ? answers() : 'ended'), { timeout: 30_000 })
+    .toMatch(/answers|ended/)
+    .catch((error) => {
+      child.kill('SIGKILL')
+      throw error
+    })
+  if (child.exitCode !== null) throw new Error(`${name} ended:\n${await ended}`)
   return {
     port,
     stdout: () => stdout,
