@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net'
+import { isIP } from 'node:net'
 import pc from 'picocolors'
 import { readConfig } from '../config/index.js'
 import { describeRequest, toJsonLine } from './describe-request.js'
@@ -50,11 +50,23 @@ export async function runListen(
       return {}
     }
     console.log(`${pc.bold('Listening')} at ${pc.cyan(listener.url)} ${pc.dim('(Ctrl-C stops it)')}`)
-    console.log(`A Sagapost on this machine reaches it when it is started with`)
+    console.log('A Sagapost on this machine reaches it when it is started with')
     console.log(
-      `  NODE_EXTRA_CA_CERTS=${certificate.authorityFile} SAGAPOST_ALLOWED_CIDRS=${isIPv6(host) ? '::1/128' : '127.0.0.0/8'}`,
+      `  NODE_EXTRA_CA_CERTS=${quote(certificate.authorityFile)} SAGAPOST_ALLOWED_CIDRS=${rangeOf(host)}`,
     )
     if (secrets.length === 0) console.log('No --secret was given: signatures are not verified')
     return {}
   })
+}
+
+/** What a Sagapost must be allowed to call, which calls public addresses only. */
+function rangeOf(host: string): string {
+  const loopback = isIP(host) === 0 || EVERY_ADDRESS.includes(host) || host.startsWith('127.')
+  if (loopback) return '127.0.0.0/8,::1/128'
+  return isIP(host) === 4 ? `${host}/32` : `${host}/128`
+}
+
+/** For a shell. */
+function quote(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }

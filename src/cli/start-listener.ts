@@ -76,7 +76,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   }
   const bound = (server.address() as AddressInfo).port
   return {
-    url: `https://${isIPv6(host) ? `[${host}]` : host}:${bound}/`,
+    url: `https://${reachable(host)}:${bound}/`,
     async stop() {
       const closed = once(server, 'close')
       server.close()
@@ -84,6 +84,13 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
       await closed
     },
   }
+}
+
+/** As it stands in a URL; every address of the machine is reached at its own. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return isIPv6(host) ? `[${host}]` : host
 }
 
 /** Undefined when it is too large. */

@@ -18,7 +18,7 @@ export type Options = Pick<HandlerOptions<unknown>, 'bodyBytesMax' | 'onError' |
   onEvent: (event: WebhookEvent) => unknown
 }
 
-export interface Reply {
+interface Reply {
   status: number
   headers: Headers
   text: string

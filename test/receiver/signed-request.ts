@@ -8,7 +8,7 @@ export interface SignedRequest {
 
 export const nowS = () => Math.floor(Date.now() / 1000)
 
-export const eventHeaders = {
+const eventHeaders = {
   'content-type': 'application/json',
   'sagapost-event-type': 'order.placed',
   'sagapost-attempt': '2',
