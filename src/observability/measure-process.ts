@@ -62,7 +62,6 @@ export function measureProcess(registry: Registry): () => void {
     heapTotal.set(memory.heapTotal)
     heapUsed.set(memory.heapUsed)
     externalMemory.set(memory.external)
-    if (delay.count === 0) return
     lagP50.set(lagS(delay.percentile(50)))
     lagP99.set(lagS(delay.percentile(99)))
     lagMax.set(lagS(delay.max))

@@ -238,6 +238,7 @@ describe('render', () => {
     const before = await seriesOf(other)
     for (const record of Object.values(recordEverything)) record(one)
     expect(await seriesOf(other)).toEqual(before)
+    expect((await seriesOf(one)).get('sagapost_jobs_claimed_total')).toBe(6)
     expect(register.getMetricsAsArray()).toEqual([])
   })
 
