@@ -20,7 +20,7 @@ export const backlogStages = [
   'results',
 ] as const
 
-export interface StageBacklog {
+interface StageBacklog {
   stage: (typeof backlogStages)[number]
   count: number
   /** Null at stages where waiting is as it should be. 0 when nothing waits. */

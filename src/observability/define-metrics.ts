@@ -9,10 +9,10 @@ const API_BUCKETS_S = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 
 export const ingestOutcomes = ['stored', 'duplicate', 'conflict', 'refused'] as const
 export const jobKinds = ['first', 'retry'] as const
-export const attemptOutcomes = ['delivered', 'failed'] as const
+const attemptOutcomes = ['delivered', 'failed'] as const
 export const appliedStatuses = ['Completed', 'PendingRetry', 'DeadLettered'] as const
 export const resetOutcomes = ['pending', 'failed'] as const
-export const requeueOutcomes = ['created', 'repeated'] as const
+const requeueOutcomes = ['created', 'repeated'] as const
 /** Everything that runs in a loop and tries again when a round fails. */
 export const loopParts = [
   'router',
@@ -26,8 +26,6 @@ export const loopParts = [
   'work_window',
   'wakeups',
 ] as const
-
-export type Metrics = ReturnType<typeof defineMetrics>
 
 /**
  * Every metric of the pipeline, in the order of an event's way. Where the values of a label are few they are there

@@ -1,5 +1,5 @@
 export { type BacklogCollector, createBacklogCollector } from './collect-backlog.js'
 export { createLog, type LogLevel, logLevels } from './create-log.js'
 export { createMetrics, type LoopPart, type Metrics, type Recorders } from './create-metrics.js'
-export { correlationIdOf, type LogFields, type LoggedThing, logFields } from './log-fields.js'
+export { correlationIdOf, logFields } from './log-fields.js'
 export { packageVersion } from './package-version.js'

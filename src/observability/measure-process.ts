@@ -49,7 +49,8 @@ export function measureProcess(registry: Registry): () => void {
     eventLoopDelay.enable()
   }
   const delay = eventLoopDelay
-  // The monitor measures the time between two of its ticks; what is above the resolution is lag.
+  // The monitor measures the time between two of its ticks; what is above the resolution is lag. After a reset the
+  // first tick only starts the clock: a block that begins within 20 ms after a scrape is not seen.
   const lagS = (ns: number) => Math.max(0, ns / NS_PER_S - EVENT_LOOP_RESOLUTION_MS / 1000)
 
   return function measure() {
@@ -62,7 +63,6 @@ export function measureProcess(registry: Registry): () => void {
     heapTotal.set(memory.heapTotal)
     heapUsed.set(memory.heapUsed)
     externalMemory.set(memory.external)
-    if (delay.count === 0) return
     lagP50.set(lagS(delay.percentile(50)))
     lagP99.set(lagS(delay.percentile(99)))
     lagMax.set(lagS(delay.max))

@@ -167,6 +167,7 @@ describe('when the database is away', () => {
     })
     const metrics = createMetrics({ backlog: createBacklogCollector(pool, { timeLimitMs: 20 }) })
     expect(backlogSeries((await metrics.render()).body)).toEqual(away)
+    expect(pool.totalCount, 'it is still connecting').toBe(1)
     for (const socket of sockets) socket.destroy()
     silent.close()
     await pool.end()

@@ -96,7 +96,7 @@ function checkFamily({ name, type, samples }: Family): void {
 const isAscending = (values: number[]) =>
   values.every((value, index) => index === 0 || value >= (values[index - 1] as number))
 
-export function seriesKey({ name, labels }: Pick<Sample, 'name' | 'labels'>): string {
+function seriesKey({ name, labels }: Pick<Sample, 'name' | 'labels'>): string {
   const pairs = Object.entries(labels)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([label, value]) => `${label}="${value}"`)
