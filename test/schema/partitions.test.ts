@@ -139,7 +139,8 @@ describe('partitions', () => {
     await holder.query('BEGIN')
     await holder.query('LOCK TABLE sagapost.events IN SHARE UPDATE EXCLUSIVE MODE')
     expect(await codeOf(ensure())).toBe('SQLSTATE 55P03')
-    holder.release(true)
+    await holder.query('ROLLBACK')
+    holder.release()
     await ensure()
     expect(await lastTo()).toBeGreaterThan(before)
   })
@@ -262,7 +263,7 @@ describe('the loop', () => {
     })
     await expect.poll(() => errors.length).toBeGreaterThan(1)
     await database.pool.query(`GRANT EXECUTE ON FUNCTION sagapost.ensure_partitions() TO schema_maintainer`)
-    await expect.poll(async () => (await headroom()).low).toBe(false)
+    await expect.poll(async () => (await headroom()).low, { timeout: 30_000 }).toBe(false)
     await loop.stop()
     const seen = errors.length
     await setNextId(11_000_000_000)
