@@ -5,6 +5,7 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Obstacle } from '../database/index.js'
 import type { WebhookSender } from '../https/index.js'
+import type { Metrics } from '../observability/index.js'
 import type { SecretBox } from '../subscriptions/index.js'
 
 /** The server that routes are put on: its requests and answers are typed by their zod schemas. */
@@ -46,6 +47,6 @@ export interface ApiOptions {
   /** Something new is stored, or requeued: wakes the router and the orchestrator of this process. */
   onEventsStored?: () => void
   onRequeued?: () => void
-  /** What GET /metrics answers with; absent: there is no such path. */
-  metrics?: () => Promise<{ contentType: string; body: string }>
+  /** What GET /metrics shows, and where the API counts; absent: there is no such path. */
+  metrics?: Pick<Metrics, 'render' | 'eventsIngested' | 'requeued' | 'httpRequest'> | undefined
 }

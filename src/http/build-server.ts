@@ -5,6 +5,7 @@ import { answerBrokenRequest, answerError, sendProblem } from './answer-errors.j
 import type { Api, ApiOptions } from './api.js'
 import { createEventStore } from './create-event-store.js'
 import { describeApi } from './describe-api.js'
+import { noteIngested } from './note-ingested.js'
 import { problem, refuse } from './problem.js'
 import { readValue } from './read-body.js'
 import { createScopeCheck } from './require-scope.js'
@@ -71,12 +72,23 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
     await checkScope(request, reply)
     refuseEncoding(request.headers['content-encoding'])
   })
+  api.addHook('onResponse', (request, reply, done) => {
+    options.metrics?.httpRequest({
+      method: request.method,
+      route: request.routeOptions.url,
+      status: reply.statusCode,
+      durationMs: reply.elapsedTime,
+    })
+    done()
+  })
   closeWithTheAnswer(api)
   api.addHook('onClose', () => authenticator.close())
 
   describeApi(api)
   const store = createEventStore({ pool: pools.ingest, log, onEventsStored })
-  await api.register(async (scope) => addPublishRoutes(scope.withTypeProvider<ZodTypeProvider>(), store))
+  await api.register(async (scope) =>
+    addPublishRoutes(scope.withTypeProvider<ZodTypeProvider>(), store, noteIngested(options)),
+  )
   addEventReadRoutes(api, options)
   addSubscriptionRoutes(api, options)
   addSubscriptionActionRoutes(api, options)

@@ -150,6 +150,17 @@ export const subscriptionChange = z
   })
   .meta({ id: 'SubscriptionChange' })
 
+const breaker = z
+  .object({
+    state: z.enum(['failing', 'open']).describe('open: paused, but for a probe now and then'),
+    failures: z.number().int().describe('in a row'),
+    failingSince: time,
+    lastErrorCode: z.string().nullable(),
+    openedAt: time.nullable(),
+    nextProbeAt: time.nullable(),
+  })
+  .meta({ id: 'Breaker' })
+
 export const subscription = z
   .object({
     id,
@@ -163,6 +174,7 @@ export const subscription = z
     updatedAt: time,
     deletedAt: time.nullable(),
     deactivationReason: z.string().nullable(),
+    breaker: breaker.nullable().describe('null: the last delivery succeeded, or there was none'),
   })
   .meta({ id: 'Subscription' })
 

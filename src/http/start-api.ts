@@ -24,8 +24,8 @@ export interface StartApiOptions {
   }
   log: Logger
   /** Of the parts in this process, if there are any; without them the parts poll. */
-  wakeups?: Wakeups
-  metrics?: NonNullable<ApiOptions['metrics']>
+  wakeups?: Pick<Wakeups, 'wake'>
+  metrics?: ApiOptions['metrics']
   /** PEM, beside Node's own; for verifications and test requests. */
   extraCertificateAuthorities?: readonly string[]
 }
@@ -77,7 +77,7 @@ export async function startApi({
       checkReadiness: () => checkReadiness(reads, migrations),
       onEventsStored: () => wakeups?.wake('routing'),
       onRequeued: () => wakeups?.wake('first-jobs'),
-      ...(metrics ? { metrics } : {}),
+      metrics,
     })
     stops.push(() => server.stop())
     return { url: server.url, stop }

@@ -45,7 +45,7 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     stops.push(() => parts.stop())
     const { wakeups } = parts
     if (!only.includes('api')) return { url: undefined, wakeups, metrics, stop }
-    const api = await startApi({ ...options, wakeups, metrics: metrics.render })
+    const api = await startApi({ ...options, wakeups, metrics })
     stops.push(() => api.stop())
     log.info({ url: api.url }, 'listening')
     return { url: api.url, wakeups, metrics, stop }

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { createKey, revokeKey, type Scope, scopes } from '../../src/keys/index.js'
+import { createMetrics } from '../../src/observability/index.js'
 import { useDatabase } from '../support/database.js'
 import { call, startTestApi, useApi } from './api-server.js'
 
 const database = useDatabase()
-const api = useApi(database, () => ({
-  metrics: async () => ({ contentType: 'text/plain; version=0.0.4', body: 'up 1\n' }),
-}))
+const api = useApi(database, () => ({ metrics: createMetrics() }))
 const newKey = (scope: Scope) => createKey(database.as('api_key_admin'), { name: scope, scope })
 
 /** Every call and the scopes that may make it; `admin` may make all of them. */
@@ -73,7 +72,16 @@ describe('scopes', () => {
     ]) {
       expect((await api.call('GET', path, { key: null })).status).toBe(200)
     }
-    expect((await api.call('GET', '/metrics')).text).toBe('up 1\n')
+    await api.call('POST', '/v1/events', { body: { type: 'metered', payload: {} } })
+    await api.call('POST', '/v1/events/batch', {
+      body: { events: [{ type: 'metered', payload: {} }, { type: 'bad type' }] },
+    })
+    const { text } = await api.call('GET', '/metrics')
+    expect(text).toContain('sagapost_events_ingested_total{outcome="stored"} 2\n')
+    expect(text).toContain('sagapost_events_ingested_total{outcome="refused"} 1\n')
+    expect(text).toContain(
+      'sagapost_http_request_duration_seconds_count{method="POST",route="/v1/events",status="202"} 1\n',
+    )
   })
 })
 

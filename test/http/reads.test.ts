@@ -10,7 +10,6 @@ const api = useApi(database, () => ({
     wake: (stage) => {
       if (stage === 'first-jobs') requeues += 1
     },
-    onWake: () => () => {},
   },
 }))
 const get = (path: string) => api.call('GET', path)

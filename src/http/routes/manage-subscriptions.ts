@@ -1,10 +1,12 @@
 import { z } from 'zod'
+import type { Caller } from '../../keys/index.js'
 import {
   changeSubscription,
   createSubscription,
   deleteSubscription,
   getSubscription,
   listSubscriptions,
+  readBreakers,
   type Subscription,
 } from '../../subscriptions/index.js'
 import type { Api, ApiOptions } from '../api.js'
@@ -36,6 +38,8 @@ const valueRefusals = [
 /** Making, reading, changing and deleting subscriptions, under subscription_admin. */
 export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: ApiOptions): void {
   const pool = pools.subscriptions
+  const show = async (found: Subscription, caller: Caller | null) =>
+    presentSubscription(found, caller, (await readBreakers(pool, [found.id])).get(found.id))
 
   api.route({
     method: 'POST',
@@ -59,7 +63,10 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
       const idempotencyKey = readHeaderKey(request.headers)
       const created = await createSubscription(pool, request.body, { box, allowedCidrs, idempotencyKey })
       reply.code(201).header('location', `/v1/subscriptions/${created.subscription.id}`)
-      return { ...presentSubscription(created.subscription, request.caller), secret: created.secret }
+      return {
+        ...presentSubscription(created.subscription, request.caller, undefined),
+        secret: created.secret,
+      }
     },
   })
 
@@ -76,7 +83,12 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
     },
     async handler(request) {
       const { data, nextCursor } = await listSubscriptions(pool, request.query)
-      return { data: data.map((each) => presentSubscription(each, request.caller)), nextCursor }
+      const breakers = await readBreakers(
+        pool,
+        data.map(({ id }) => id),
+      )
+      const shown = data.map((each) => presentSubscription(each, request.caller, breakers.get(each.id)))
+      return { data: shown, nextCursor }
     },
   })
 
@@ -92,8 +104,7 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
       response: { 200: subscription },
     },
     async handler(request) {
-      const found = await getSubscription(pool, request.params.id)
-      return presentSubscription(required(found, request.params.id), request.caller)
+      return show(required(await getSubscription(pool, request.params.id), request.params.id), request.caller)
     },
   })
 
@@ -120,7 +131,7 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
     },
     async handler(request) {
       const changed = await changeSubscription(pool, request.params.id, request.body, { allowedCidrs })
-      return presentSubscription(required(changed, request.params.id), request.caller)
+      return show(required(changed, request.params.id), request.caller)
     },
   })
 

@@ -1,5 +1,5 @@
 import type { Caller } from '../../keys/index.js'
-import type { Subscription } from '../../subscriptions/index.js'
+import type { Breaker, Subscription } from '../../subscriptions/index.js'
 import { present } from '../present.js'
 import { access } from '../require-scope.js'
 
@@ -9,8 +9,16 @@ const HIDDEN = '***'
  * A subscription as JSON. Its headers may hold the receiver's credentials: whoever may not change them does not read
  * them either, as in the database, where the read-only role may not.
  */
-export function presentSubscription({ headers, ...rest }: Subscription, caller: Caller | null) {
+export function presentSubscription(
+  { headers, ...rest }: Subscription,
+  caller: Caller | null,
+  breaker: Breaker | undefined,
+) {
   const mayRead = caller !== null && (access.changeSubscriptions as readonly string[]).includes(caller.scope)
   const shown = Object.entries(headers).map(([name, value]) => [name, mayRead ? value : HIDDEN])
-  return { ...present(rest), headers: Object.fromEntries(shown) as Record<string, string> }
+  return {
+    ...present(rest),
+    headers: Object.fromEntries(shown) as Record<string, string>,
+    breaker: breaker ? present(breaker) : null,
+  }
 }

@@ -7,6 +7,7 @@ import {
 import type { Api } from '../api.js'
 import type { EventStore } from '../create-event-store.js'
 import { explainError } from '../explain-error.js'
+import type { NoteIngested } from '../note-ingested.js'
 import { isHttpErrorCode, type ProblemError, refuseField } from '../problem.js'
 import { readText } from '../read-body.js'
 import { type ReadEvent, readEvent, readEventBatch, readEventContext } from '../read-events.js'
@@ -22,7 +23,7 @@ const UNAVAILABLE = 503
  * Publishing. The body is not parsed into values: the schemas stand here for the document, and read-events.ts takes
  * the payload's own bytes out of the text.
  */
-export function addPublishRoutes(api: Api, store: EventStore): void {
+export function addPublishRoutes(api: Api, store: EventStore, note: NoteIngested): void {
   api.removeContentTypeParser('application/json')
   api.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
     done(null, body)
@@ -55,6 +56,7 @@ export function addPublishRoutes(api: Api, store: EventStore): void {
     async handler(request, reply) {
       const event = readEvent(readText(bodyOf(request)), readEventContext(request.headers))
       const outcome = 'refusal' in event ? event : await store.store(event)
+      note(event, outcome)
       if ('refusal' in outcome) throw refused(outcome.refusal)
       return reply.code(202).send(receiptOf(outcome))
     },
@@ -92,7 +94,7 @@ export function addPublishRoutes(api: Api, store: EventStore): void {
       if (first && failures.length === items.length && explainError(first.error).status === UNAVAILABLE) {
         throw first.error
       }
-      return reply.code(202).send({ results: resultsOf(items, outcomes) })
+      return reply.code(202).send({ results: resultsOf(items, outcomes, note) })
     },
   })
 }
@@ -101,10 +103,15 @@ function bodyOf({ body }: { body: unknown }): Buffer {
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0)
 }
 
-function resultsOf(items: readonly ReadEvent[], outcomes: readonly (StoreOutcome | { error: unknown })[]) {
+function resultsOf(
+  items: readonly ReadEvent[],
+  outcomes: readonly (StoreOutcome | { error: unknown })[],
+  note: NoteIngested,
+) {
   let next = 0
   return items.map((item) => {
     const outcome = 'refusal' in item ? item : (outcomes[next++] as StoreOutcome | { error: unknown })
+    if (!('error' in outcome)) note(item, outcome)
     if ('refusal' in outcome) {
       const { code, field, detail } = outcome.refusal
       return { error: { code, detail: detail.startsWith('the ') ? detail : `${field}: ${detail}` } }

@@ -90,7 +90,7 @@ export function addDeliveryRoutes(api: Api, { pools }: ApiOptions): void {
   })
 }
 
-export function addDeadLetterRoutes(api: Api, { pools, onRequeued }: ApiOptions): void {
+export function addDeadLetterRoutes(api: Api, { pools, onRequeued, metrics }: ApiOptions): void {
   api.route({
     method: 'GET',
     url: '/v1/dead-letters',
@@ -141,6 +141,7 @@ export function addDeadLetterRoutes(api: Api, { pools, onRequeued }: ApiOptions)
     },
     async handler({ params: { id } }, reply) {
       const { deliveryId, created } = await requeueDeadLetter(pools.deadLetters, id)
+      metrics?.requeued(created)
       if (created) onRequeued?.()
       return reply.code(created ? 201 : 200).send({ deliveryId })
     },

@@ -54,7 +54,7 @@ export function addStateRoutes(api: Api, { checkReadiness, metrics }: ApiOptions
       response: { 200: { description: 'the metrics', content: { 'text/plain': { schema: z.string() } } } },
     },
     async handler(_request, reply) {
-      const { contentType, body } = await metrics()
+      const { contentType, body } = await metrics.render()
       return reply.type(contentType).serializer(String).send(body)
     },
   })

@@ -1,0 +1,23 @@
+import type { StoreOutcome } from '../events/index.js'
+import type { ApiOptions } from './api.js'
+import type { ReadEvent } from './read-events.js'
+
+export type NoteIngested = (event: ReadEvent, outcome: StoreOutcome) => void
+
+/** [O5] A count for each outcome, and a line with the correlation id that goes with the event from here on. */
+export function noteIngested({ log, metrics }: Pick<ApiOptions, 'log' | 'metrics'>): NoteIngested {
+  return (event, outcome) => {
+    if ('refusal' in outcome) {
+      const { code } = outcome.refusal
+      metrics?.eventsIngested(code === 'idempotency_conflict' ? 'conflict' : 'refused', 1)
+      log.debug({ error_code: code }, 'event refused')
+      return
+    }
+    metrics?.eventsIngested(outcome.duplicate ? 'duplicate' : 'stored', 1)
+    const given = 'refusal' in event ? undefined : event.correlationId
+    log.debug(
+      { event_id: outcome.id, event_type: outcome.type, correlation_id: given ?? `evt_${outcome.id}` },
+      outcome.duplicate ? 'event known already' : 'event stored',
+    )
+  }
+}

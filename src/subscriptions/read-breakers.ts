@@ -1,0 +1,39 @@
+import type pg from 'pg'
+
+/** How a subscription's endpoint fares; a healthy one has none. */
+export interface Breaker {
+  /** `open`: paused, but for a probe now and then. */
+  state: 'failing' | 'open'
+  /** In a row. */
+  failures: number
+  failingSince: Date
+  lastErrorCode: string | null
+  openedAt: Date | null
+  nextProbeAt: Date | null
+}
+
+// By subscription_breakers_pkey.
+const selectBreakers = `
+  SELECT subscription_id, failures, failing_since, last_error_code, opened_at, probe_at
+  FROM sagapost.subscription_breakers WHERE subscription_id = ANY ($1::bigint[])`
+
+/** Under subscription_admin or saga_readonly_role. */
+export async function readBreakers(
+  pool: pg.Pool,
+  subscriptionIds: readonly string[],
+): Promise<Map<string, Breaker>> {
+  const { rows } = await pool.query(selectBreakers, [subscriptionIds])
+  return new Map(
+    rows.map((row) => [
+      row.subscription_id,
+      {
+        state: row.opened_at === null ? 'failing' : 'open',
+        failures: row.failures,
+        failingSince: row.failing_since,
+        lastErrorCode: row.last_error_code,
+        openedAt: row.opened_at,
+        nextProbeAt: row.probe_at,
+      },
+    ]),
+  )
+}
