@@ -273,9 +273,9 @@ describe('the certificate', () => {
     const dir = join(folder, what.replaceAll(' ', '-'))
     mkdirSync(dir)
     const { privateKey, certificate, certificateAuthority } = await make(['localhost'])
-    writeFileSync(join(dir, 'listen-key.pem'), `${privateKey}${certificate}${certificateAuthority}`)
+    writeFileSync(join(dir, 'listen-key.pem'), bundle(privateKey, certificate, certificateAuthority))
     const first = await keepCertificate(dir, ['localhost'])
-    expect(first.certificate).not.toBe(certificate)
+    expect(first.certificate.trim()).not.toBe(certificate.trim())
     expect((await keepCertificate(dir, ['localhost'])).certificate.trim()).toBe(first.certificate.trim())
     expect(statSync(join(dir, 'listen-key.pem')).mode & 0o777).toBe(0o600)
   })
@@ -284,12 +284,13 @@ describe('the certificate', () => {
     const dir = join(folder, 'good')
     mkdirSync(dir)
     const made = await makeCertificate({ hosts: ['localhost', '127.0.0.1'], validUntil: inDays(31) })
-    const pems = [made.privateKey, made.certificate, made.certificateAuthority]
-    writeFileSync(join(dir, 'listen-key.pem'), pems.map((pem) => `${pem.trim()}\n`).join(''))
+    const { privateKey, certificate, certificateAuthority } = made
+    writeFileSync(join(dir, 'listen-key.pem'), bundle(privateKey, certificate, certificateAuthority))
     const kept = await keepCertificate(dir, ['localhost', '127.0.0.1'])
     expect(kept.certificate.trim()).toBe(made.certificate.trim())
   })
 
+  const bundle = (...pems: string[]) => pems.map((pem) => `${pem.trim()}\n`).join('')
   const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
 })
 
