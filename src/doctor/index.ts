@@ -1,0 +1,6 @@
+export { checkAgainstReceiver, type ReceiverEvidence } from './check-against-receiver.js'
+export { checkInvariants, type InvariantOptions, invariants } from './check-invariants.js'
+export { countDeliveries, type DeliveryCounts } from './count-deliveries.js'
+export { createReceiverLog, type ReceiverLog, sha256, type VerifyRequest } from './receiver-log.js'
+export { compareTerminals, snapshotTerminals, type TerminalSnapshot } from './snapshot-terminals.js'
+export type { Violation } from './violation.js'
