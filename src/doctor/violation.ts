@@ -31,7 +31,7 @@ export function collectBreaches({ name, rules }: Rule): Breaches {
   return {
     add(id, detail) {
       if (total === 0) first = detail
-      if (ids.length < EXAMPLES_MAX) ids.push(id)
+      if (ids.length < EXAMPLES_MAX && !ids.includes(id)) ids.push(id)
       total += 1
     },
     violations: () => (total === 0 ? [] : [toViolation({ name, rules }, { total, first, ids })]),

@@ -51,7 +51,7 @@ describe('the scenarios that must pass end to end, with real processes', () => {
     }
     const [conflict] = await storeEvents(database.as('event_ingest_writer'), [{ ...event, payload: '{}' }])
     expect(conflict).toMatchObject({ refusal: { code: 'idempotency_conflict' } })
-    await expect.poll(() => log.requests, poll).toBe(1)
+    await expect.poll(() => log.requests, poll).toBeGreaterThanOrEqual(1)
     await untilSettled(database)
     await processes.stopCleanly()
     expect(log.requests).toBe(1)
@@ -96,7 +96,7 @@ describe('the scenarios that must pass end to end, with real processes', () => {
     await untilSettled(database)
     // Whatever the second routing made would be due before this one.
     await store(900, 1)
-    await expect.poll(() => log.requests, poll).toBe(901)
+    await expect.poll(() => log.requests, poll).toBeGreaterThanOrEqual(901)
     await untilSettled(database)
     await processes.stopCleanly()
     expect(log.requests).toBe(901)
