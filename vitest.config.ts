@@ -8,7 +8,7 @@ const shared = {
 
 const endToEnd = 'test/e2e/**/*.test.ts'
 
-// Everything on the newest PostgreSQL that comes embedded; the schema on the oldest supported one as well.
+// Everything on the newest PostgreSQL that comes embedded; the schema and its checks on the oldest supported one as well.
 // The project's name tells start-postgres.ts which. End to end last and one file at a time: its processes fill the machine.
 export default defineConfig({
   test: {
@@ -21,7 +21,13 @@ export default defineConfig({
           exclude: [...configDefaults.exclude, endToEnd],
         },
       },
-      { test: { ...shared, name: 'postgres-15', include: ['test/schema/**/*.test.ts'] } },
+      {
+        test: {
+          ...shared,
+          name: 'postgres-15',
+          include: ['test/schema/**/*.test.ts', 'test/doctor/**/*.test.ts'],
+        },
+      },
       {
         test: {
           ...shared,

@@ -32,20 +32,14 @@ export interface ReceiverEvidence {
  * workers rest first.
  */
 export function checkAgainstReceiver(pool: pg.Pool, evidence: ReceiverEvidence): Promise<Violation[]> {
-  return inSnapshot(pool, (reader) => compareWithReceiver(reader, evidence))
-}
-
-export async function compareWithReceiver(
-  reader: SnapshotReader,
-  { published, log }: ReceiverEvidence,
-): Promise<Violation[]> {
+  const { published, log } = evidence
   const stray = collectBreaches({ name: 'requests_name_event_and_attempt', rules: ['O5'] })
   if (log.strays > 0) stray.add('-', `${log.strays} requests cannot be told from their headers`)
-  return [
+  return inSnapshot(pool, async (reader) => [
     ...stray.violations(),
     ...(await compareEvents(reader, published, log)),
     ...(await compareAttempts(reader, log)),
-  ]
+  ])
 }
 
 async function compareEvents(

@@ -23,7 +23,7 @@ const deadLetterPayloadIsTheEvents = `
            octet_length(event.payload::text)) AS detail, count(*) OVER () AS total
   FROM sagapost.dead_letters AS letter
   LEFT JOIN sagapost.events AS event ON event.id = letter.event_id
-  WHERE letter.event_id >= $1 AND event.payload::text COLLATE "C" IS DISTINCT FROM letter.payload_snapshot::text
+  WHERE letter.event_id >= $1 AND event.payload::text IS DISTINCT FROM letter.payload_snapshot::text
   LIMIT $2`
 
 const deadLetterTellsTheEnd = `

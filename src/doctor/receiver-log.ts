@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
-export interface LoggedRequest {
+interface LoggedRequest {
   headers: IncomingHttpHeaders
   body: Buffer
 }
 
 /** True when the request is signed by the subscription's secret: let it be somebody else's code than the sender's. */
-export type VerifyRequest = (request: LoggedRequest) => boolean
+type VerifyRequest = (request: LoggedRequest) => boolean
 
 /** All requests of one attempt; more than one when an attempt was repeated. */
-export interface AttemptLog {
+interface AttemptLog {
   subscriptionId: string
   attempt: number
   requests: number

@@ -9,7 +9,7 @@ const oneSagaPerEventAndSubscription = `
   LIMIT $2`
 
 const deliveriesReferToWhatExists = `
-  SELECT saga.id, format('event %s: %s, subscription %s: %s', saga.event_id, event.id IS NOT NULL,
+  SELECT saga.id, format('event %s is there: %s, subscription %s: %s', saga.event_id, event.id IS NOT NULL,
            saga.subscription_id, subscription.id IS NOT NULL) AS detail, count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
   LEFT JOIN sagapost.events AS event ON event.id = saga.event_id

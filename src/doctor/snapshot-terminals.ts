@@ -6,16 +6,16 @@ const ROWS_PER_PAGE = 20_000
 
 // Rows that may never change again, by primary key, page by page.
 const finalSagas = `
-  SELECT id, event_id, hashtextextended(row::text, 0) AS hash FROM sagapost.webhook_delivery_sagas AS row
+  SELECT id, event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.webhook_delivery_sagas AS final
   WHERE id > $1 AND status IN ('Completed', 'DeadLettered') ORDER BY id LIMIT $2`
 const appliedJobs = `
-  SELECT id, event_id, hashtextextended(row::text, 0) AS hash FROM sagapost.webhook_delivery_jobs AS row
+  SELECT id, event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.webhook_delivery_jobs AS final
   WHERE id > $1 AND applied_at IS NOT NULL ORDER BY id LIMIT $2`
 const deadLetters = `
-  SELECT id, event_id, hashtextextended(row::text, 0) AS hash FROM sagapost.dead_letters AS row
+  SELECT id, event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.dead_letters AS final
   WHERE id > $1 ORDER BY id LIMIT $2`
 const events = `
-  SELECT id, id AS event_id, hashtextextended(row::text, 0) AS hash FROM sagapost.events AS row
+  SELECT id, id AS event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.events AS final
   WHERE id > $1 ORDER BY id LIMIT $2`
 
 const tables = { delivery: finalSagas, job: appliedJobs, 'dead letter': deadLetters, event: events } as const

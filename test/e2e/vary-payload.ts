@@ -26,8 +26,8 @@ const frames: ((value: string) => string)[] = [
 ]
 
 const KILOBYTE = 1024
-export const LARGE_EVERY = 500
-export const MIDDLE_EVERY = 40
+const LARGE_EVERY = 500
+const MIDDLE_EVERY = 40
 
 /** The same for the same number: one byte, odd spellings, up to 64 kB now and then, 512 kB rarely. */
 export function varyPayload(n: number): string {
