@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 const shared = {
   globalSetup: ['test/support/start-postgres.ts'],
@@ -6,13 +6,38 @@ const shared = {
   hookTimeout: 60_000,
 }
 
-// Everything on the newest PostgreSQL that comes embedded; the schema on the oldest supported one as well.
-// The project's name tells start-postgres.ts which.
+const endToEnd = 'test/e2e/**/*.test.ts'
+
+// Everything on the newest PostgreSQL that comes embedded; the schema and its checks on the oldest supported one as well.
+// The project's name tells start-postgres.ts which. End to end last and one file at a time: its processes fill the machine.
 export default defineConfig({
   test: {
     projects: [
-      { test: { ...shared, name: 'postgres-18', include: ['test/**/*.test.ts'] } },
-      { test: { ...shared, name: 'postgres-15', include: ['test/schema/**/*.test.ts'] } },
+      {
+        test: {
+          ...shared,
+          name: 'postgres-18',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, endToEnd],
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'postgres-15',
+          include: ['test/schema/**/*.test.ts', 'test/doctor/**/*.test.ts'],
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'e2e',
+          include: [endToEnd],
+          testTimeout: 240_000,
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
   },
 })

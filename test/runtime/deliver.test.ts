@@ -1,9 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { pino } from 'pino'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/index.js'
 import { storeEvents } from '../../src/events/index.js'
 import { createWebhookSender } from '../../src/https/index.js'
@@ -303,41 +300,6 @@ describe('endpoints that are slow or dead', () => {
 })
 
 describe('as processes', () => {
-  let folder: string
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'sagapost-serve-'))
-  })
-  afterAll(() => rmSync(folder, { recursive: true }))
-
-  it('[O6, J8, O2] a worker that is killed in mid-request: its job comes back and is delivered by another', async () => {
-    let hang = true
-    const receiver = await startReceiver({
-      respond: answering(() => (hang ? { status: 200, delayMs: 600_000 } : { status: 200 })),
-    })
-    const { id } = await subscribe(receiver, 'flow.killed')
-    const authorities = join(folder, 'ca.pem')
-    writeFileSync(authorities, receiver.certificateAuthority)
-    const serve = (only: string) =>
-      spawnCli(['serve', '--only', only], { ...env, NODE_EXTRA_CA_CERTS: authorities })
-    const others = serve('router,orchestrator,cleaner')
-    const victim = serve('worker')
-    await publish('flow.killed', ['{"order": 9}'])
-    await expect.poll(() => receiver.requests.length, { timeout: 30_000 }).toBe(1)
-    victim.child.kill('SIGKILL')
-    await victim.exit
-    hang = false
-    const heir = serve('worker')
-    await moveClock(database.pool, '61 seconds')
-    await expect.poll(async () => (await deliveries(id))[0]?.status, { timeout: 30_000 }).toBe('Completed')
-    expect(receiver.requests).toHaveLength(2)
-    expect(await deliveries(id)).toEqual([{ status: 'Completed', attempt_count: 1, final_error_code: null }])
-    for (const each of [others, heir]) {
-      each.child.kill('SIGTERM')
-      expect([await each.exit, each.stderr()]).toEqual([0, ''])
-    }
-    await receiver.stop()
-  })
-
   it('[S18] serve refuses to start with another master key than the one that sealed the secrets', async () => {
     const receiver = await startReceiver({ respond: answering(() => ({ status: 200 })) })
     await subscribe(receiver, 'flow.sealed')

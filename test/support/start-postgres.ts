@@ -22,7 +22,14 @@ export default async function startPostgres(project: TestProject): Promise<() =>
     dataDir: join(dataDir, 'data'),
     ...(project.name === 'postgres-15' ? { nativeDir: nativeDirOf(15) } : {}),
     // Nothing here outlives the run: durability is given away for speed.
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_wal_size: '4GB' },
+    settings: {
+      fsync: 'off',
+      synchronous_commit: 'off',
+      full_page_writes: 'off',
+      max_wal_size: '4GB',
+      // End to end, some twenty processes have their pools here.
+      max_connections: '300',
+    },
   })
   const admin = new pg.Client({ connectionString: server.url })
   await admin.connect()

@@ -1,0 +1,125 @@
+import type pg from 'pg'
+import { inSnapshot, type SnapshotReader } from './read-snapshot.js'
+import type { ReceiverLog } from './receiver-log.js'
+import { type Breaches, collectBreaches, type Violation } from './violation.js'
+
+const ROWS_PER_PAGE = 10_000
+
+// By primary key, page by page; the payload itself stays where it is.
+const eventHashes = `
+  SELECT id, encode(sha256(convert_to(payload::text, 'UTF8')), 'hex') AS sha256
+  FROM sagapost.events WHERE id > $1 ORDER BY id LIMIT $2`
+
+// How many requests an attempt can have made: one whose report was accepted, one for every lease that was lost with
+// its report, one that is under way. A lease that was given back by a clean stop made none.
+const attempts = `
+  SELECT id, event_id, subscription_id, attempt, status = 'Completed' OR response_status IS NOT NULL AS answered,
+         lease_resets + CASE WHEN status = 'Leased' THEN 1
+                             WHEN status IN ('Completed', 'Failed') AND error_code IS DISTINCT FROM 'lease_expired' THEN 1
+                             ELSE 0 END AS leases
+  FROM sagapost.webhook_delivery_jobs WHERE id > $1 ORDER BY id LIMIT $2`
+
+export interface ReceiverEvidence {
+  /** The acknowledged events, by id: the sha256 of the payload as it was handed in. */
+  published: ReadonlyMap<string, string>
+  /** What the receivers of the watched subscriptions got. Other subscriptions' deliveries are left alone. */
+  log: ReceiverLog
+}
+
+/**
+ * Compares the database with what the world outside saw: whoever published, and whoever received. Under
+ * saga_readonly_role, at one moment. Requests that arrived after that moment would count as too many: let the
+ * workers rest first.
+ */
+export function checkAgainstReceiver(pool: pg.Pool, evidence: ReceiverEvidence): Promise<Violation[]> {
+  const { published, log } = evidence
+  const stray = collectBreaches({ name: 'requests_name_event_and_attempt', rules: ['O5'] })
+  if (log.strays > 0) stray.add('-', `${log.strays} requests cannot be told from their headers`)
+  return inSnapshot(pool, async (reader) => [
+    ...stray.violations(),
+    ...(await compareEvents(reader, published, log)),
+    ...(await compareAttempts(reader, log)),
+  ])
+}
+
+async function compareEvents(
+  reader: SnapshotReader,
+  published: ReadonlyMap<string, string>,
+  log: ReceiverLog,
+): Promise<Violation[]> {
+  const lost = collectBreaches({ name: 'acknowledged_event_is_stored', rules: ['E3', 'S22'] })
+  const altered = collectBreaches({ name: 'stored_payload_is_published_one', rules: ['E1', 'E2'] })
+  const unlike = collectBreaches({ name: 'request_body_is_payload', rules: ['J3', 'E1'] })
+  const unsigned = collectBreaches({ name: 'request_is_signed', rules: ['J3'] })
+  const unknown = collectBreaches({ name: 'request_is_of_stored_event', rules: ['E1', 'R2'] })
+  const missing = new Set(published.keys())
+  const unseen = new Set(log.events.keys())
+  for await (const { id, sha256 } of readPages<{ id: string; sha256: string }>(reader, eventHashes)) {
+    missing.delete(id)
+    unseen.delete(id)
+    if ((published.get(id) ?? sha256) !== sha256) altered.add(id, 'another payload was handed in')
+    for (const each of log.events.get(id) ?? []) {
+      const what = `subscription ${each.subscriptionId}, attempt ${each.attempt}`
+      if (each.bodyVaries || each.bodySha256 !== sha256) unlike.add(id, what)
+      if (each.badSignatures > 0) unsigned.add(id, `${what}: ${each.badSignatures} of ${each.requests}`)
+    }
+  }
+  for (const id of missing) lost.add(id, 'acknowledged, and not there')
+  for (const id of unseen) unknown.add(id, 'received, and no such event is stored')
+  return allOf([lost, altered, unlike, unsigned, unknown])
+}
+
+async function compareAttempts(reader: SnapshotReader, log: ReceiverLog): Promise<Violation[]> {
+  const unheard = collectBreaches({ name: 'answered_attempt_was_received', rules: ['J6', 'S18'] })
+  const repeated = collectBreaches({ name: 'no_more_requests_than_leases', rules: ['J4', 'J5', 'S16'] })
+  // A requeued delivery begins again with attempt 1, so several jobs may stand behind one attempt's requests.
+  const counts = new Map<string, { requests: number; leases: number; answered: number }>()
+  for (const [eventId, ofEvent] of log.events) {
+    for (const { subscriptionId, attempt, requests } of ofEvent) {
+      counts.set(keyOf(eventId, subscriptionId, attempt), { requests, leases: 0, answered: 0 })
+    }
+  }
+  for await (const job of readPages<AttemptRow>(reader, attempts)) {
+    if (!log.watches(job.subscription_id)) continue
+    const key = keyOf(job.event_id, job.subscription_id, job.attempt)
+    const count = counts.get(key)
+    if (count) {
+      count.leases += job.leases
+      count.answered += Number(job.answered)
+    } else if (job.answered) {
+      unheard.add(key, `job ${job.id} was answered, and the receiver has no request`)
+    }
+  }
+  for (const [key, { requests, leases, answered }] of counts) {
+    if (requests > leases) repeated.add(key, `${requests} requests under ${leases} leases`)
+    if (requests < answered) unheard.add(key, `${answered} jobs were answered, the receiver has ${requests}`)
+  }
+  return allOf([unheard, repeated])
+}
+
+interface AttemptRow {
+  id: string
+  event_id: string
+  subscription_id: string
+  attempt: number
+  answered: boolean
+  leases: number
+}
+
+const keyOf = (eventId: string, subscriptionId: string, attempt: number) =>
+  `event ${eventId}, subscription ${subscriptionId}, attempt ${attempt}`
+
+const allOf = (breaches: readonly Breaches[]) => breaches.flatMap((each) => each.violations())
+
+async function* readPages<Row extends { id: string }>(
+  reader: SnapshotReader,
+  sql: string,
+): AsyncGenerator<Row> {
+  let after = '0'
+  for (let more = true; more; ) {
+    const page = await reader.query<Row>(sql, [after, ROWS_PER_PAGE])
+    yield* page
+    after = page.at(-1)?.id ?? after
+    more = page.length === ROWS_PER_PAGE
+  }
+}

@@ -1,0 +1,132 @@
+import type { Invariant } from './invariant.js'
+
+// An open job is one without applied_at: Pending, Leased, or finished and not applied yet. Moves of a saga and its
+// jobs are one statement each, so all of these hold at any moment, not only when nothing runs.
+
+const inProgressHasOneOpenJob = `
+  SELECT saga.id, format('InProgress with %s open jobs', count(job.id)) AS detail, count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_sagas AS saga
+  LEFT JOIN sagapost.webhook_delivery_jobs AS job
+    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.applied_at IS NULL
+  WHERE saga.status = 'InProgress' AND saga.event_id >= $1
+  GROUP BY saga.id, saga.event_id HAVING count(job.id) <> 1
+  LIMIT $2`
+
+const oneActiveJob = `
+  SELECT saga_id AS id, format('%s active jobs', count(*)) AS detail, count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_jobs
+  WHERE status IN ('Pending', 'Leased') AND event_id >= $1
+  GROUP BY saga_id, event_id HAVING count(*) > 1
+  LIMIT $2`
+
+const onlyInProgressHasOpenJob = `
+  SELECT saga.id, format('%s, but job %s is %s and not applied', saga.status, job.id, job.status) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_sagas AS saga
+  JOIN sagapost.webhook_delivery_jobs AS job
+    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.applied_at IS NULL
+  WHERE saga.status <> 'InProgress' AND saga.event_id >= $1
+  LIMIT $2`
+
+const pendingIsUntouched = `
+  SELECT saga.id, format('Pending with %s attempts, error %L', saga.attempt_count, saga.final_error_code) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_sagas AS saga
+  WHERE saga.status = 'Pending' AND saga.event_id >= $1
+    AND (saga.attempt_count <> 0 OR saga.final_error_code IS NOT NULL OR EXISTS (
+      SELECT FROM sagapost.webhook_delivery_jobs AS job
+      WHERE job.saga_id = saga.id AND job.event_id = saga.event_id))
+  LIMIT $2`
+
+// Nothing waits for a time that no setting can have made: 30 days is the longest delay, a day the longest lease.
+const workIsWithinReach = `
+  SELECT id, detail, count(*) OVER () AS total
+  FROM (
+    SELECT id, format('retries at %s', next_attempt_at) AS detail FROM sagapost.webhook_delivery_sagas
+    WHERE status = 'PendingRetry' AND event_id >= $1 AND next_attempt_at > sagapost.now() + interval '31 days'
+    UNION ALL
+    SELECT saga_id, format('job %s is %s until %s', id, status, lease_until) FROM sagapost.webhook_delivery_jobs
+    WHERE status IN ('Pending', 'Leased') AND event_id >= $1 AND lease_until > sagapost.now() + interval '2 days'
+  ) AS out_of_reach
+  LIMIT $2`
+
+const attemptCountIsAppliedResults = `
+  SELECT saga.id, format('attempt_count %s, %s results applied', saga.attempt_count, coalesce(applied.results, 0)) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_sagas AS saga
+  LEFT JOIN (
+    SELECT saga_id, event_id, count(*) AS results FROM sagapost.webhook_delivery_jobs
+    WHERE applied_at IS NOT NULL AND event_id >= $1 GROUP BY saga_id, event_id
+  ) AS applied ON applied.saga_id = saga.id AND applied.event_id = saga.event_id
+  WHERE saga.event_id >= $1 AND saga.attempt_count <> coalesce(applied.results, 0)
+  LIMIT $2`
+
+const completedEndsWithSuccess = `
+  SELECT saga.id, format('Completed with error %L, last result %L', saga.final_error_code, last.status) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_sagas AS saga
+  LEFT JOIN (
+    SELECT DISTINCT ON (saga_id, event_id) saga_id, event_id, status FROM sagapost.webhook_delivery_jobs
+    WHERE applied_at IS NOT NULL AND event_id >= $1 ORDER BY saga_id, event_id, attempt DESC
+  ) AS last ON last.saga_id = saga.id AND last.event_id = saga.event_id
+  WHERE saga.status = 'Completed' AND saga.event_id >= $1
+    AND (saga.final_error_code IS NOT NULL OR last.status IS DISTINCT FROM 'Completed')
+  LIMIT $2`
+
+const successCompletes = `
+  SELECT saga.id, format('%s after %s successes', saga.status, count(*)) AS detail, count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_sagas AS saga
+  JOIN sagapost.webhook_delivery_jobs AS job
+    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.status = 'Completed' AND job.applied_at IS NOT NULL
+  WHERE saga.event_id >= $1
+  GROUP BY saga.id, saga.event_id, saga.status HAVING saga.status <> 'Completed' OR count(*) > 1
+  LIMIT $2`
+
+const failureIsRecorded = `
+  SELECT saga.id, format('%s with error %L, last result %L with %L',
+           saga.status, saga.final_error_code, last.status, last.error_code) AS detail, count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_sagas AS saga
+  LEFT JOIN (
+    SELECT DISTINCT ON (saga_id, event_id) saga_id, event_id, status, error_code FROM sagapost.webhook_delivery_jobs
+    WHERE applied_at IS NOT NULL AND event_id >= $1 ORDER BY saga_id, event_id, attempt DESC
+  ) AS last ON last.saga_id = saga.id AND last.event_id = saga.event_id
+  WHERE saga.status IN ('PendingRetry', 'DeadLettered') AND saga.event_id >= $1
+    AND (last.status IS DISTINCT FROM 'Failed' OR last.error_code IS NULL
+      OR saga.final_error_code IS DISTINCT FROM last.error_code)
+  LIMIT $2`
+
+const attemptsWithoutGaps = `
+  SELECT saga_id AS id, format('attempts %s', array_agg(attempt ORDER BY attempt)) AS detail, count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_jobs
+  WHERE event_id >= $1
+  GROUP BY saga_id, event_id
+  HAVING min(attempt) <> 1 OR max(attempt) <> count(*) OR count(DISTINCT attempt) <> count(*)
+  LIMIT $2`
+
+const jobsHaveTheirDelivery = `
+  SELECT job.id, format('job of delivery %s, which is not there for event %s and subscription %s',
+           job.saga_id, job.event_id, job.subscription_id) AS detail, count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_jobs AS job
+  LEFT JOIN sagapost.webhook_delivery_sagas AS saga
+    ON saga.id = job.saga_id AND saga.event_id = job.event_id AND saga.subscription_id = job.subscription_id
+  WHERE job.event_id >= $1 AND saga.id IS NULL
+  LIMIT $2`
+
+/** What a delivery and its jobs owe each other. `id` is the delivery's, but for jobs without one. */
+export const deliveryInvariants: readonly Invariant[] = [
+  { name: 'in_progress_has_one_open_job', rules: ['S9'], sql: inProgressHasOneOpenJob },
+  { name: 'one_active_job', rules: ['S9', 'J3'], sql: oneActiveJob },
+  {
+    name: 'only_in_progress_has_open_job',
+    rules: ['S10', 'S11', 'S16', 'S19'],
+    sql: onlyInProgressHasOpenJob,
+  },
+  { name: 'pending_is_untouched', rules: ['S5', 'S19'], sql: pendingIsUntouched },
+  { name: 'work_is_within_reach', rules: ['S10', 'S14', 'J8'], sql: workIsWithinReach },
+  { name: 'attempt_count_is_applied_results', rules: ['S4', 'S13'], sql: attemptCountIsAppliedResults },
+  { name: 'completed_ends_with_success', rules: ['S18'], sql: completedEndsWithSuccess },
+  { name: 'success_completes', rules: ['S11', 'S18'], sql: successCompletes },
+  { name: 'failure_is_recorded', rules: ['S12', 'S17'], sql: failureIsRecorded },
+  { name: 'attempts_without_gaps', rules: ['S16', 'J3'], sql: attemptsWithoutGaps },
+  { name: 'jobs_have_their_delivery', rules: ['J1', 'J3'], sql: jobsHaveTheirDelivery },
+]

@@ -1,0 +1,5 @@
+export { checkAgainstReceiver, type ReceiverEvidence } from './check-against-receiver.js'
+export { checkInvariants, type InvariantOptions, invariants } from './check-invariants.js'
+export { countDeliveries } from './count-deliveries.js'
+export { createReceiverLog, type ReceiverLog, sha256 } from './receiver-log.js'
+export { compareTerminals, snapshotTerminals } from './snapshot-terminals.js'

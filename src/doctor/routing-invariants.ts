@@ -1,0 +1,78 @@
+import type { Invariant } from './invariant.js'
+
+const oneSagaPerEventAndSubscription = `
+  SELECT min(id)::text AS id, format('%s deliveries of event %s to subscription %s', count(*), event_id, subscription_id) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_sagas
+  WHERE requeued_from IS NULL AND event_id >= $1
+  GROUP BY event_id, subscription_id HAVING count(*) > 1
+  LIMIT $2`
+
+const deliveriesReferToWhatExists = `
+  SELECT saga.id, format('event %s is there: %s, subscription %s: %s', saga.event_id, event.id IS NOT NULL,
+           saga.subscription_id, subscription.id IS NOT NULL) AS detail, count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_sagas AS saga
+  LEFT JOIN sagapost.events AS event ON event.id = saga.event_id
+  LEFT JOIN sagapost.subscriptions AS subscription ON subscription.id = saga.subscription_id
+  WHERE saga.event_id >= $1 AND (event.id IS NULL OR subscription.id IS NULL)
+  LIMIT $2`
+
+const queuedEventExists = `
+  SELECT queued.event_id AS id, format('queued as %s, stored as %L', queued.event_type, event.event_type) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.event_routing_queue AS queued
+  LEFT JOIN sagapost.events AS event ON event.id = queued.event_id
+  WHERE queued.event_id >= $1 AND event.event_type IS DISTINCT FROM queued.event_type
+  LIMIT $2`
+
+/** `id` is the delivery's, or the event's that is queued. */
+export const routingInvariants: readonly Invariant[] = [
+  { name: 'one_saga_per_event_and_subscription', rules: ['S3', 'R3'], sql: oneSagaPerEventAndSubscription },
+  { name: 'deliveries_refer_to_what_exists', rules: ['R2', 'E2'], sql: deliveriesReferToWhatExists },
+  { name: 'queued_event_exists', rules: ['R1'], sql: queuedEventExists },
+]
+
+// The queue's row goes in the transaction that makes the sagas: an event has the one or the others at any moment.
+const everyRouteHasItsSaga = `
+  SELECT event.id, format('no delivery to subscription %s, and not in the queue', route.subscription_id) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.events AS event
+  JOIN unnest($3::text[], $4::bigint[]) AS route (event_type, subscription_id) ON route.event_type = event.event_type
+  LEFT JOIN sagapost.event_routing_queue AS queued ON queued.event_id = event.id
+  LEFT JOIN sagapost.webhook_delivery_sagas AS saga
+    ON saga.event_id = event.id AND saga.subscription_id = route.subscription_id AND saga.requeued_from IS NULL
+  WHERE event.id >= $1 AND queued.event_id IS NULL AND saga.id IS NULL
+  LIMIT $2`
+
+const noSagaWithoutRoute = `
+  SELECT saga.id, format('event %s of type %s to subscription %s', event.id, event.event_type, saga.subscription_id) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_sagas AS saga
+  JOIN sagapost.events AS event ON event.id = saga.event_id AND event.event_type = ANY ($3::text[])
+  WHERE saga.event_id >= $1 AND NOT EXISTS (
+    SELECT FROM unnest($3::text[], $4::bigint[]) AS route (event_type, subscription_id)
+    WHERE route.event_type = event.event_type AND route.subscription_id = saga.subscription_id)
+  LIMIT $2`
+
+/** Need the routes that stood unchanged since before the first event of their types: $3 types, $4 subscriptions. */
+export const routeInvariants: readonly Invariant[] = [
+  { name: 'every_route_has_its_saga', rules: ['R1', 'R2', 'R5'], sql: everyRouteHasItsSaga },
+  { name: 'no_saga_without_route', rules: ['R2', 'U5'], sql: noSagaWithoutRoute },
+]
+
+const nothingLeftToRoute = `
+  SELECT event_id AS id, format('queued since %s', enqueued_at) AS detail, count(*) OVER () AS total
+  FROM sagapost.event_routing_queue WHERE event_id >= $1
+  LIMIT $2`
+
+const nothingLeftOpen = `
+  SELECT id, format('%s since %s', status, updated_at) AS detail, count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_sagas
+  WHERE status NOT IN ('Completed', 'DeadLettered') AND event_id >= $1
+  LIMIT $2`
+
+/** Hold once everything that was published has come to its end. */
+export const settledInvariants: readonly Invariant[] = [
+  { name: 'nothing_left_to_route', rules: ['R1'], sql: nothingLeftToRoute },
+  { name: 'nothing_left_open', rules: ['S5', 'S22'], sql: nothingLeftOpen },
+]

@@ -1,0 +1,46 @@
+/** A rule that the data breaks. */
+export interface Violation {
+  /** The invariant's name, stable. */
+  invariant: string
+  /** The rules of the specification that it stands for. */
+  rules: readonly string[]
+  /** How often it is broken, and what the first example says. */
+  detail: string
+  /** Ids of some rows that break it, at most EXAMPLES_MAX. */
+  ids: readonly string[]
+}
+
+export const EXAMPLES_MAX = 10
+
+export interface Rule {
+  name: string
+  rules: readonly string[]
+}
+
+/** Gathers what breaks one rule, however often, in bounded memory. */
+export interface Breaches {
+  add(id: string, detail: string): void
+  /** Nothing when the rule holds. */
+  violations(): Violation[]
+}
+
+export function collectBreaches({ name, rules }: Rule): Breaches {
+  const ids: string[] = []
+  let first = ''
+  let total = 0
+  return {
+    add(id, detail) {
+      if (total === 0) first = detail
+      if (ids.length < EXAMPLES_MAX && !ids.includes(id)) ids.push(id)
+      total += 1
+    },
+    violations: () => (total === 0 ? [] : [toViolation({ name, rules }, { total, first, ids })]),
+  }
+}
+
+export function toViolation(
+  { name, rules }: Rule,
+  { total, first, ids }: { total: number; first: string; ids: readonly string[] },
+): Violation {
+  return { invariant: name, rules, detail: `${total} ×, such as ${ids[0]}: ${first}`, ids }
+}

@@ -1,0 +1,153 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { checkAgainstReceiver, createReceiverLog, type ReceiverLog, sha256 } from '../../src/doctor/index.js'
+import { useDatabase } from '../support/database.js'
+import { type Staged, stageDeliveries } from './stage-deliveries.js'
+
+const database = useDatabase()
+let staged: Staged
+beforeAll(async () => {
+  staged = await stageDeliveries(database)
+})
+
+interface Sent {
+  eventId: string
+  attempt: number
+  body?: string
+  signature?: string
+}
+
+/** The requests that the staged history must have made: one for every report, one for the lease that is held. */
+const honestRequests = (): Sent[] => [
+  { eventId: staged.completed.eventId, attempt: 1 },
+  { eventId: staged.retried.eventId, attempt: 1 },
+  { eventId: staged.retried.eventId, attempt: 2 },
+  { eventId: staged.dead.eventId, attempt: 1 },
+  { eventId: staged.dead.eventId, attempt: 2 },
+  { eventId: staged.waiting.eventId, attempt: 1 },
+  { eventId: staged.reported.eventId, attempt: 1 },
+  { eventId: staged.leased.eventId, attempt: 1 },
+]
+
+function receive(
+  log: ReceiverLog,
+  { eventId, attempt, body = staged.payload, signature = 'good' }: Sent,
+): void {
+  log.record(staged.subscriptionId, {
+    headers: {
+      'webhook-id': `evt_${eventId}`,
+      'sagapost-attempt': String(attempt),
+      'webhook-signature': signature,
+    },
+    body: Buffer.from(body),
+  })
+}
+
+function logOf(requests: readonly Sent[]): ReceiverLog {
+  const log = createReceiverLog()
+  log.watch(staged.subscriptionId, ({ headers }) => headers['webhook-signature'] === 'good')
+  for (const request of requests) receive(log, request)
+  return log
+}
+
+const published = () =>
+  new Map(
+    [staged.completed, staged.retried, staged.dead, staged.waiting, staged.pending].map(({ eventId }) => [
+      eventId,
+      sha256(staged.payload),
+    ]),
+  )
+
+const check = (log: ReceiverLog, acknowledged = published()) =>
+  checkAgainstReceiver(database.as('saga_readonly_role'), { published: acknowledged, log })
+
+const names = async (log: ReceiverLog, acknowledged = published()) =>
+  (await check(log, acknowledged)).map(({ invariant }) => invariant)
+
+describe('a receiver that got what the database says', () => {
+  it('[J6, S18] raises no alarm, whether or not the request of a held lease has arrived', async () => {
+    expect(await check(logOf(honestRequests()))).toEqual([])
+    expect(await check(logOf(honestRequests().slice(0, -1)))).toEqual([])
+  })
+
+  it('[J5, J8] may have got an attempt again for every lease that was lost', async () => {
+    await database.pool.query(
+      `UPDATE sagapost.webhook_delivery_jobs SET status = 'Pending', lease_resets = lease_resets + 1 WHERE saga_id = $1`,
+      [staged.leased.sagaId],
+    )
+    const once = { eventId: staged.leased.eventId, attempt: 1 }
+    expect(await check(logOf(honestRequests()))).toEqual([])
+    expect(await names(logOf([...honestRequests(), once]))).toEqual(['no_more_requests_than_leases'])
+  })
+
+  it('leaves the deliveries of other subscriptions alone', async () => {
+    expect(await check(createReceiverLog())).toEqual([])
+  })
+})
+
+describe('a receiver that tells something else', () => {
+  it('[E3, S22] an acknowledged event is not stored', async () => {
+    const acknowledged = published().set('999999', sha256('{}'))
+    expect(await check(logOf(honestRequests()), acknowledged)).toEqual([
+      expect.objectContaining({ invariant: 'acknowledged_event_is_stored', ids: ['999999'] }),
+    ])
+  })
+
+  it('[E1] an event is stored with another payload than was handed in', async () => {
+    const acknowledged = published().set(staged.pending.eventId, sha256(`${staged.payload} `))
+    expect(await names(logOf(honestRequests()), acknowledged)).toEqual(['stored_payload_is_published_one'])
+  })
+
+  it('[J6, S18] an attempt that was answered never arrived', async () => {
+    const [completed, ...others] = honestRequests()
+    expect(await check(logOf(others))).toEqual([
+      expect.objectContaining({
+        invariant: 'answered_attempt_was_received',
+        ids: [
+          `event ${completed?.eventId}, subscription ${staged.subscriptionId}, attempt ${completed?.attempt}`,
+        ],
+      }),
+    ])
+  })
+
+  it('[S16, J4] an attempt arrived twice though no lease was lost', async () => {
+    const log = logOf([...honestRequests(), { eventId: staged.completed.eventId, attempt: 1 }])
+    expect(await names(log)).toEqual(['no_more_requests_than_leases'])
+  })
+
+  it('[S10, S16] an attempt arrived that has no job', async () => {
+    const log = logOf([...honestRequests(), { eventId: staged.pending.eventId, attempt: 1 }])
+    expect(await names(log)).toEqual(['no_more_requests_than_leases'])
+  })
+
+  it('[J3] a body differs by one space, the first or a repeated one', async () => {
+    const other = { eventId: staged.completed.eventId, attempt: 1, body: `${staged.payload} ` }
+    expect(await names(logOf([other, ...honestRequests().slice(1)]))).toEqual(['request_body_is_payload'])
+    expect(await names(logOf([...honestRequests(), other]))).toEqual([
+      'request_body_is_payload',
+      'no_more_requests_than_leases',
+    ])
+  })
+
+  it('[J3] a signature is not valid', async () => {
+    const [first, ...others] = honestRequests()
+    const log = logOf([{ ...(first as Sent), signature: 'bad' }, ...others])
+    expect(await names(log)).toEqual(['request_is_signed'])
+  })
+
+  it('[R2] a request is of no event that is stored', async () => {
+    const log = logOf([...honestRequests(), { eventId: '888888', attempt: 1 }])
+    expect(await names(log)).toEqual(['request_is_of_stored_event', 'no_more_requests_than_leases'])
+  })
+
+  it('[O5] a request cannot be told from its headers, or is for a subscription that is not watched', async () => {
+    const log = logOf(honestRequests())
+    log.record(staged.subscriptionId, { headers: { 'webhook-id': 'x' }, body: Buffer.from('{}') })
+    log.record('77', { headers: { 'webhook-id': 'evt_1', 'sagapost-attempt': '1' }, body: Buffer.from('{}') })
+    expect(await check(log)).toEqual([
+      expect.objectContaining({
+        invariant: 'requests_name_event_and_attempt',
+        detail: expect.stringContaining('2 requests'),
+      }),
+    ])
+  })
+})

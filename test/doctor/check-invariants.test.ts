@@ -1,0 +1,425 @@
+import type pg from 'pg'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { findViolations } from '../../src/doctor/check-invariants.js'
+import {
+  checkInvariants,
+  compareTerminals,
+  countDeliveries,
+  type InvariantOptions,
+  invariants,
+  snapshotTerminals,
+} from '../../src/doctor/index.js'
+import { readThrough } from '../../src/doctor/read-snapshot.js'
+import { readTerminals } from '../../src/doctor/snapshot-terminals.js'
+import { useDatabase } from '../support/database.js'
+import { type Staged, stageDeliveries } from './stage-deliveries.js'
+
+const database = useDatabase()
+let staged: Staged
+beforeAll(async () => {
+  staged = await stageDeliveries(database)
+})
+
+/** With every guard off, in a transaction that is rolled back. Looked at as the read-only role, like a real check. */
+async function breaking<T>(sql: string, values: unknown[], look: (client: pg.PoolClient) => Promise<T>) {
+  const client = await database.pool.connect()
+  try {
+    await client.query('BEGIN')
+    await client.query(`
+      ALTER TABLE sagapost.events DISABLE TRIGGER USER;
+      ALTER TABLE sagapost.webhook_delivery_sagas DISABLE TRIGGER USER;
+      ALTER TABLE sagapost.webhook_delivery_jobs DISABLE TRIGGER USER;
+      ALTER TABLE sagapost.dead_letters DISABLE TRIGGER USER;
+      DROP INDEX sagapost.uniq_saga_event_subscription, sagapost.uniq_saga_requeued_from, sagapost.uniq_job_saga_attempt,
+        sagapost.uniq_job_saga_active, sagapost.uniq_dead_saga`)
+    const { rowCount } = await client.query(sql, values)
+    expect(rowCount, 'the break changes something').toBeGreaterThan(0)
+    await client.query('SET LOCAL ROLE saga_readonly_role')
+    return await look(client)
+  } finally {
+    await client.query('ROLLBACK')
+    client.release()
+  }
+}
+
+const violationsAfter = (sql: string, values: unknown[], options?: InvariantOptions) =>
+  breaking(sql, values, (client) => findViolations(readThrough(client), options))
+
+const routes = () => [{ eventType: 'stage', subscriptionId: staged.subscriptionId }]
+
+describe('healthy data', () => {
+  it('[S5, S9, S13, D3, R1] breaks no invariant at any stage of a delivery, nor under the read-only role', async () => {
+    expect(await checkInvariants(database.as('saga_readonly_role'), { routes: routes() })).toEqual([])
+  })
+
+  it('[S5] accepted is the sum of completed, dead and open', async () => {
+    expect(await countDeliveries(database.as('saga_readonly_role'))).toEqual({
+      events: 9,
+      unrouted: 1,
+      accepted: 9,
+      completed: 2,
+      deadLettered: 1,
+      open: 6,
+    })
+  })
+
+  it('[R1, S5] is not settled while an event waits to be routed or a delivery is open', async () => {
+    const found = await checkInvariants(database.as('saga_readonly_role'), { settled: true })
+    expect(found.map(({ invariant, detail }) => [invariant, detail.split(' ')[0]])).toEqual([
+      ['nothing_left_to_route', '1'],
+      ['nothing_left_open', '6'],
+    ])
+  })
+
+  it('[S11, J12] has the same final rows from one check to the next, and more of them later', async () => {
+    const before = await snapshotTerminals(database.as('saga_readonly_role'))
+    const after = await snapshotTerminals(database.as('saga_readonly_role'))
+    expect([...before.rows.keys()].filter((key) => key.startsWith('delivery'))).toHaveLength(3)
+    expect(compareTerminals(before, after)).toEqual([])
+  })
+})
+
+/** Each way to break the data, and the invariant that must see it; more may follow from the same break. */
+const breaks: { invariant: string; by: string; sql: string; values: () => unknown[] }[] = [
+  {
+    invariant: 'one_saga_per_event_and_subscription',
+    by: 'a second saga for the same pair',
+    sql: `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id)
+          SELECT event_id, subscription_id FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
+    values: () => [staged.completed.sagaId],
+  },
+  {
+    invariant: 'deliveries_refer_to_what_exists',
+    by: 'an event that is gone',
+    sql: 'DELETE FROM sagapost.events WHERE id = $1',
+    values: () => [staged.completed.eventId],
+  },
+  {
+    invariant: 'deliveries_refer_to_what_exists',
+    by: 'a subscription that never was',
+    sql: 'UPDATE sagapost.webhook_delivery_sagas SET subscription_id = 999 WHERE id = $1',
+    values: () => [staged.pending.sagaId],
+  },
+  {
+    invariant: 'queued_event_exists',
+    by: 'a queued event that is not stored',
+    sql: `INSERT INTO sagapost.event_routing_queue (event_id, event_type) VALUES (999, 'stage')`,
+    values: () => [],
+  },
+  {
+    invariant: 'queued_event_exists',
+    by: 'an event queued under another type',
+    sql: `UPDATE sagapost.event_routing_queue SET event_type = 'other' WHERE event_id = $1`,
+    values: () => [staged.unroutedEventId],
+  },
+  {
+    invariant: 'in_progress_has_one_open_job',
+    by: 'InProgress without a job',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE id = $1`,
+    values: () => [staged.pending.sagaId],
+  },
+  {
+    invariant: 'in_progress_has_one_open_job',
+    by: 'a new job while a result waits',
+    sql: `INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, attempt)
+          SELECT id, event_id, subscription_id, 2 FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
+    values: () => [staged.reported.sagaId],
+  },
+  {
+    invariant: 'in_progress_has_one_open_job',
+    by: 'a result that was marked and moved nothing',
+    sql: `UPDATE sagapost.webhook_delivery_jobs SET applied_at = now() WHERE saga_id = $1`,
+    values: () => [staged.reported.sagaId],
+  },
+  {
+    invariant: 'one_active_job',
+    by: 'a second active job',
+    sql: `INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, attempt)
+          SELECT id, event_id, subscription_id, 2 FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
+    values: () => [staged.leased.sagaId],
+  },
+  {
+    invariant: 'only_in_progress_has_open_job',
+    by: 'a job of a dead delivery',
+    sql: `INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, attempt)
+          SELECT id, event_id, subscription_id, 3 FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
+    values: () => [staged.dead.sagaId],
+  },
+  {
+    invariant: 'only_in_progress_has_open_job',
+    by: 'a job before its time',
+    sql: `INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, attempt)
+          SELECT id, event_id, subscription_id, 2 FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
+    values: () => [staged.waiting.sagaId],
+  },
+  {
+    invariant: 'only_in_progress_has_open_job',
+    by: 'a Completed delivery with a result that nobody applied',
+    sql: `UPDATE sagapost.webhook_delivery_jobs SET applied_at = NULL WHERE saga_id = $1`,
+    values: () => [staged.completed.sagaId],
+  },
+  {
+    invariant: 'pending_is_untouched',
+    by: 'Pending with an attempt',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = 1 WHERE id = $1`,
+    values: () => [staged.pending.sagaId],
+  },
+  {
+    invariant: 'pending_is_untouched',
+    by: 'Pending with a job',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'Pending' WHERE id = $1`,
+    values: () => [staged.offered.sagaId],
+  },
+  {
+    invariant: 'work_is_within_reach',
+    by: 'a retry that never comes',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET next_attempt_at = 'infinity' WHERE id = $1`,
+    values: () => [staged.waiting.sagaId],
+  },
+  {
+    invariant: 'work_is_within_reach',
+    by: 'a lease without an end',
+    sql: `UPDATE sagapost.webhook_delivery_jobs SET lease_until = 'infinity' WHERE saga_id = $1`,
+    values: () => [staged.leased.sagaId],
+  },
+  {
+    invariant: 'attempt_count_is_applied_results',
+    by: 'a result that was counted twice',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = attempt_count + 1 WHERE id = $1`,
+    values: () => [staged.retried.sagaId],
+  },
+  {
+    invariant: 'completed_ends_with_success',
+    by: 'a Completed delivery that keeps its error',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET final_error_code = 'http_500' WHERE id = $1`,
+    values: () => [staged.completed.sagaId],
+  },
+  {
+    invariant: 'completed_ends_with_success',
+    by: 'Completed after a failure',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'Completed', final_error_code = NULL WHERE id = $1`,
+    values: () => [staged.waiting.sagaId],
+  },
+  {
+    invariant: 'completed_ends_with_success',
+    by: 'Completed with nothing sent',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'Completed' WHERE id = $1`,
+    values: () => [staged.pending.sagaId],
+  },
+  {
+    invariant: 'success_completes',
+    by: 'a success that was not heeded',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'PendingRetry', final_error_code = 'http_500' WHERE id = $1`,
+    values: () => [staged.completed.sagaId],
+  },
+  {
+    invariant: 'success_completes',
+    by: 'two successes',
+    sql: `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed' WHERE saga_id = $1 AND status = 'Failed'`,
+    values: () => [staged.retried.sagaId],
+  },
+  {
+    invariant: 'failure_is_recorded',
+    by: 'another error than the last attempt had',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET final_error_code = 'timeout' WHERE id = $1`,
+    values: () => [staged.waiting.sagaId],
+  },
+  {
+    invariant: 'failure_is_recorded',
+    by: 'a dead delivery whose last attempt succeeded',
+    sql: `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed' WHERE saga_id = $1 AND attempt = 2`,
+    values: () => [staged.dead.sagaId],
+  },
+  {
+    invariant: 'attempts_without_gaps',
+    by: 'a gap',
+    sql: `UPDATE sagapost.webhook_delivery_jobs SET attempt = 3 WHERE saga_id = $1 AND attempt = 2`,
+    values: () => [staged.retried.sagaId],
+  },
+  {
+    invariant: 'attempts_without_gaps',
+    by: 'the same number twice',
+    sql: `UPDATE sagapost.webhook_delivery_jobs SET attempt = 1 WHERE saga_id = $1 AND attempt = 2`,
+    values: () => [staged.retried.sagaId],
+  },
+  {
+    invariant: 'jobs_have_their_delivery',
+    by: 'a job for another subscription',
+    sql: `UPDATE sagapost.webhook_delivery_jobs SET subscription_id = 999 WHERE saga_id = $1`,
+    values: () => [staged.leased.sagaId],
+  },
+  {
+    invariant: 'jobs_have_their_delivery',
+    by: 'a delivery that was deleted',
+    sql: `DELETE FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
+    values: () => [staged.completed.sagaId],
+  },
+  {
+    invariant: 'dead_saga_has_one_dead_letter',
+    by: 'a dead delivery without a dead letter',
+    sql: `DELETE FROM sagapost.dead_letters WHERE saga_id = $1`,
+    values: () => [staged.dead.sagaId],
+  },
+  {
+    invariant: 'dead_saga_has_one_dead_letter',
+    by: 'two dead letters',
+    sql: `INSERT INTO sagapost.dead_letters (saga_id, event_id, subscription_id, event_type, payload_snapshot, attempt_count)
+          SELECT saga_id, event_id, subscription_id, event_type, payload_snapshot, attempt_count
+          FROM sagapost.dead_letters WHERE saga_id = $1`,
+    values: () => [staged.dead.sagaId],
+  },
+  {
+    invariant: 'dead_letter_has_dead_saga',
+    by: 'a dead letter of a delivery that lives',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'PendingRetry' WHERE id = $1`,
+    values: () => [staged.dead.sagaId],
+  },
+  {
+    invariant: 'dead_letter_payload_is_the_events',
+    by: 'the same JSON with other spaces',
+    sql: `UPDATE sagapost.dead_letters SET payload_snapshot = (payload_snapshot::text || ' ')::json WHERE saga_id = $1`,
+    values: () => [staged.dead.sagaId],
+  },
+  {
+    invariant: 'dead_letter_tells_the_end',
+    by: 'the number of another job',
+    sql: `UPDATE sagapost.dead_letters SET job_id = job_id - 1 WHERE saga_id = $1`,
+    values: () => [staged.dead.sagaId],
+  },
+  {
+    invariant: 'dead_letter_tells_the_end',
+    by: 'another count of attempts',
+    sql: `UPDATE sagapost.dead_letters SET attempt_count = 5 WHERE saga_id = $1`,
+    values: () => [staged.dead.sagaId],
+  },
+  {
+    invariant: 'requeued_from_its_dead_letter',
+    by: 'a requeue of nothing',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET requeued_from = 999 WHERE requeued_from IS NOT NULL AND event_id = $1`,
+    values: () => [staged.dead.eventId],
+  },
+  {
+    invariant: 'one_requeue_per_dead_letter',
+    by: 'a dead letter that was taken up twice',
+    sql: `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, requeued_from)
+          SELECT event_id, subscription_id, id FROM sagapost.dead_letters WHERE saga_id = $1`,
+    values: () => [staged.dead.sagaId],
+  },
+  {
+    invariant: 'every_route_has_its_saga',
+    by: 'an event that left the queue unrouted',
+    sql: 'DELETE FROM sagapost.event_routing_queue WHERE event_id = $1',
+    values: () => [staged.unroutedEventId],
+  },
+  {
+    invariant: 'no_saga_without_route',
+    by: 'a delivery that nobody subscribed to',
+    sql: `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) VALUES ($1, 999)`,
+    values: () => [staged.completed.eventId],
+  },
+]
+
+describe('broken data', () => {
+  const rulesOf = (name: string) => invariants.find((each) => each.name === name)?.rules.join(', ')
+  it.each(breaks.map((each) => ({ ...each, rules: rulesOf(each.invariant) })))(
+    '[$rules] $invariant sees $by',
+    async ({ invariant, sql, values }) => {
+      const found = await violationsAfter(sql, values(), { routes: routes() })
+      expect(found.map((violation) => violation.invariant)).toContain(invariant)
+      const violation = found.find((each) => each.invariant === invariant)
+      expect(violation).toMatchObject({
+        detail: expect.stringMatching(/^1 ×, such as \d+: /),
+        rules: expect.anything(),
+      })
+      expect(violation?.ids).toHaveLength(1)
+    },
+  )
+
+  it('[S5, S22] what was not finished is named when it should be settled', async () => {
+    const found = await violationsAfter(
+      `UPDATE sagapost.webhook_delivery_sagas SET updated_at = now() WHERE id = $1`,
+      [staged.pending.sagaId],
+      { settled: true },
+    )
+    expect(found.find(({ invariant }) => invariant === 'nothing_left_open')?.ids).toContain(
+      staged.pending.sagaId,
+    )
+  })
+
+  it('names at most ten examples, and says how many there are', async () => {
+    const [violation] = await violationsAfter(
+      `INSERT INTO sagapost.event_routing_queue (event_id, event_type) SELECT id, 'stage' FROM generate_series(1000, 1099) AS id`,
+      [],
+    )
+    expect(violation).toMatchObject({
+      invariant: 'queued_event_exists',
+      detail: expect.stringMatching(/^100 ×/),
+    })
+    expect(violation?.ids).toHaveLength(10)
+  })
+
+  it('every invariant has a break that it sees', () => {
+    const seen = new Set([
+      ...breaks.map(({ invariant }) => invariant),
+      'nothing_left_to_route',
+      'nothing_left_open',
+    ])
+    expect(invariants.map(({ name }) => name).filter((name) => !seen.has(name))).toEqual([])
+  })
+
+  const frozen: { what: string; sql: string; id: () => string; detail: RegExp }[] = [
+    {
+      what: 'a delivery whose updated_at moved',
+      sql: `UPDATE sagapost.webhook_delivery_sagas SET updated_at = updated_at + interval '1 microsecond' WHERE id = $1`,
+      id: () => staged.completed.sagaId,
+      detail: /delivery \d+: was final and has changed/,
+    },
+    {
+      what: 'a job that lost its response',
+      sql: `UPDATE sagapost.webhook_delivery_jobs SET response_status = NULL WHERE saga_id = $1`,
+      id: () => staged.completed.sagaId,
+      detail: /job \d+: was final and has changed/,
+    },
+    {
+      what: 'a dead letter that is gone',
+      sql: `DELETE FROM sagapost.dead_letters WHERE saga_id = $1`,
+      id: () => staged.dead.sagaId,
+      detail: /dead letter \d+: was final and is gone/,
+    },
+    {
+      what: "an event's payload",
+      sql: `UPDATE sagapost.events SET payload = '{}' WHERE id = $1`,
+      id: () => staged.leased.eventId,
+      detail: /event \d+: was final and has changed/,
+    },
+    {
+      what: 'a delivery that lives again',
+      sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'PendingRetry' WHERE id = $1`,
+      id: () => staged.dead.sagaId,
+      detail: /delivery \d+: was final and is gone/,
+    },
+  ]
+  it.each(frozen)('[S11, J12, E2, D2] the next snapshot sees $what', async ({ sql, id, detail }) => {
+    const before = await snapshotTerminals(database.as('saga_readonly_role'))
+    const after = await breaking(sql, [id()], (client) => readTerminals(readThrough(client)))
+    expect(compareTerminals(before, after)).toEqual([
+      expect.objectContaining({ invariant: 'final_rows_are_frozen', detail: expect.stringMatching(detail) }),
+    ])
+  })
+})
+
+describe('ranges that retention has taken from one table and not yet from the others', () => {
+  it('[D3] are not looked at', async () => {
+    const before = await snapshotTerminals(database.as('saga_readonly_role'))
+    const client = await database.pool.connect()
+    try {
+      await client.query('BEGIN')
+      await client.query('ALTER TABLE sagapost.dead_letters DETACH PARTITION sagapost.dead_letters_from_0')
+      expect(await findViolations(readThrough(client), { routes: routes() })).toEqual([])
+      expect(compareTerminals(before, await readTerminals(readThrough(client)))).toEqual([])
+    } finally {
+      await client.query('ROLLBACK')
+      client.release()
+    }
+  })
+})
