@@ -39,14 +39,14 @@ export async function stageDeliveries(database: TestDatabase): Promise<Staged> {
   }
   const offer = () => makeJobs(database.as('saga_orchestrator'), { range, batchMax: 10, limit: policy.limit })
   const claim = async (): Promise<ClaimedJob> => {
-    const claimed = await claimJobs(database.as('job_worker'), {
+    const { jobs } = await claimJobs(database.as('job_worker'), {
       range,
       batchMax: 1,
       leaseMs: 60_000,
       workerId: 'worker-1',
       except: [],
     })
-    return claimed[0] as ClaimedJob
+    return jobs[0] as ClaimedJob
   }
   const report = async ({ id, eventId, leaseToken }: ClaimedJob, errorCode: string | null) =>
     reportResults(database.as('job_worker'), range, [
