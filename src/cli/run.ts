@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { SagapostError } from '../errors/index.js'
+import { packageVersion } from '../package-version/index.js'
 import type { ListenArguments } from './read-listen-options.js'
 import { runDev } from './run-dev.js'
 import { runListen } from './run-listen.js'
@@ -81,9 +81,4 @@ function buildProgram(env: Environment): Command {
     .action((options: ListenArguments) => runListen(env, options))
 
   return program
-}
-
-function packageVersion(): string {
-  const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(file) as { version: string }).version
 }

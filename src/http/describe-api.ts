@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { STATUS_CODES } from 'node:http'
 import swagger from '@fastify/swagger'
 import type { FastifyContextConfig } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { errorCatalogue } from '../errors/index.js'
+import { packageVersion } from '../package-version/index.js'
 import { PROBLEM_TYPE } from './answer-errors.js'
 import type { Api } from './api.js'
 import { type HttpErrorCode, problem, statusByCode } from './problem.js'
@@ -124,9 +124,4 @@ function addRefusals(operation: Operation, codes: readonly HttpErrorCode[]): voi
     const description = examples.map(([code]) => code).join(', ')
     operation.responses[status] = { description, ...{ content: { [PROBLEM_TYPE]: content } } }
   }
-}
-
-function packageVersion(): string {
-  const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(file) as { version: string }).version
 }

@@ -1,4 +1,5 @@
 import type { StoreOutcome } from '../events/index.js'
+import { logFields } from '../observability/index.js'
 import type { ApiOptions } from './api.js'
 import type { ReadEvent } from './read-events.js'
 
@@ -16,7 +17,7 @@ export function noteIngested({ log, metrics }: Pick<ApiOptions, 'log' | 'metrics
     metrics?.eventsIngested(outcome.duplicate ? 'duplicate' : 'stored', 1)
     const given = 'refusal' in event ? undefined : event.correlationId
     log.debug(
-      { event_id: outcome.id, event_type: outcome.type, correlation_id: given ?? `evt_${outcome.id}` },
+      { ...logFields({ eventId: outcome.id, correlationId: given ?? null }), event_type: outcome.type },
       outcome.duplicate ? 'event known already' : 'event stored',
     )
   }

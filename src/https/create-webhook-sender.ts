@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { Agent } from 'undici'
+import { packageVersion } from '../package-version/index.js'
 import { createSecureConnector } from './connect-securely.js'
 import { createAddressGuard } from './guard-addresses.js'
 import { createSystemLookup, type Lookup } from './resolve-addresses.js'
@@ -74,9 +74,4 @@ export function createSenderWithLookup(options: WebhookSenderOptions, lookup: Lo
       await destroyed
     },
   }
-}
-
-function packageVersion(): string {
-  const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(file) as { version: string }).version
 }

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino'
-import { packageVersion } from './package-version.js'
+import { packageVersion } from '../package-version/index.js'
 import { redactFields } from './redact-fields.js'
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const

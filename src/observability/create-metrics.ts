@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client'
+import { packageVersion } from '../package-version/index.js'
 import { errorCodeLabel, methodLabel, routeLabel, statusLabel } from './bound-labels.js'
 import type { BacklogCollector } from './collect-backlog.js'
 import {
@@ -10,7 +11,6 @@ import {
   type resetOutcomes,
 } from './define-metrics.js'
 import { measureProcess } from './measure-process.js'
-import { packageVersion } from './package-version.js'
 import { showBacklog } from './show-backlog.js'
 
 export type LoopPart = (typeof loopParts)[number]

@@ -1,5 +1,5 @@
 export { applyResults } from './apply-results.js'
 export { applyResult, type DeliveryState, retryDelayMs, takeUp } from './decide-delivery.js'
 export { workDueInMs } from './look-ahead.js'
-export { makeJobs } from './make-jobs.js'
+export { type DeadDelivery, makeJobs } from './make-jobs.js'
 export { defaultRetryPolicy, type RetryPolicy } from './retry-policy.js'

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { WorkWindow } from '../database/index.js'
 import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
-import type { Recorders } from '../observability/index.js'
+import { logFields, type Recorders } from '../observability/index.js'
 import { resetLeases } from '../worker/index.js'
 
 const JOBS_PER_BATCH_MAX = 500
@@ -35,15 +35,8 @@ export function startCleaner({ pool, window, wakeups, log, metrics, intervalMs }
           metrics.leaseReset(reset.status === 'Failed' ? 'failed' : 'pending')
           log.warn(
             {
-              saga_id: reset.sagaId,
-              job_id: reset.jobId,
-              event_id: reset.eventId,
-              subscription_id: reset.subscriptionId,
-              worker_id: reset.workerId,
-              lease_expiration: reset.leaseExpiration,
+              ...logFields({ ...reset, errorCode: reset.status === 'Failed' ? 'lease_expired' : null }),
               lease_resets: reset.leaseResets,
-              error_code: reset.status === 'Failed' ? 'lease_expired' : null,
-              correlation_id: reset.correlationId ?? `evt_${reset.eventId}`,
             },
             'lease ran out',
           )

@@ -2,8 +2,14 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventRange, WorkWindow } from '../database/index.js'
 import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
-import type { Recorders } from '../observability/index.js'
-import { applyResults, makeJobs, type RetryPolicy, workDueInMs } from '../orchestrator/index.js'
+import { logFields, type Recorders } from '../observability/index.js'
+import {
+  applyResults,
+  type DeadDelivery,
+  makeJobs,
+  type RetryPolicy,
+  workDueInMs,
+} from '../orchestrator/index.js'
 
 const BATCH_MAX = 500
 const PAUSE_MS_MIN = 10
@@ -31,17 +37,11 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
     const applied = await applyResults(pool, { range, batchMax: BATCH_MAX, policy })
     for (const result of applied) {
       metrics.resultApplied({ status: result.status, latencyMs: result.ageMs })
-      const fields = {
-        ...fieldsOf(result),
-        job_id: result.jobId,
-        worker_id: result.workerId,
-        lease_expiration: result.leaseExpiration,
-      }
-      if (result.status === 'DeadLettered') bury(fields)
-      else log.debug({ ...fields, status: result.status }, 'result applied')
+      if (result.status === 'DeadLettered') bury(result)
+      else log.debug({ ...fieldsOf(result), status: result.status }, 'result applied')
     }
     const made = await makeJobs(pool, { range, batchMax: BATCH_MAX, limit: policy.limit })
-    for (const delivery of made.dead) bury(fieldsOf(delivery))
+    for (const delivery of made.dead) bury(delivery)
     metrics.jobsMade('first', made.first)
     metrics.jobsMade('retry', made.retries)
     const jobs = made.first + made.retries
@@ -52,10 +52,16 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
     return Math.max(applied.length, jobs)
   }
 
-  function bury(fields: ReturnType<typeof fieldsOf>): void {
-    metrics.deadLettered(fields.error_code)
-    log.warn(fields, 'delivery dead-lettered')
+  function bury(delivery: DeadDelivery): void {
+    metrics.deadLettered(delivery.errorCode)
+    log.warn(fieldsOf(delivery), 'delivery dead-lettered')
   }
+
+  // [J11, O5]
+  const fieldsOf = (delivery: DeadDelivery) => ({
+    ...logFields(delivery),
+    attempt_count: delivery.attemptCount,
+  })
 
   let dueInMs = 0
   const loop = startLoop({
@@ -88,24 +94,5 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       for (const each of unsubscribe) each()
       await loop.stop()
     },
-  }
-}
-
-/** [J11, O5] */
-function fieldsOf(delivery: {
-  sagaId: string
-  eventId: string
-  subscriptionId: string
-  errorCode: string | null
-  attemptCount: number
-  correlationId: string | null
-}) {
-  return {
-    saga_id: delivery.sagaId,
-    event_id: delivery.eventId,
-    subscription_id: delivery.subscriptionId,
-    error_code: delivery.errorCode,
-    attempt_count: delivery.attemptCount,
-    correlation_id: delivery.correlationId ?? `evt_${delivery.eventId}`,
   }
 }

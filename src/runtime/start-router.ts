@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
-import type { Recorders } from '../observability/index.js'
+import { logFields, type Recorders } from '../observability/index.js'
 import { createSubscriptionCache, hasUnroutedEvents, routeEvents } from '../router/index.js'
 
 const EVENTS_PER_BATCH_MAX = 500
@@ -26,10 +26,9 @@ export function startRouter({ pool, wakeups, log, metrics, pollMs }: RouterOptio
       for (const event of events) {
         log.debug(
           {
-            event_id: event.id,
+            ...logFields({ eventId: event.id, correlationId: event.correlationId }),
             event_type: event.type,
             subscriptions: event.subscriptions,
-            correlation_id: event.correlationId ?? `evt_${event.id}`,
           },
           'event routed',
         )

@@ -26,7 +26,7 @@ export interface FailureRun {
 }
 
 // By subscription_breakers_pkey, in one order for all workers. Opens a breaker once; it stays open until a success.
-export const addFailures = `
+const addFailures = `
   INSERT INTO sagapost.subscription_breakers AS breaker (subscription_id, failures, last_error_code)
   SELECT * FROM unnest($1::bigint[], $2::int[], $3::text[]) AS run (subscription_id, failures, error_code)
   ORDER BY subscription_id

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { EventRange, WorkWindow } from '../database/index.js'
 import type { SigningSecret, WebhookOutcome, WebhookSender } from '../https/index.js'
 import { startLoop, type Wakeups } from '../loop/index.js'
+import { logFields } from '../observability/index.js'
 import { createReportBatcher } from './batch-reports.js'
 import { type ClaimedJob, claimJobs } from './claim-jobs.js'
 import { keepBreakers } from './keep-breakers.js'
@@ -16,7 +17,7 @@ import { toReport, toRequest } from './translate-job.js'
 /** A job is begun only while its lease has time for the whole exchange and this much for the report. */
 const REPORT_MS = 2_000
 
-export interface WorkerMetrics {
+interface WorkerMetrics {
   jobsClaimed(count: number): void
   attemptFinished(attempt: { delivered: boolean; errorCode: string | null; durationMs: number }): void
   /** The lease was lost: the result was refused. */
@@ -186,16 +187,8 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   // [J11, O5]
-  const fieldsOf = (job: ClaimedJob) => ({
-    saga_id: job.sagaId,
-    job_id: job.id,
-    event_id: job.eventId,
-    subscription_id: job.subscriptionId,
-    worker_id: workerId,
-    lease_expiration: job.leaseUntil,
-    correlation_id: job.correlationId ?? `evt_${job.eventId}`,
-    attempt: job.attempt,
-  })
+  const fieldsOf = (job: ClaimedJob) =>
+    logFields({ ...job, jobId: job.id, workerId, leaseExpiration: job.leaseUntil })
 
   const loop = startLoop({
     round: claimRound,

@@ -1,4 +1,5 @@
 import type { SigningSecret, WebhookOutcome, WebhookRequest } from '../https/index.js'
+import { correlationIdOf } from '../observability/index.js'
 import type { ClaimedJob } from './claim-jobs.js'
 import type { JobReport } from './report-results.js'
 
@@ -13,7 +14,7 @@ export function toRequest(job: ClaimedJob, secrets: readonly SigningSecret[]): W
       ...job.headers,
       'sagapost-event-type': job.eventType,
       'sagapost-attempt': String(job.attempt),
-      'sagapost-correlation-id': job.correlationId ?? `evt_${job.eventId}`,
+      'sagapost-correlation-id': correlationIdOf(job.eventId, job.correlationId),
       ...(job.traceparent ? { traceparent: job.traceparent } : {}),
     },
   }
