@@ -157,6 +157,7 @@ export function startWorker(options: WorkerOptions): Worker {
       duration_ms: outcome.durationMs,
       response_status: outcome.responseStatus,
     }
+    metrics.attemptFinished({ delivered: outcome.delivered, errorCode, durationMs: outcome.durationMs })
     breakers.note(job.subscriptionId, errorCode)
     if (job.probe) breakers.wake()
     // A paused endpoint that is still dead: the delivery keeps its attempt. Gone for good is an answer, though.
@@ -171,7 +172,6 @@ export function startWorker(options: WorkerOptions): Worker {
       log.warn(fields, 'lease was lost; the result was refused')
       return
     }
-    metrics.attemptFinished({ delivered: outcome.delivered, errorCode, durationMs: outcome.durationMs })
     if (errorCode === null) log.info(fields, 'delivered')
     else log.info({ ...fields, error_code: errorCode }, 'not delivered')
   }
