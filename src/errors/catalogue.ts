@@ -102,20 +102,40 @@ export const errorCatalogue = {
 
   // Deliveries, jobs and dead letters
   illegal_initial_state: {
-    title: 'A delivery and a job begin as Pending',
-    constraints: ['saga_begins_pending', 'job_begins_pending'],
+    title: 'A delivery, a job, a saga and a step begin as Pending',
+    constraints: [
+      'saga_begins_pending',
+      'job_begins_pending',
+      'saga_instance_begins_pending',
+      'saga_step_begins_pending',
+    ],
   },
   illegal_move: {
     title: 'The state machine has no such move',
-    constraints: ['saga_moves_legally', 'job_moves_legally'],
+    constraints: [
+      'saga_moves_legally',
+      'job_moves_legally',
+      'saga_instance_moves_legally',
+      'saga_step_moves_legally',
+    ],
   },
   row_is_final: {
-    title: 'A finished delivery or job never changes',
-    constraints: ['saga_final_is_frozen', 'job_final_is_frozen'],
+    title: 'A finished delivery, job, saga or step never changes',
+    constraints: [
+      'saga_final_is_frozen',
+      'job_final_is_frozen',
+      'saga_instance_final_is_frozen',
+      'saga_step_final_is_frozen',
+    ],
   },
   identity_is_frozen: {
-    title: 'What a delivery or a job is for never changes',
-    constraints: ['saga_identity_is_frozen', 'job_identity_is_frozen'],
+    title: 'What a delivery, a job, a saga or a step is for never changes',
+    constraints: [
+      'saga_identity_is_frozen',
+      'job_identity_is_frozen',
+      'saga_instance_identity_is_frozen',
+      'saga_step_identity_is_frozen',
+    ],
   },
   append_only: {
     title: 'Rows of this table are never changed or deleted',
@@ -170,6 +190,12 @@ export const errorCatalogue = {
       'saga_instances_error_shape',
       'saga_instances_retry_policy_shape',
       'saga_instances_awaiting_operator_is_failed',
+      'saga_instances_definition_version_positive',
+      'saga_instances_idempotency_key_length',
+      'saga_instances_lease_whole',
+      'saga_instances_lease_is_unfinished',
+      'saga_instances_version_not_negative',
+      'saga_instances_cancel_whole',
       'saga_steps_state_range',
       'saga_steps_step_index_not_negative',
       'saga_steps_attempts_not_negative',
@@ -181,6 +207,7 @@ export const errorCatalogue = {
       'saga_events_old_state_range',
       'saga_events_new_state_range',
       'saga_events_error_shape',
+      'saga_events_sequence_positive',
     ],
   },
   saga_not_found: {
@@ -191,6 +218,16 @@ export const errorCatalogue = {
     title: 'The saga has a step at this index already',
     constraints: ['idx_step_unique_saga_index'],
   },
+  saga_key_exists: {
+    title: 'The definition has a saga with this idempotency key already',
+    constraints: ['uniq_saga_idempotency_key'],
+  },
+  saga_definition_invalid: { title: 'A saga is defined in a way that cannot be run' },
+  saga_definition_unknown: { title: 'This process does not have the definition, or not in this version' },
+  saga_input_invalid: { title: 'The input of the saga does not fit its schema, or cannot be kept as JSON' },
+  saga_data_unreadable: { title: 'The data of the saga cannot be opened: another key, or damaged' },
+  saga_not_awaiting_operator: { title: 'The saga does not wait for an operator' },
+  saga_resolution_invalid: { title: 'A resolution says what to do, who decided it and why' },
 
   // Keys of the HTTP API
   api_key_invalid: {

@@ -1,3 +1,11 @@
 export { type DeliveryStatus, deliveryMachine } from './delivery-machine.js'
 export { type JobStatus, jobMachine } from './job-machine.js'
+export {
+  type AuditedMachine,
+  type AuditedMove,
+  type SagaEventType,
+  sagaEventTypes,
+} from './saga-event-types.js'
+export { type SagaState, sagaMachine } from './saga-machine.js'
+export { type SagaStepState, sagaStepMachine } from './saga-step-machine.js'
 export { isFinal, isLegalMove, type StateMachine } from './state-machine.js'

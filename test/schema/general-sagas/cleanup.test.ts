@@ -1,9 +1,18 @@
 import type pg from 'pg'
-import { expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { useDatabase } from '../../support/database.js'
-import { countRows, inRolledBackTransaction, insertSaga, insertSagaEvent, insertStep } from './fixtures.js'
+import {
+  allowAnyBeginning,
+  countRows,
+  inRolledBackTransaction,
+  insertSaga,
+  insertSagaEvent,
+  insertStep,
+} from './fixtures.js'
 
 const database = useDatabase()
+
+beforeAll(() => allowAnyBeginning(database.pool))
 
 const CUTOFF = '2025-06-01T00:00:00Z'
 const BEFORE = '2025-05-31T23:59:59.999999Z'

@@ -22,6 +22,13 @@ const documented = {
     idx_saga_filter_state_timeout:
       'btree (created_at) WHERE ((state = ANY (ARRAY[1, 2, 4])) AND (created_at IS NOT NULL))',
     idx_saga_terminal_cleanup: 'btree (updated_at) WHERE (state = ANY (ARRAY[3, 5, 6, 7, 8]))',
+    // The coordinator's own.
+    idx_saga_runnable:
+      'btree (definition_id, definition_version, wake_at) WHERE ((state = ANY (ARRAY[0, 1, 2, 4])) AND (wake_at IS NOT NULL))',
+    idx_saga_deadline:
+      'btree (deadline_at) WHERE ((state = ANY (ARRAY[0, 1, 2])) AND (deadline_at IS NOT NULL))',
+    idx_saga_awaiting_operator: 'btree (updated_at) WHERE awaiting_operator',
+    uniq_saga_idempotency_key: 'btree (definition_id, idempotency_key) WHERE (idempotency_key IS NOT NULL)',
   },
   saga_steps: {
     saga_steps_pkey: 'btree (id)',
@@ -47,7 +54,7 @@ const documented = {
 }
 
 it.each(Object.entries(documented))(
-  '[G4] %s has every index the document names, and no other',
+  '[G4] %s has every index the document names, those of the coordinator, and no other',
   async (table, expected) => {
     const { rows } = await database.pool.query<{ indexname: string; indexdef: string }>(
       `SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'sagapost' AND tablename = $1`,
@@ -60,7 +67,7 @@ it.each(Object.entries(documented))(
   },
 )
 
-it('[G2] of these, the primary keys and idx_step_unique_saga_index are unique', async () => {
+it('[G2] of these, the primary keys, one step per place and one saga per key are unique', async () => {
   const { rows } = await database.pool.query<{ name: string }>(
     `SELECT relname AS name FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
      WHERE indisunique AND indrelid = ANY ($1::regclass[]) ORDER BY 1`,
@@ -71,5 +78,6 @@ it('[G2] of these, the primary keys and idx_step_unique_saga_index are unique', 
     'saga_events_pkey',
     'saga_instances_pkey',
     'saga_steps_pkey',
+    'uniq_saga_idempotency_key',
   ])
 })

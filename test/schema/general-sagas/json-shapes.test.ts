@@ -1,10 +1,18 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { useDatabase } from '../../support/database.js'
 import { outcomeOf } from '../../support/refusal.js'
-import { inRolledBackTransaction, insertSaga, insertSagaEvent, insertStep } from './fixtures.js'
+import {
+  allowAnyBeginning,
+  inRolledBackTransaction,
+  insertSaga,
+  insertSagaEvent,
+  insertStep,
+} from './fixtures.js'
 
 const database = useDatabase()
+
+beforeAll(() => allowAnyBeginning(database.pool))
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 type Shape = 'is_saga_error' | 'is_saga_retry_policy' | 'is_saga_compensation_state'

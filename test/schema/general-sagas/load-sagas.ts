@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { allowAnyBeginning } from './fixtures.js'
 
 export interface Load {
   instances: number
@@ -62,6 +63,7 @@ const insertEvents = `
 export async function loadSagas(pool: pg.Pool, load: Load): Promise<void> {
   const client = await pool.connect()
   try {
+    await allowAnyBeginning(client)
     await client.query('BEGIN')
     await client.query('SET LOCAL session_replication_role = replica')
     await client.query(`SET LOCAL maintenance_work_mem = '256MB'; SET LOCAL jit = off`)

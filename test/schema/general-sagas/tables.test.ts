@@ -1,9 +1,18 @@
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { useDatabase } from '../../support/database.js'
 import { outcomeOf } from '../../support/refusal.js'
-import { countRows, inRolledBackTransaction, insertSaga, insertSagaEvent, insertStep } from './fixtures.js'
+import {
+  allowAnyBeginning,
+  countRows,
+  inRolledBackTransaction,
+  insertSaga,
+  insertSagaEvent,
+  insertStep,
+} from './fixtures.js'
 
 const database = useDatabase()
+
+beforeAll(() => allowAnyBeginning(database.pool))
 
 const varchar = (length: number) => `character varying(${length})`
 const timestamptz = 'timestamp with time zone'
@@ -30,7 +39,7 @@ async function columnsOf(table: string): Promise<string[][]> {
 }
 
 describe('columns', () => {
-  it('[G1] saga_instances has the columns of the document, and awaiting_operator', async () => {
+  it('[G1] saga_instances has the columns of the document, awaiting_operator and those of the coordinator', async () => {
     expect(await columnsOf('saga_instances')).toEqual([
       ['id', varchar(255), 'not null'],
       ['definition_id', varchar(255), 'not null'],
@@ -54,6 +63,17 @@ describe('columns', () => {
       ['trace_id', varchar(255), 'null'],
       ['span_id', varchar(255), 'null'],
       ['awaiting_operator', 'boolean', 'not null', 'false'],
+      ['definition_version', 'integer', 'not null', '1'],
+      ['idempotency_key', varchar(255), 'null'],
+      ['wake_at', timestamptz, 'null', now],
+      ['deadline_at', timestamptz, 'null'],
+      ['lease_owner', varchar(255), 'null'],
+      ['lease_until', timestamptz, 'null'],
+      ['version', 'bigint', 'not null', '0'],
+      ['event_count', 'integer', 'not null', '0'],
+      ['cancel_requested_at', timestamptz, 'null'],
+      ['cancel_requested_by', varchar(255), 'null'],
+      ['cancel_reason', 'text', 'null'],
     ])
   })
 
@@ -78,7 +98,7 @@ describe('columns', () => {
     ])
   })
 
-  it('[G3] saga_events has the columns of the document', async () => {
+  it('[G3] saga_events has the columns of the document, and sequence', async () => {
     expect(await columnsOf('saga_events')).toEqual([
       ['id', 'bigint', 'not null', "nextval('sagapost.saga_events_id_seq'::regclass)"],
       ['saga_id', varchar(255), 'not null'],
@@ -93,6 +113,7 @@ describe('columns', () => {
       ['trace_id', varchar(255), 'null'],
       ['span_id', varchar(255), 'null'],
       ['metadata', 'jsonb', 'null'],
+      ['sequence', 'integer', 'null'],
     ])
   })
 })
@@ -254,7 +275,7 @@ describe('keys', () => {
         [id, saga, state],
       )
     await upsert(`${saga}-a`, 0)
-    expect((await upsert(`${saga}-b`, 2)).rows).toEqual([{ id: `${saga}-a`, state: 2 }])
+    expect((await upsert(`${saga}-b`, 6)).rows).toEqual([{ id: `${saga}-a`, state: 6 }])
   })
 
   it('[G2] refuses a step of a saga that does not exist', async () => {

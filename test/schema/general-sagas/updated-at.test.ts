@@ -33,7 +33,7 @@ it('[G9] touches only the rows of the update', async () => {
 it('[G9] is the trigger trigger_saga_updated_at, which calls update_saga_updated_at()', async () => {
   const { rows } = await database.pool.query(
     `SELECT tgname, proname AS function FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
-     WHERE tgrelid = 'sagapost.saga_instances'::regclass AND NOT tgisinternal`,
+     WHERE tgrelid = 'sagapost.saga_instances'::regclass AND NOT tgisinternal AND tgname NOT LIKE 'saga_instance_%'`,
   )
   expect(rows).toEqual([{ tgname: 'trigger_saga_updated_at', function: 'update_saga_updated_at' }])
 })

@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from 'vitest'
 import { useDatabase } from '../../support/database.js'
 import { outcomeOf } from '../../support/refusal.js'
-import { insertSaga } from './fixtures.js'
+import { allowAnyBeginning, insertSaga } from './fixtures.js'
 
 const database = useDatabase()
 
@@ -10,6 +10,7 @@ const at = (hour: number) => `2025-03-01T${String(hour).padStart(2, '0')}:00:00.
 
 /** One saga per state, its number as its id; those created later were updated and completed earlier. */
 beforeAll(async () => {
+  await allowAnyBeginning(database.pool)
   for (let state = 0; state <= 8; state++) {
     await insertSaga(database.pool, {
       id: String(state),
