@@ -8,10 +8,6 @@ import {
   sagaStepMachine,
 } from '../../src/state-machines/index.js'
 
-type Machine<Status extends string> = StateMachine<Status> & {
-  readonly moves: readonly AuditedMove<Status>[]
-}
-
 const draw = <Status extends string>(machine: AuditedMachine<Status>): string =>
   [
     'stateDiagram-v2',

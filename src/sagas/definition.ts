@@ -1,0 +1,59 @@
+import type pg from 'pg'
+import type { RetryPolicy } from './retry-policy.js'
+import type { StandardSchema } from './standard-schema.js'
+
+/** The database transaction of a step. Its end is the coordinator's: neither COMMIT nor ROLLBACK. */
+export type StepTransaction = Pick<pg.ClientBase, 'query'>
+
+export interface StepContext<Input, Outputs> {
+  readonly sagaId: string
+  readonly input: Input
+  /** What the steps before have returned, by their names. */
+  readonly outputs: Outputs
+  /** From 1. */
+  readonly attempt: number
+  /** The same for every attempt at this step of this saga: hand it on to whoever must do the thing once. */
+  readonly idempotencyKey: string
+  /** Aborted when the step's time is up, the saga is cancelled or overdue, or the lease is lost. */
+  readonly signal: AbortSignal
+  /** W3C trace context of this attempt. */
+  readonly traceparent: string
+}
+
+export interface TransactionContext<Input, Outputs> extends StepContext<Input, Outputs> {
+  readonly tx: StepTransaction
+}
+
+export interface CompensateContext<Input, Outputs, Output> extends StepContext<Input, Outputs> {
+  /** Undefined when the run failed or was interrupted: it may have done something all the same. */
+  readonly output: Output | undefined
+}
+
+/** How steps are undone: last first until one fails for good; last first whatever fails; all at once. */
+export type CompensationMode = 'reverse' | 'best_effort' | 'parallel'
+
+/** One step as the coordinator sees it, the types rubbed off. */
+export interface StepDefinition {
+  readonly name: string
+  readonly kind: 'step' | 'transaction'
+  readonly run: (context: never) => unknown
+  readonly compensate?: (context: never) => unknown
+  readonly retry: RetryPolicy
+  readonly compensateRetry: RetryPolicy
+  readonly timeoutMs: number | undefined
+}
+
+/** A definition: plain data and functions, frozen. */
+export interface SagaDefinition {
+  readonly name: string
+  readonly version: number
+  readonly input: StandardSchema | undefined
+  readonly timeoutMs: number | undefined
+  readonly retry: RetryPolicy
+  readonly compensation: CompensationMode
+  /** At most so many at once in one coordinator. */
+  readonly concurrency: number | undefined
+  /** At most so many taken up a second by one coordinator. */
+  readonly ratePerSecond: number | undefined
+  readonly steps: readonly StepDefinition[]
+}
