@@ -1,0 +1,280 @@
+import { randomUUID } from 'node:crypto'
+import { startLoop } from '../loop/index.js'
+import { isFinal, sagaMachine } from '../state-machines/index.js'
+import { batchWrites } from './batch-writes.js'
+import type { SagaDefinition, StepTransaction } from './definition.js'
+import { indexDefinitions } from './index-definitions.js'
+import { createSlots } from './limit-definitions.js'
+import { planRelease, type Resolution } from './plan-changes.js'
+import { type ClaimedSaga, newStep, type SagaRecord } from './records.js'
+import { cancelSaga, resolveSaga } from './resolve-saga.js'
+import { type RunningSaga, runSaga } from './run-saga.js'
+import type { Saga } from './saga.js'
+import { type StartOptions, startSaga } from './start-saga.js'
+import type { CancelRequest, StateStorage } from './state-storage.js'
+
+const LEASE_MS = 30_000
+const POLL_MS = 500
+const CONCURRENCY = 64
+const ABORT_GRACE_MS = 1_000
+const STOP_MS = 30_000
+/** A lease is renewed when a third of it is over: two renewals may fail. */
+const RENEWALS_PER_LEASE = 3
+/** Rows that do not fit their definition are looked at again this much later: a rollout may be under way. */
+const MISFIT_PAUSE_MS = 60_000
+
+export interface CoordinatorOptions {
+  readonly storage: StateStorage
+  /** Several versions of one are welcome: running sagas stay on theirs. */
+  readonly definitions: readonly SagaDefinition[]
+  /** What went wrong outside of the steps: the storage, rows that fit no definition. */
+  readonly onError: (error: Error, sagaId?: string) => void
+  readonly leaseMs?: number
+  readonly pollMs?: number
+  /** Sagas at once, of all definitions. */
+  readonly concurrency?: number
+  /** How long a step may take to end once its signal was aborted. */
+  readonly abortGraceMs?: number
+}
+
+export interface SagaHandle {
+  readonly id: string
+  /** False: the key had been used, and this is the first one. */
+  readonly created: boolean
+  /** Waits until it is finished, or waits for an operator. */
+  result(): Promise<SagaRecord>
+}
+
+export interface Coordinator {
+  readonly owner: string
+  /** How many it runs at the moment. */
+  readonly running: number
+  start<Given, Input, Outputs>(
+    definition: Saga<Given, Input, Outputs>,
+    input: Given,
+    options?: StartOptions,
+  ): Promise<SagaHandle>
+  /** In the caller's own transaction: there is a saga if, and only if, it commits. */
+  startIn<Given, Input, Outputs>(
+    client: StepTransaction,
+    definition: Saga<Given, Input, Outputs>,
+    input: Given,
+    options?: StartOptions,
+  ): Promise<SagaHandle>
+  cancel(sagaId: string, request: CancelRequest): ReturnType<typeof cancelSaga>
+  resolve(sagaId: string, resolution: Resolution): Promise<SagaRecord>
+  /** There may be work: looks at once. */
+  wake(): void
+  /** Lets steps that run finish, up to the time-out; then they are aborted. What is not finished is let go. */
+  stop(options?: { timeoutMs?: number }): Promise<void>
+}
+
+/** [G14] Runs sagas: claims what is due, keeps its leases, and lets go. Any number of processes may do so. */
+export function createCoordinator({
+  storage,
+  definitions,
+  onError,
+  leaseMs = LEASE_MS,
+  pollMs = POLL_MS,
+  concurrency = CONCURRENCY,
+  abortGraceMs = ABORT_GRACE_MS,
+}: CoordinatorOptions): Coordinator {
+  const owner = randomUUID()
+  const known = indexDefinitions(definitions)
+  const slots = createSlots(definitions, concurrency)
+  const writes = batchWrites(storage, leaseMs)
+  const running = new Map<string, { run: RunningSaga; ended: Promise<void> }>()
+  const waiters = new Map<string, Set<(saga: SagaRecord) => void>>()
+  const timers = new Set<NodeJS.Timeout>()
+  let renewedAt = performance.now()
+  let stopping = false
+
+  const tellWaiters = async (id: string): Promise<void> => {
+    const saga = waiters.has(id) ? await storage.getSaga(id) : undefined
+    if (saga === undefined || !(isFinal(sagaMachine, saga.state) || saga.state === 'Failed')) return
+    for (const resolve of waiters.get(id) ?? []) resolve(saga)
+    waiters.delete(id)
+  }
+
+  const wakeIn = (ms: number) => {
+    const timer = setTimeout(() => {
+      timers.delete(timer)
+      loop.wake()
+    }, ms)
+    timers.add(timer.unref())
+  }
+
+  /** Its slot has been taken. */
+  const launch = (claimed: ClaimedSaga, definition: SagaDefinition): void => {
+    const { id } = claimed.saga
+    const run = runSaga({
+      claimed,
+      definition,
+      storage,
+      write: writes.write,
+      leaseMs,
+      graceMs: abortGraceMs,
+      isStopping: () => stopping,
+    })
+    const ended = run.done
+      .then((outcome) => {
+        if (outcome.end === 'finished') return tellWaiters(id)
+        if (outcome.end === 'released' && !stopping) wakeIn(outcome.wakeInMs)
+      })
+      // Whoever claims it after its lease finds the truth in the rows.
+      .catch((error: Error) => onError(error, id))
+      .finally(() => {
+        running.delete(id)
+        slots.give(definition)
+        if (slots.wasFull()) loop.wake()
+      })
+    running.set(id, { run, ended })
+  }
+
+  const keepLeases = async (): Promise<void> => {
+    const held = [...running]
+    if (held.length === 0) return
+    const ids = held.map(([id]) => id)
+    if (performance.now() - renewedAt >= leaseMs / RENEWALS_PER_LEASE) {
+      await storage.renew(owner, ids, leaseMs)
+      renewedAt = performance.now()
+    }
+    const signals = await storage.readSignals(owner, ids)
+    for (const [id, { run }] of held) {
+      const heard = signals.get(id)
+      if (heard) run.tell(heard)
+      else if (running.get(id)?.run === run) run.stop('lost')
+    }
+  }
+
+  /** Those that another process finished. */
+  const lookForEnds = async (): Promise<void> => {
+    for (const id of waiters.keys()) if (!running.has(id)) await tellWaiters(id)
+  }
+
+  const claimDue = async (): Promise<boolean> => {
+    const wanted = slots.wanted()
+    if (stopping || wanted.limit === 0) return false
+    const claimed = await storage.claim({ owner, leaseMs, ...wanted })
+    for (const each of claimed) {
+      const definition = known.get(each.saga.definitionId, each.saga.definitionVersion)
+      if (definition && fits(each, definition)) {
+        slots.take(definition)
+        launch(each, definition)
+      } else {
+        onError(misfit(each.saga), each.saga.id)
+        const run = { ...each, definition: { steps: [], compensation: 'reverse' } } as const
+        await storage.write([planRelease(run, MISFIT_PAUSE_MS)], leaseMs)
+      }
+    }
+    return claimed.length > 0 && claimed.length === wanted.limit
+  }
+
+  const loop = startLoop({
+    async round() {
+      await keepLeases()
+      await lookForEnds()
+      return claimDue()
+    },
+    idleMs: Math.min(pollMs, leaseMs / RENEWALS_PER_LEASE),
+    onError,
+    errorPauseMsMax: Math.max(100, leaseMs / RENEWALS_PER_LEASE),
+  })
+
+  const handleOf = (id: string, created: boolean): SagaHandle => ({
+    id,
+    created,
+    result: () =>
+      new Promise((resolve) => {
+        waiters.set(id, (waiters.get(id) ?? new Set()).add(resolve))
+        loop.wake()
+      }),
+  })
+
+  return {
+    owner,
+    get running() {
+      return running.size
+    },
+    async start(definition, input, options = {}) {
+      const here = known.get(definition.name, definition.version) === definition
+      if (!here || stopping || !slots.mayTake(definition)) {
+        const { created, saga } = await startSaga(storage, definition, input, options)
+        return handleOf(saga.id, created)
+      }
+      // Held from its first moment on: no claim is needed.
+      slots.take(definition)
+      let launched = false
+      try {
+        const lease = { owner, leaseMs }
+        const { created, saga } = await startSaga(storage, definition, input, { ...options, lease })
+        if (created) {
+          launch(newlyStarted(saga, definition), definition)
+          launched = true
+        }
+        return handleOf(saga.id, created)
+      } finally {
+        if (!launched) slots.give(definition)
+      }
+    },
+    async startIn(client, definition, input, options = {}) {
+      const { created, saga } = await startSaga(storage, definition, input, { ...options, tx: client })
+      return handleOf(saga.id, created)
+    },
+    async cancel(sagaId, request) {
+      const outcome = await cancelSaga(storage, sagaId, request)
+      loop.wake()
+      return outcome
+    },
+    async resolve(sagaId, resolution) {
+      const saga = await resolveSaga(storage, sagaId, resolution)
+      loop.wake()
+      return saga
+    },
+    wake: loop.wake,
+    async stop({ timeoutMs = STOP_MS } = {}) {
+      stopping = true
+      for (const timer of timers) clearTimeout(timer)
+      // The loop goes on until the last one has ended, because it keeps their leases.
+      await within(timeoutMs, Promise.all([...running.values()].map(({ ended }) => ended)))
+      for (const { run } of running.values()) run.stop('stopping')
+      await within(abortGraceMs * 2, Promise.all([...running.values()].map(({ ended }) => ended)))
+      writes.giveUp()
+      await within(abortGraceMs, loop.stop())
+    },
+  }
+}
+
+function newlyStarted(saga: SagaRecord, { steps }: SagaDefinition): ClaimedSaga {
+  return {
+    saga,
+    steps: steps.map(({ name, retry }, index) => newStep(saga, index, name, retry.max_attempts)),
+    signals: { cancelRequested: false, overdue: false },
+    recovered: false,
+  }
+}
+
+/** Waits for the work, but not longer than this. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work.catch(() => {}), over])
+  clearTimeout(timer)
+}
+
+function fits({ saga, steps }: ClaimedSaga, definition: SagaDefinition): boolean {
+  return (
+    steps.length === definition.steps.length &&
+    saga.totalSteps === steps.length &&
+    steps.every(({ name }, index) => name === definition.steps[index]?.name)
+  )
+}
+
+function misfit({ id, definitionId, definitionVersion }: SagaRecord): Error {
+  return new Error(
+    `saga ${id} was started with other steps than ${definitionId} version ${definitionVersion} has now: ` +
+      'a definition whose steps change needs a new version',
+  )
+}

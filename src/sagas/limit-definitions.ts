@@ -1,0 +1,73 @@
+import type { SagaDefinition } from './definition.js'
+import type { ClaimRequest } from './state-storage.js'
+
+export interface Slots {
+  /** What may be claimed at the moment, of each definition and in all. */
+  wanted(): Pick<ClaimRequest, 'limit' | 'definitions'>
+  mayTake(definition: SagaDefinition): boolean
+  take(definition: SagaDefinition): void
+  give(definition: SagaDefinition): void
+  /** There was no room for more when it was last asked for. */
+  wasFull(): boolean
+}
+
+/** How many sagas one coordinator runs: of all definitions at once, of each at once, and of each a second. */
+export function createSlots(
+  definitions: readonly SagaDefinition[],
+  concurrency: number,
+  clock: () => number = () => performance.now(),
+): Slots {
+  const counts = new Map(
+    definitions.map((definition) => [definition, { running: 0, tokens: Number.NaN, at: 0 }]),
+  )
+  let total = 0
+  let full = false
+
+  const roomFor = (definition: SagaDefinition): number => {
+    const count = counts.get(definition)
+    if (count === undefined) return 0
+    const { ratePerSecond: rate, concurrency: most = concurrency } = definition
+    if (rate !== undefined) {
+      const earned = ((clock() - count.at) / 1_000) * rate
+      count.tokens = Number.isNaN(count.tokens) ? rate : Math.min(rate, count.tokens + earned)
+      count.at = clock()
+    }
+    return Math.min(most - count.running, rate === undefined ? most : Math.floor(count.tokens))
+  }
+
+  return {
+    wanted() {
+      const limit = Math.max(0, concurrency - total)
+      const open = definitions
+        .map((definition) => ({ definition, limit: Math.min(limit, roomFor(definition)) }))
+        .filter((each) => each.limit > 0)
+      full = open.length < definitions.length
+      return {
+        limit: Math.min(
+          limit,
+          open.reduce((sum, each) => sum + each.limit, 0),
+        ),
+        definitions: open.map(({ definition: { name, version }, limit: own }) => ({
+          name,
+          version,
+          limit: own,
+        })),
+      }
+    },
+    mayTake: (definition) => total < concurrency && roomFor(definition) > 0,
+    take(definition) {
+      total++
+      const count = counts.get(definition)
+      if (count) {
+        count.running++
+        count.tokens -= 1
+      }
+    },
+    give(definition) {
+      total--
+      const count = counts.get(definition)
+      if (count) count.running--
+    },
+    wasFull: () => full,
+  }
+}

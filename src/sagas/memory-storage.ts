@@ -1,0 +1,283 @@
+import { isFinal, sagaMachine } from '../state-machines/index.js'
+import type { StepTransaction } from './definition.js'
+import {
+  type ClaimedSaga,
+  type NewSaga,
+  newStep,
+  type SagaChange,
+  type SagaEventRecord,
+  type SagaRecord,
+  type Signals,
+  type StepRecord,
+} from './records.js'
+import { applyToRecords } from './saga-run.js'
+import type { SagaFilter, StateStorage, WriteOutcome } from './state-storage.js'
+
+export interface MemoryStorageOptions {
+  /** The clock. */
+  readonly now?: () => number
+  /** What transaction steps get as `tx`. */
+  readonly tx?: StepTransaction
+}
+
+interface Kept {
+  saga: SagaRecord
+  steps: StepRecord[]
+  events: SagaEventRecord[]
+}
+
+const noTransaction: StepTransaction = {
+  query: () => {
+    throw new Error('createMemoryStorage was given no tx')
+  },
+}
+
+/** [G13] In memory, for tests of sagas: the same behaviour as on PostgreSQL, held by the same suite. Nothing is kept. */
+export function createMemoryStorage({
+  now: clock = Date.now,
+  tx = noTransaction,
+}: MemoryStorageOptions = {}): StateStorage {
+  const all = new Map<string, Kept>()
+  const now = (plusMs = 0) => new Date(clock() + plusMs)
+  const isDue = (at: Date | null) => at !== null && at.getTime() <= clock()
+
+  const signalsOf = ({ saga }: Kept): Signals => ({
+    cancelRequested: saga.cancelRequestedAt !== null,
+    overdue: isDue(saga.deadlineAt),
+  })
+
+  const writeOne = (change: SagaChange, leaseMs: number): WriteOutcome => {
+    const kept = all.get(change.sagaId)
+    if (kept === undefined || kept.saga.version !== change.version || kept.saga.leaseOwner !== change.owner) {
+      return { applied: false }
+    }
+    const before = kept.saga
+    const { saga, steps } = applyToRecords(kept, change)
+    const { release } = change
+    const unfinished = isUnfinished(saga)
+    const lease = release
+      ? { leaseOwner: null, leaseUntil: null, wakeAt: wakeAtOf(saga, release.wakeInMs) }
+      : { leaseUntil: now(leaseMs), wakeAt: now(leaseMs) }
+    kept.saga = {
+      ...saga,
+      ...lease,
+      updatedAt: now(),
+      startedAt: change.started ? (before.startedAt ?? now()) : before.startedAt,
+      completedAt: change.finished ? now() : unfinished ? null : before.completedAt,
+      timedOutAt: change.timedOut ? now() : before.timedOutAt,
+    }
+    kept.steps = steps.map((step) => {
+      const to = change.steps.find(({ index }) => index === step.index)
+      if (to === undefined) return step
+      return {
+        ...step,
+        startedAt: to.started ? (step.startedAt ?? now()) : step.startedAt,
+        lastAttemptAt: to.started ? now() : step.lastAttemptAt,
+        completedAt: to.finished ? now() : step.completedAt,
+      }
+    })
+    for (const event of change.events) tell(kept, event)
+    return { applied: true, ...signalsOf(kept) }
+  }
+
+  const wakeAtOf = (saga: SagaRecord, wakeInMs: number | null): Date | null => {
+    if (wakeInMs === null) return null
+    if (saga.state === 'Compensating') return now(wakeInMs)
+    if (saga.cancelRequestedAt !== null) return now()
+    const deadline = saga.deadlineAt?.getTime() ?? Number.POSITIVE_INFINITY
+    return new Date(Math.min(clock() + wakeInMs, deadline))
+  }
+
+  const tell = (kept: Kept, event: SagaChange['events'][number]): void => {
+    kept.events.push({
+      sagaId: kept.saga.id,
+      sequence: kept.events.length + 1,
+      type: event.type,
+      stepIndex: event.stepIndex,
+      timestamp: now(),
+      oldState: event.oldState,
+      newState: event.newState,
+      data: event.data ?? null,
+      error: event.error ?? null,
+      traceId: kept.saga.traceId,
+      spanId: event.spanId ?? kept.saga.spanId,
+    })
+  }
+
+  return {
+    async startSaga(saga) {
+      const first = [...all.values()].find(
+        (kept) =>
+          saga.idempotencyKey !== null &&
+          kept.saga.idempotencyKey === saga.idempotencyKey &&
+          kept.saga.definitionId === saga.definitionId,
+      )
+      if (first) return { created: false, saga: first.saga }
+      const made = newRecords(saga, now)
+      all.set(saga.id, made)
+      return { created: true, saga: made.saga }
+    },
+    async getSaga(id) {
+      return all.get(id)?.saga
+    },
+    async listSagas(filter) {
+      return [...all.values()]
+        .map(({ saga }) => saga)
+        .filter((saga) => matches(saga, filter))
+        .sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.id < b.id ? 1 : -1))
+        .slice(0, filter.limit ?? 50)
+    },
+    async findTimedOut(limit) {
+      return [...all.values()]
+        .map(({ saga }) => saga)
+        .filter(({ state }) => state === 'Pending' || state === 'Running' || state === 'StepCompleted')
+        .filter(({ deadlineAt }) => isDue(deadlineAt))
+        .sort((a, b) => Number(a.deadlineAt) - Number(b.deadlineAt))
+        .slice(0, limit)
+    },
+    async listSteps(sagaId) {
+      return [...(all.get(sagaId)?.steps ?? [])]
+    },
+    async listEvents(sagaId) {
+      return [...(all.get(sagaId)?.events ?? [])]
+    },
+    async write(changes, leaseMs) {
+      return changes.map((change) => writeOne(change, leaseMs))
+    },
+    async transact(work, leaseMs) {
+      let change: SagaChange
+      try {
+        change = await work(tx)
+      } catch (error) {
+        return { outcome: 'failed', error }
+      }
+      const outcome = writeOne(change, leaseMs)
+      return outcome.applied ? { outcome: 'committed', signals: outcome } : { outcome: 'refused' }
+    },
+    async claim({ owner, leaseMs, limit, definitions }) {
+      const claimed: ClaimedSaga[] = []
+      for (const { name, version, limit: own } of definitions) {
+        const due = [...all.values()]
+          .filter(({ saga }) => saga.definitionId === name && saga.definitionVersion === version)
+          .filter(({ saga }) => isUnfinished(saga) && isDue(saga.wakeAt))
+          .sort((a, b) => Number(a.saga.wakeAt) - Number(b.saga.wakeAt))
+        for (const kept of due.slice(0, Math.min(own, limit - claimed.length))) {
+          const recovered = kept.saga.leaseOwner !== null
+          const lease = { leaseOwner: owner, leaseUntil: now(leaseMs), wakeAt: now(leaseMs) }
+          kept.saga = { ...kept.saga, ...lease, version: kept.saga.version + 1, updatedAt: now() }
+          claimed.push({ saga: kept.saga, steps: [...kept.steps], signals: signalsOf(kept), recovered })
+        }
+      }
+      return claimed
+    },
+    async renew(owner, sagaIds, leaseMs) {
+      for (const kept of sagaIds.map((id) => all.get(id))) {
+        if (kept?.saga.leaseOwner !== owner) continue
+        kept.saga = { ...kept.saga, leaseUntil: now(leaseMs), wakeAt: now(leaseMs), updatedAt: now() }
+      }
+    },
+    async readSignals(owner, sagaIds) {
+      const held = sagaIds
+        .map((id) => all.get(id))
+        .filter((kept) => kept?.saga.leaseOwner === owner) as Kept[]
+      return new Map(held.map((kept) => [kept.saga.id, signalsOf(kept)]))
+    },
+    async requestCancel(sagaId, { by, reason }) {
+      const kept = all.get(sagaId)
+      if (kept === undefined) return 'not_found'
+      const { state, cancelRequestedAt, leaseOwner, wakeAt, eventCount } = kept.saga
+      if (state !== 'Pending' && state !== 'Running' && state !== 'StepCompleted') return 'too_late'
+      if (cancelRequestedAt !== null) return 'already_requested'
+      const asked = {
+        cancelRequestedAt: now(),
+        cancelRequestedBy: by,
+        cancelReason: reason,
+        updatedAt: now(),
+      }
+      kept.saga = {
+        ...kept.saga,
+        ...asked,
+        wakeAt: leaseOwner === null ? now() : wakeAt,
+        eventCount: eventCount + 1,
+      }
+      const number = sagaMachine.statuses.indexOf(state)
+      const data = { action: 'cancel', by, why: reason }
+      tell(kept, { type: 'state.changed', stepIndex: null, oldState: number, newState: number, data })
+      return 'requested'
+    },
+    async deleteSaga(id) {
+      const saga = all.get(id)?.saga
+      return saga !== undefined && isOver(saga) && all.delete(id)
+    },
+    async cleanUpExpired(olderThan) {
+      const expired = [...all.values()].filter(({ saga }) => isOver(saga) && saga.updatedAt < olderThan)
+      for (const { saga } of expired) all.delete(saga.id)
+      return expired.length
+    },
+  }
+}
+
+function isUnfinished({ state }: SagaRecord): boolean {
+  return state === 'Compensating' || state === 'Pending' || state === 'Running' || state === 'StepCompleted'
+}
+
+/** Finished, and waiting for nobody. */
+function isOver(saga: SagaRecord): boolean {
+  return isFinal(sagaMachine, saga.state) || (saga.state === 'Failed' && !saga.awaitingOperator)
+}
+
+function matches(saga: SagaRecord, filter: SagaFilter): boolean {
+  const { states, definitionId, traceId, awaitingOperator, before } = filter
+  const created = saga.createdAt.getTime()
+  return (
+    (states === undefined || states.includes(saga.state)) &&
+    (definitionId === undefined || saga.definitionId === definitionId) &&
+    (traceId === undefined || saga.traceId === traceId) &&
+    (awaitingOperator === undefined || saga.awaitingOperator === awaitingOperator) &&
+    (before === undefined ||
+      created < before.createdAt.getTime() ||
+      (created === before.createdAt.getTime() && saga.id < before.id))
+  )
+}
+
+function newRecords(saga: NewSaga, now: (plusMs?: number) => Date): Kept {
+  const { id, lease, timeoutMs } = saga
+  return {
+    saga: {
+      id,
+      definitionId: saga.definitionId,
+      definitionVersion: saga.definitionVersion,
+      idempotencyKey: saga.idempotencyKey,
+      state: 'Pending',
+      currentStep: 0,
+      totalSteps: saga.steps.length,
+      input: saga.input === undefined ? undefined : JSON.parse(saga.input),
+      result: undefined,
+      error: null,
+      awaitingOperator: false,
+      createdAt: now(),
+      updatedAt: now(),
+      startedAt: null,
+      completedAt: null,
+      timedOutAt: null,
+      timeoutMs,
+      retryPolicy: saga.retryPolicy,
+      metadata: saga.metadata,
+      traceId: saga.traceId,
+      spanId: saga.spanId,
+      wakeAt: now(lease?.leaseMs ?? 0),
+      deadlineAt: timeoutMs === null ? null : now(timeoutMs),
+      leaseOwner: lease?.owner ?? null,
+      leaseUntil: lease ? now(lease.leaseMs) : null,
+      version: lease ? 1 : 0,
+      eventCount: 0,
+      cancelRequestedAt: null,
+      cancelRequestedBy: null,
+      cancelReason: null,
+    },
+    steps: saga.steps.map(({ name, maxAttempts }, index) =>
+      newStep({ id, createdAt: now() }, index, name, maxAttempts),
+    ),
+    events: [],
+  }
+}

@@ -1,0 +1,1 @@
+export { createPostgresStorage, type PostgresStorageOptions } from './create-postgres-storage.js'

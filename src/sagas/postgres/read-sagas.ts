@@ -1,0 +1,101 @@
+import type pg from 'pg'
+import { sagaMachine } from '../../state-machines/index.js'
+import type { DataBox } from '../data-box.js'
+import type { SagaEventRecord, SagaRecord, StepRecord } from '../records.js'
+import type { SagaFilter } from '../state-storage.js'
+import { type EventRow, type SagaRow, type StepRow, toEvent, toSaga, toStep } from './rows.js'
+
+type Queryable = Pick<pg.ClientBase, 'query'> | pg.Pool
+
+const SAGAS_LISTED = 50
+const SAGAS_LISTED_MAX = 1_000
+
+/** By the primary key. */
+export const selectSaga = `
+  SELECT *, initial_data::text AS initial_data, result_data::text AS result_data
+  FROM sagapost.saga_instances WHERE id = $1`
+
+/** By uniq_saga_idempotency_key. */
+export const selectSagaByKey = `
+  SELECT *, initial_data::text AS initial_data, result_data::text AS result_data
+  FROM sagapost.saga_instances WHERE definition_id = $1 AND idempotency_key = $2`
+
+/**
+ * Newest first. Planned with its values: a filter that is null is gone, and what is left finds idx_saga_trace_id,
+ * idx_saga_awaiting_operator, idx_saga_state_created or idx_saga_definition_id.
+ */
+export const selectSagas = `
+  SELECT *, initial_data::text AS initial_data, result_data::text AS result_data
+  FROM sagapost.saga_instances
+  WHERE ($1::int[] IS NULL OR state = ANY ($1))
+    AND ($2::text IS NULL OR definition_id = $2)
+    AND ($3::text IS NULL OR trace_id = $3)
+    AND ($4::boolean IS NULL OR awaiting_operator = $4)
+    AND ($5::timestamptz IS NULL OR (created_at, id) < ($5, $6::text))
+  ORDER BY created_at DESC, id DESC
+  LIMIT $7`
+
+/** idx_saga_deadline has just these, in this order. */
+export const selectTimedOut = `
+  SELECT *, initial_data::text AS initial_data, result_data::text AS result_data
+  FROM sagapost.saga_instances
+  WHERE state IN (0, 1, 2) AND deadline_at <= sagapost.now()
+  ORDER BY deadline_at
+  LIMIT $1`
+
+/** Pattern 3 [G10], for many sagas: idx_step_saga_index. */
+export const selectSteps = `
+  SELECT *, output_data::text AS output_data
+  FROM sagapost.saga_steps WHERE saga_id = ANY ($1) ORDER BY saga_id, step_index`
+
+/** Pattern 4 [G10], the other way round: idx_event_saga_timestamp finds them, a sort orders those of one moment. */
+export const selectEvents = `
+  SELECT saga_id, sequence, event_type, step_index, "timestamp", old_state, new_state, event_data, error, trace_id, span_id
+  FROM sagapost.saga_events WHERE saga_id = $1 ORDER BY sequence, id`
+
+export async function getSaga(pool: Queryable, id: string, box: DataBox): Promise<SagaRecord | undefined> {
+  const { rows } = (await pool.query(selectSaga, [id])) as pg.QueryResult<SagaRow>
+  return rows[0] && toSaga(rows[0], box)
+}
+
+export async function getSagaByKey(
+  client: Queryable,
+  definitionId: string,
+  key: string,
+  box: DataBox,
+): Promise<SagaRecord | undefined> {
+  const { rows } = (await client.query(selectSagaByKey, [definitionId, key])) as pg.QueryResult<SagaRow>
+  return rows[0] && toSaga(rows[0], box)
+}
+
+export async function listSagas(pool: pg.Pool, filter: SagaFilter, box: DataBox): Promise<SagaRecord[]> {
+  const { rows } = await pool.query<SagaRow>(selectSagas, [
+    filter.states?.map((state) => sagaMachine.statuses.indexOf(state)) ?? null,
+    filter.definitionId ?? null,
+    filter.traceId ?? null,
+    filter.awaitingOperator ?? null,
+    filter.before?.createdAt ?? null,
+    filter.before?.id ?? null,
+    Math.min(filter.limit ?? SAGAS_LISTED, SAGAS_LISTED_MAX),
+  ])
+  return rows.map((row) => toSaga(row, box))
+}
+
+export async function findTimedOut(pool: pg.Pool, limit: number, box: DataBox): Promise<SagaRecord[]> {
+  const { rows } = await pool.query<SagaRow>(selectTimedOut, [limit])
+  return rows.map((row) => toSaga(row, box))
+}
+
+export async function listSteps(
+  pool: Queryable,
+  sagaIds: readonly string[],
+  box: DataBox,
+): Promise<StepRecord[]> {
+  const { rows } = (await pool.query(selectSteps, [sagaIds])) as pg.QueryResult<StepRow>
+  return rows.map((row) => toStep(row, box))
+}
+
+export async function listEvents(pool: pg.Pool, sagaId: string): Promise<SagaEventRecord[]> {
+  const { rows } = await pool.query<EventRow>(selectEvents, [sagaId])
+  return rows.map(toEvent)
+}

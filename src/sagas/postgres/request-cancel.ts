@@ -1,0 +1,41 @@
+import type pg from 'pg'
+import type { CancelOutcome, CancelRequest } from '../state-storage.js'
+
+/**
+ * Asks for the cancel and puts it on record, without touching the fence: whoever holds the saga goes on to hold it and
+ * hears of it; when nobody does, it is due at once. By primary key.
+ */
+export const markCancelled = `
+  WITH asked AS (
+    UPDATE sagapost.saga_instances SET
+      cancel_requested_at = sagapost.now(),
+      cancel_requested_by = $2,
+      cancel_reason = $3,
+      wake_at = CASE WHEN lease_owner IS NULL THEN sagapost.now() ELSE wake_at END,
+      event_count = event_count + 1
+    WHERE id = $1 AND state IN (0, 1, 2) AND cancel_requested_at IS NULL
+    RETURNING id, state, event_count, trace_id, span_id
+  ), told AS (
+    INSERT INTO sagapost.saga_events
+      (saga_id, sequence, event_type, old_state, new_state, event_data, trace_id, span_id)
+    SELECT id, event_count, 'state.changed', state, state,
+           jsonb_build_object('action', 'cancel', 'by', $2::text, 'why', $3::text), trace_id, span_id
+    FROM asked
+  )
+  SELECT FROM asked`
+
+const selectCancel = `
+  SELECT state IN (0, 1, 2) AND cancel_requested_at IS NOT NULL AS requested
+  FROM sagapost.saga_instances WHERE id = $1`
+
+export async function requestCancel(
+  pool: pg.Pool,
+  sagaId: string,
+  { by, reason }: CancelRequest,
+): Promise<CancelOutcome> {
+  const { rowCount } = await pool.query(markCancelled, [sagaId, by, reason])
+  if (rowCount === 1) return 'requested'
+  const { rows } = await pool.query<{ requested: boolean }>(selectCancel, [sagaId])
+  if (rows[0] === undefined) return 'not_found'
+  return rows[0].requested ? 'already_requested' : 'too_late'
+}

@@ -1,0 +1,152 @@
+import {
+  type SagaEventType,
+  type SagaState,
+  type SagaStepState,
+  sagaMachine,
+  sagaStepMachine,
+} from '../../state-machines/index.js'
+import type { DataBox } from '../data-box.js'
+import { decodeJson } from '../json.js'
+import type { CompensationState, SagaEventRecord, SagaRecord, StepRecord } from '../records.js'
+import type { RetryPolicy } from '../retry-policy.js'
+import type { SagaError } from '../saga-error.js'
+
+/** Data comes as text: SQL's null and JSON's are two things. */
+export interface SagaRow {
+  id: string
+  definition_id: string
+  definition_version: number
+  idempotency_key: string | null
+  state: number
+  current_step: number
+  total_steps: number
+  initial_data: string | null
+  result_data: string | null
+  error: SagaError | null
+  awaiting_operator: boolean
+  created_at: Date
+  updated_at: Date
+  started_at: Date | null
+  completed_at: Date | null
+  timed_out_at: Date | null
+  timeout_ms: string | null
+  retry_policy: RetryPolicy | null
+  metadata: Record<string, unknown> | null
+  trace_id: string | null
+  span_id: string | null
+  wake_at: Date | null
+  deadline_at: Date | null
+  lease_owner: string | null
+  lease_until: Date | null
+  version: string
+  event_count: number
+  cancel_requested_at: Date | null
+  cancel_requested_by: string | null
+  cancel_reason: string | null
+}
+
+export interface StepRow {
+  id: string
+  saga_id: string
+  step_index: number
+  name: string
+  state: number
+  attempts: number
+  max_attempts: number
+  output_data: string | null
+  error: SagaError | null
+  compensation_state: CompensationState | null
+  created_at: Date
+  started_at: Date | null
+  completed_at: Date | null
+  last_attempt_at: Date | null
+}
+
+export interface EventRow {
+  saga_id: string
+  sequence: number
+  event_type: SagaEventType
+  step_index: number | null
+  timestamp: Date
+  old_state: number
+  new_state: number
+  event_data: Record<string, unknown> | null
+  error: SagaError | null
+  trace_id: string | null
+  span_id: string | null
+}
+
+export function toSaga(row: SagaRow, box: DataBox): SagaRecord {
+  const read = (column: 'initial_data' | 'result_data') => {
+    const text = row[column]
+    return text === null ? undefined : decodeJson(box.open(text, { sagaId: row.id, column }))
+  }
+  return {
+    id: row.id,
+    definitionId: row.definition_id,
+    definitionVersion: row.definition_version,
+    idempotencyKey: row.idempotency_key,
+    state: sagaMachine.statuses[row.state] as SagaState,
+    currentStep: row.current_step,
+    totalSteps: row.total_steps,
+    input: read('initial_data'),
+    result: read('result_data'),
+    error: row.error,
+    awaitingOperator: row.awaiting_operator,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    startedAt: row.started_at,
+    completedAt: row.completed_at,
+    timedOutAt: row.timed_out_at,
+    timeoutMs: row.timeout_ms === null ? null : Number(row.timeout_ms),
+    retryPolicy: row.retry_policy,
+    metadata: row.metadata,
+    traceId: row.trace_id,
+    spanId: row.span_id,
+    wakeAt: row.wake_at,
+    deadlineAt: row.deadline_at,
+    leaseOwner: row.lease_owner,
+    leaseUntil: row.lease_until,
+    version: Number(row.version),
+    eventCount: row.event_count,
+    cancelRequestedAt: row.cancel_requested_at,
+    cancelRequestedBy: row.cancel_requested_by,
+    cancelReason: row.cancel_reason,
+  }
+}
+
+export function toStep(row: StepRow, box: DataBox): StepRecord {
+  const place = { sagaId: row.saga_id, column: 'output_data', stepIndex: row.step_index } as const
+  return {
+    id: row.id,
+    sagaId: row.saga_id,
+    index: row.step_index,
+    name: row.name,
+    state: sagaStepMachine.statuses[row.state] as SagaStepState,
+    attempts: row.attempts,
+    maxAttempts: row.max_attempts,
+    output: row.output_data === null ? undefined : decodeJson(box.open(row.output_data, place)),
+    error: row.error,
+    compensation: row.compensation_state,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    completedAt: row.completed_at,
+    lastAttemptAt: row.last_attempt_at,
+  }
+}
+
+export function toEvent(row: EventRow): SagaEventRecord {
+  return {
+    sagaId: row.saga_id,
+    sequence: row.sequence,
+    type: row.event_type,
+    stepIndex: row.step_index,
+    timestamp: row.timestamp,
+    oldState: row.old_state,
+    newState: row.new_state,
+    data: row.event_data,
+    error: row.error,
+    traceId: row.trace_id,
+    spanId: row.span_id,
+  }
+}

@@ -1,0 +1,195 @@
+import type { SagaEventType, SagaState, SagaStepState } from '../state-machines/index.js'
+import type { RetryPolicy } from './retry-policy.js'
+import type { SagaError } from './saga-error.js'
+
+/** A row of saga_instances. */
+export interface SagaRecord {
+  readonly id: string
+  readonly definitionId: string
+  readonly definitionVersion: number
+  readonly idempotencyKey: string | null
+  readonly state: SagaState
+  readonly currentStep: number
+  readonly totalSteps: number
+  readonly input: unknown
+  readonly result: unknown
+  readonly error: SagaError | null
+  readonly awaitingOperator: boolean
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly startedAt: Date | null
+  readonly completedAt: Date | null
+  readonly timedOutAt: Date | null
+  readonly timeoutMs: number | null
+  readonly retryPolicy: RetryPolicy | null
+  readonly metadata: Record<string, unknown> | null
+  readonly traceId: string | null
+  readonly spanId: string | null
+  readonly wakeAt: Date | null
+  readonly deadlineAt: Date | null
+  readonly leaseOwner: string | null
+  readonly leaseUntil: Date | null
+  /** Fencing token. */
+  readonly version: number
+  readonly eventCount: number
+  readonly cancelRequestedAt: Date | null
+  readonly cancelRequestedBy: string | null
+  readonly cancelReason: string | null
+}
+
+/** [G5] saga_steps.compensation_state. */
+export interface CompensationState {
+  /** 0 asked for again by an operator, 4 under way, 3 failed, 5 done: numbers of a step's states. */
+  readonly state: 0 | 3 | 4 | 5
+  readonly attempts: number
+  readonly max_attempts: number
+  /** What an operator's retry adds to max_attempts. */
+  readonly attempts_per_round: number
+  /** Attempts of this round whose process was gone. */
+  readonly interrupted: number
+  readonly started_at?: string
+  readonly completed_at?: string
+  readonly error?: SagaError
+}
+
+/** A row of saga_steps. */
+export interface StepRecord {
+  readonly id: string
+  readonly sagaId: string
+  readonly index: number
+  readonly name: string
+  readonly state: SagaStepState
+  readonly attempts: number
+  readonly maxAttempts: number
+  readonly output: unknown
+  readonly error: SagaError | null
+  readonly compensation: CompensationState | null
+  readonly createdAt: Date
+  readonly startedAt: Date | null
+  readonly completedAt: Date | null
+  readonly lastAttemptAt: Date | null
+}
+
+/** A row of saga_events. */
+export interface SagaEventRecord {
+  readonly sagaId: string
+  readonly sequence: number
+  readonly type: SagaEventType
+  readonly stepIndex: number | null
+  readonly timestamp: Date
+  /** Of the step if there is one, else of the saga; numbers of the schema. */
+  readonly oldState: number
+  readonly newState: number
+  readonly data: Record<string, unknown> | null
+  readonly error: SagaError | null
+  readonly traceId: string | null
+  readonly spanId: string | null
+}
+
+/** Who may write: the holder of the lease, with the token of its last claim or write. */
+export interface Fence {
+  readonly owner: string | null
+  readonly version: number
+}
+
+/** One write: the new state of a saga, of some of its steps, and what happened. All of it or nothing. */
+export interface SagaChange extends Fence {
+  readonly sagaId: string
+  readonly state: SagaState
+  readonly currentStep: number
+  readonly error: SagaError | null
+  readonly awaitingOperator: boolean
+  /** As JSON; absent: as it was. */
+  readonly result?: string
+  readonly started?: boolean
+  readonly finished?: boolean
+  readonly timedOut?: boolean
+  /** Absent: the lease is kept and begins anew. */
+  readonly release?: { readonly wakeInMs: number | null }
+  readonly steps: readonly StepChange[]
+  readonly events: readonly EventChange[]
+}
+
+export interface StepChange {
+  readonly index: number
+  readonly state: SagaStepState
+  readonly attempts: number
+  readonly maxAttempts: number
+  readonly error: SagaError | null
+  readonly compensation: CompensationState | null
+  /** As JSON; absent: as it was. */
+  readonly output?: string
+  /** A run begins. */
+  readonly started?: boolean
+  /** The run succeeded. */
+  readonly finished?: boolean
+}
+
+export interface EventChange {
+  readonly type: SagaEventType
+  readonly stepIndex: number | null
+  readonly oldState: number
+  readonly newState: number
+  readonly data?: Record<string, unknown>
+  readonly error?: SagaError
+  readonly spanId?: string
+}
+
+export interface NewSaga {
+  readonly id: string
+  readonly definitionId: string
+  readonly definitionVersion: number
+  readonly idempotencyKey: string | null
+  /** As JSON. */
+  readonly input: string | undefined
+  readonly timeoutMs: number | null
+  readonly retryPolicy: RetryPolicy
+  readonly metadata: Record<string, unknown> | null
+  readonly traceId: string
+  readonly spanId: string
+  readonly steps: readonly { readonly name: string; readonly maxAttempts: number }[]
+  /** Whoever starts it may hold it at once. */
+  readonly lease?: { readonly owner: string; readonly leaseMs: number }
+}
+
+/** What others may have said about a saga meanwhile, by the storage's clock. */
+export interface Signals {
+  readonly cancelRequested: boolean
+  /** The deadline has passed. */
+  readonly overdue: boolean
+}
+
+export interface ClaimedSaga {
+  readonly saga: SagaRecord
+  readonly steps: readonly StepRecord[]
+  readonly signals: Signals
+  /** Another's lease had run out. */
+  readonly recovered: boolean
+}
+
+export const stepIdOf = (sagaId: string, index: number): string => `${sagaId}:${index}`
+
+/** A step as it begins. */
+export function newStep(
+  { id: sagaId, createdAt }: Pick<SagaRecord, 'id' | 'createdAt'>,
+  index: number,
+  name: string,
+  maxAttempts: number,
+): StepRecord {
+  return {
+    id: stepIdOf(sagaId, index),
+    sagaId,
+    index,
+    name,
+    state: 'Pending',
+    attempts: 0,
+    maxAttempts,
+    output: undefined,
+    error: null,
+    compensation: null,
+    createdAt,
+    startedAt: null,
+    completedAt: null,
+    lastAttemptAt: null,
+  }
+}

@@ -1,0 +1,66 @@
+import { SagapostError } from '../errors/index.js'
+import { planResolution, type Resolution } from './plan-changes.js'
+import type { SagaRecord } from './records.js'
+import type { CancelOutcome, CancelRequest, StateStorage } from './state-storage.js'
+
+const ACTIONS = ['retry', 'skip', 'resolve']
+const WORDS_MAX = 1_000
+
+/**
+ * An operator's word on a saga whose undo failed for good: `retry` what failed, `skip` it and go on, or `resolve`: it was
+ * settled by hand, and nothing more is done. Who and why go on record. Needs no coordinator.
+ */
+export async function resolveSaga(
+  storage: StateStorage,
+  sagaId: string,
+  resolution: Resolution,
+): Promise<SagaRecord> {
+  const { action, by, why } = resolution
+  if (!ACTIONS.includes(action)) throw invalid(`action must be one of ${ACTIONS.join(', ')}`)
+  requireWords({ by, why })
+  const saga = await storage.getSaga(sagaId)
+  if (saga === undefined) throw new SagapostError('saga_not_found', `There is no saga ${sagaId}`)
+  const steps = await storage.listSteps(sagaId)
+  if (saga.state === 'Failed' && saga.awaitingOperator) {
+    const change = planResolution({ saga, steps }, { action, by, why })
+    const [outcome] = await storage.write([change], 0)
+    const after = await storage.getSaga(sagaId)
+    if (outcome?.applied && after) return after
+  }
+  throw new SagapostError(
+    'saga_not_awaiting_operator',
+    `Saga ${sagaId} does not wait for an operator: it is ${(await storage.getSaga(sagaId))?.state ?? 'gone'}`,
+  )
+}
+
+/** Asks for a cancel, on record: whoever holds the saga stops what runs, and undoes what was done. */
+export async function cancelSaga(
+  storage: StateStorage,
+  sagaId: string,
+  request: CancelRequest,
+): Promise<Exclude<CancelOutcome, 'not_found'>> {
+  requireWords({ by: request.by, reason: request.reason })
+  const outcome = await storage.requestCancel(sagaId, request)
+  if (outcome === 'not_found') throw new SagapostError('saga_not_found', `There is no saga ${sagaId}`)
+  return outcome
+}
+
+function requireWords(words: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(words)) {
+    if (
+      typeof value !== 'string' ||
+      value.trim() === '' ||
+      value.length > WORDS_MAX ||
+      value.includes('\0')
+    ) {
+      throw invalid(`${name} must be 1 to ${WORDS_MAX} characters of text`)
+    }
+  }
+  if (typeof words['by'] === 'string' && words['by'].length > 255) {
+    throw invalid('by must be 1 to 255 characters of text')
+  }
+}
+
+function invalid(message: string): SagapostError {
+  return new SagapostError('saga_resolution_invalid', message)
+}

@@ -1,0 +1,87 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { SagapostError } from '../errors/index.js'
+import type { SagaDefinition, StepTransaction } from './definition.js'
+import { decodeJson, encodeJson } from './json.js'
+import type { NewSaga } from './records.js'
+import { newSpanId } from './run-saga.js'
+import { describeIssues } from './standard-schema.js'
+import type { StartOutcome, StateStorage } from './state-storage.js'
+
+const KEY_CHARS_MAX = 255
+const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
+const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
+const TRACE_ID_BYTES = 16
+
+export interface StartOptions {
+  /** Starting again with the same key finds the first one. */
+  readonly key?: string
+  readonly metadata?: Record<string, unknown>
+  /** [G17] W3C ids of the trace that the saga belongs to; absent: a new one. */
+  readonly traceId?: string
+  readonly spanId?: string
+}
+
+/** Checks the input and saves a new saga; `tx` is the caller's own transaction, if it has one. */
+export async function startSaga(
+  storage: Pick<StateStorage, 'startSaga'>,
+  definition: SagaDefinition,
+  input: unknown,
+  options: StartOptions & { readonly lease?: NewSaga['lease']; readonly tx?: StepTransaction } = {},
+): Promise<StartOutcome> {
+  const { key, traceId, spanId, lease, tx } = options
+  if (definition.steps.length === 0) {
+    throw new SagapostError('saga_definition_invalid', `${definition.name} has no steps`)
+  }
+  if (key !== undefined && (key === '' || key.length > KEY_CHARS_MAX)) {
+    throw new SagapostError('idempotency_key_invalid', `A key has 1 to ${KEY_CHARS_MAX} characters`)
+  }
+  if (traceId !== undefined && !TRACE_ID.test(traceId)) throw invalidInput('traceId must be 32 hex digits')
+  if (spanId !== undefined && !SPAN_ID.test(spanId)) throw invalidInput('spanId must be 16 hex digits')
+  const text = await readInput(definition, input)
+  const outcome = await storage.startSaga(
+    {
+      id: randomUUID(),
+      definitionId: definition.name,
+      definitionVersion: definition.version,
+      idempotencyKey: key ?? null,
+      input: text,
+      timeoutMs: definition.timeoutMs ?? null,
+      retryPolicy: definition.retry,
+      metadata: options.metadata ?? null,
+      traceId: traceId ?? randomBytes(TRACE_ID_BYTES).toString('hex'),
+      spanId: spanId ?? newSpanId(),
+      steps: definition.steps.map(({ name, retry }) => ({ name, maxAttempts: retry.max_attempts })),
+      ...(lease ? { lease } : {}),
+    },
+    tx,
+  )
+  const { created, saga } = outcome
+  // Another version may read the same input differently: then only the key counts.
+  const comparable = saga.definitionVersion === definition.version
+  if (!created && comparable && !isDeepStrictEqual(saga.input, decodeJson(text))) {
+    throw new SagapostError(
+      'idempotency_conflict',
+      `The key "${key}" has started saga ${saga.id} of ${definition.name} with another input`,
+    )
+  }
+  return outcome
+}
+
+async function readInput(definition: SagaDefinition, input: unknown): Promise<string | undefined> {
+  let value = input
+  if (definition.input !== undefined) {
+    const result = await definition.input['~standard'].validate(input)
+    if (result.issues) throw invalidInput(`${definition.name}: ${describeIssues(result.issues)}`)
+    value = result.value
+  }
+  try {
+    return encodeJson(value)
+  } catch (error) {
+    throw invalidInput(`${definition.name}: the input cannot be kept: ${(error as Error).message}`)
+  }
+}
+
+function invalidInput(message: string): SagapostError {
+  return new SagapostError('saga_input_invalid', message)
+}

@@ -1,0 +1,86 @@
+import type { SagaState } from '../state-machines/index.js'
+import type { StepTransaction } from './definition.js'
+import type {
+  ClaimedSaga,
+  NewSaga,
+  SagaChange,
+  SagaEventRecord,
+  SagaRecord,
+  Signals,
+  StepRecord,
+} from './records.js'
+
+export interface StartOutcome {
+  /** False: the key was used before, and this is the saga that it made. */
+  readonly created: boolean
+  readonly saga: SagaRecord
+}
+
+/** Refused: the lease was lost, or the token is not the last one. Nothing was written. */
+export type WriteOutcome = ({ readonly applied: true } & Signals) | { readonly applied: false }
+
+export type TransactOutcome =
+  | { readonly outcome: 'committed'; readonly signals: Signals }
+  | { readonly outcome: 'failed'; readonly error: unknown }
+  | { readonly outcome: 'refused' }
+
+export interface SagaFilter {
+  readonly states?: readonly SagaState[]
+  readonly definitionId?: string
+  readonly traceId?: string
+  readonly awaitingOperator?: boolean
+  readonly limit?: number
+  /** Created before this one, for the next page: the last of the page before. */
+  readonly before?: { readonly createdAt: Date; readonly id: string }
+}
+
+export interface ClaimRequest {
+  readonly owner: string
+  readonly leaseMs: number
+  readonly limit: number
+  /** Only these versions of these definitions, each up to its own number. */
+  readonly definitions: readonly { readonly name: string; readonly version: number; readonly limit: number }[]
+}
+
+export interface CancelRequest {
+  readonly by: string
+  readonly reason: string
+}
+
+export type CancelOutcome = 'requested' | 'already_requested' | 'too_late' | 'not_found'
+
+/**
+ * [G13] Everything a coordinator needs of a storage. Times that decide anything (leases, retries, deadlines) are by the
+ * storage's own clock, never by the caller's. The conformance suite in test/sagas/ is its contract.
+ */
+export interface StateStorage {
+  /** Saves a new saga with its steps. With a key that was used before it makes nothing and finds the first one. */
+  startSaga(saga: NewSaga, tx?: StepTransaction): Promise<StartOutcome>
+  getSaga(id: string): Promise<SagaRecord | undefined>
+  /** Newest first. */
+  listSagas(filter: SagaFilter): Promise<SagaRecord[]>
+  /** Unfinished sagas whose deadline has passed and that are not being undone yet, the longest overdue first. */
+  findTimedOut(limit: number): Promise<SagaRecord[]>
+  listSteps(sagaId: string): Promise<StepRecord[]>
+  /** In the order in which it happened. */
+  listEvents(sagaId: string): Promise<SagaEventRecord[]>
+  /**
+   * States of sagas and of steps, and events: many sagas' in one transaction, each by itself refused when its fence is
+   * not the last one. `leaseMs`: how long the lease lasts from now on where it is kept.
+   */
+  write(changes: readonly SagaChange[], leaseMs: number): Promise<WriteOutcome[]>
+  /** Runs the work and writes what it answers in one transaction; whatever goes wrong, neither is there. */
+  transact(work: (tx: StepTransaction) => Promise<SagaChange>, leaseMs: number): Promise<TransactOutcome>
+  /** What is due and not held by anybody, under a lease. What another claims at the same moment is passed over. */
+  claim(request: ClaimRequest): Promise<ClaimedSaga[]>
+  /** Begins the leases of those that the owner still holds anew. */
+  renew(owner: string, sagaIds: readonly string[], leaseMs: number): Promise<void>
+  /** Of those that the owner still holds; the others are missing. */
+  readSignals(owner: string, sagaIds: readonly string[]): Promise<Map<string, Signals>>
+  /** Asks the holder to stop and to undo; needs no lease. */
+  requestCancel(sagaId: string, request: CancelRequest): Promise<CancelOutcome>
+  /** A finished saga that waits for nobody, with its steps and events. */
+  deleteSaga(id: string): Promise<boolean>
+  /** The same for all that were last changed before the moment, in batches of a transaction each; how many. */
+  cleanUpExpired(olderThan: Date, batch?: number): Promise<number>
+}

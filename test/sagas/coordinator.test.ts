@@ -1,0 +1,299 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import type { SagapostError } from '../../src/errors/index.js'
+import {
+  type Coordinator,
+  type CoordinatorOptions,
+  createCoordinator,
+  NonRetryableError,
+  type SagaDefinition,
+  saga,
+} from '../../src/sagas/index.js'
+import { expectHistoryToReplay, historyOf } from './history.js'
+import { type StorageUnderTest, storages } from './storages.js'
+
+const Order = z.object({ id: z.string() })
+const fast = { backoff: 'fixed', initialInterval: '1ms', jitter: 'none' } as const
+
+describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
+  const under: StorageUnderTest = use()
+  const coordinators: Coordinator[] = []
+  const errors: Error[] = []
+
+  const coordinate = (definitions: SagaDefinition[], options: Partial<CoordinatorOptions> = {}) => {
+    const coordinator = createCoordinator({
+      storage: under.storage,
+      definitions,
+      onError: (error) => errors.push(error),
+      pollMs: 10,
+      abortGraceMs: 20,
+      ...options,
+    })
+    coordinators.push(coordinator)
+    return coordinator
+  }
+
+  afterEach(async () => {
+    await Promise.all(coordinators.splice(0).map((coordinator) => coordinator.stop({ timeoutMs: 0 })))
+    expect(errors.splice(0)).toEqual([])
+  })
+
+  it('[G14, G6] runs the steps in order, once each, and completes', async () => {
+    const calls: string[] = []
+    const checkout = saga('checkout', { input: Order, timeout: '10m' })
+      .step('reserve', {
+        run: ({ input, idempotencyKey, attempt }) => {
+          calls.push(`reserve ${input.id} ${idempotencyKey.split(':')[1]} ${attempt}`)
+          return { at: new Date(0), seat: 7 }
+        },
+      })
+      .step('charge', {
+        run: ({ outputs }) => {
+          calls.push(`charge ${outputs.reserve.seat} ${outputs.reserve.at}`)
+        },
+      })
+      .step('ship', {
+        run: ({ outputs }) => ({ seat: outputs.reserve.seat, charge: outputs.charge ?? 'none' }),
+      })
+    const handle = await coordinate([checkout]).start(checkout, { id: 'o-1' })
+    const done = await handle.result()
+    expect(done).toMatchObject({ state: 'Completed', currentStep: 3, error: null, leaseOwner: null })
+    expect(done.result).toEqual({ seat: 7, charge: 'none' })
+    expect(calls).toEqual(['reserve o-1 reserve 1', 'charge 7 1970-01-01T00:00:00.000Z'])
+    expect(await historyOf(under.storage, handle.id)).toEqual([
+      'saga.started',
+      'saga.step.started 0',
+      'saga.step.completed 0',
+      'state.changed',
+      'state.changed',
+      'saga.step.started 1',
+      'saga.step.completed 1',
+      'state.changed',
+      'state.changed',
+      'saga.step.started 2',
+      'saga.step.completed 2',
+      'saga.completed',
+    ])
+    await expectHistoryToReplay(under.storage, handle.id)
+  })
+
+  it('[G14, G6] undoes in reverse order what was done when a step fails for good, the failed one first', async () => {
+    const undone: string[] = []
+    const failing = saga('failing', { retry: { ...fast, maxAttempts: 3 } })
+      .step('one', { run: () => 'first', compensate: ({ output }) => void undone.push(`one ${output}`) })
+      .step('two', { run: () => 'second' })
+      .step('three', {
+        run: () => {
+          throw new TypeError('no stock')
+        },
+        compensate: ({ output }) => void undone.push(`three ${output}`),
+      })
+      .step('four', { run: () => 4 })
+    const handle = await coordinate([failing]).start(failing, undefined)
+    const done = await handle.result()
+    expect(done).toMatchObject({ state: 'Compensated', awaitingOperator: false })
+    expect(done.error).toMatchObject({ code: 'TypeError', message: 'no stock', retryable: true })
+    expect(undone).toEqual(['three undefined', 'one first'])
+    const steps = await under.storage.listSteps(handle.id)
+    expect(steps.map(({ state, attempts }) => `${state} ${attempts}`)).toEqual([
+      'Compensated 1',
+      'Completed 1',
+      'Compensated 3',
+      'Skipped 0',
+    ])
+    const history = await historyOf(under.storage, handle.id)
+    expect(history.slice(history.indexOf('saga.step.failed 2'))).toEqual([
+      'saga.step.failed 2',
+      'retry.attempted 2',
+      'saga.step.started 2',
+      'saga.step.failed 2',
+      'retry.attempted 2',
+      'saga.step.started 2',
+      'saga.step.failed 2',
+      'retry.exhausted 2',
+      'compensation.started',
+      'state.changed 3',
+      'compensation.step.started 2',
+      'compensation.step.completed 2',
+      'compensation.step.started 0',
+      'compensation.step.completed 0',
+      'compensation.completed',
+    ])
+    await expectHistoryToReplay(under.storage, handle.id)
+  })
+
+  it.each([
+    ['a NonRetryableError', () => new NonRetryableError('declined', { code: 'declined' }), undefined, 1],
+    ['an error that retryOn does not name', () => new RangeError('x'), ['network'], 1],
+    ['one that it names', () => Object.assign(new Error('x'), { code: 'network' }), ['network'], 2],
+  ] as const)('[G14] tries again by policy: %s', async (name, error, retryOn, attempts) => {
+    const definition = saga(`policy-${name.replaceAll(' ', '-')}`, {
+      retry: { ...fast, maxAttempts: 2, ...(retryOn ? { retryOn } : {}) },
+    }).step('only', { run: () => Promise.reject(error()) })
+    const handle = await coordinate([definition]).start(definition, undefined)
+    expect((await handle.result()).state).toBe('Compensated')
+    expect((await under.storage.listSteps(handle.id))[0]).toMatchObject({ attempts, state: 'Failed' })
+    await expectHistoryToReplay(under.storage, handle.id)
+  })
+
+  it('[G14] aborts a step whose time is up, and a step that does not care is left', async () => {
+    const signals: boolean[] = []
+    const slow = saga('slow', { retry: { ...fast, maxAttempts: 2 } })
+      .step('polite', {
+        timeout: '20ms',
+        run: ({ signal, attempt }) =>
+          attempt > 1 ||
+          new Promise((_, reject) => {
+            signal.addEventListener('abort', () => reject(signals.push(signal.aborted)))
+          }),
+      })
+      .step('deaf', { timeout: '20ms', run: () => new Promise(() => {}) })
+    const handle = await coordinate([slow]).start(slow, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Compensated', error: { code: 'step_timed_out' } })
+    expect(signals).toEqual([true])
+  })
+
+  it('[G14] times out at its deadline: the running step is aborted, all is undone, and the state is TimedOut', async () => {
+    const undone: string[] = []
+    const late = saga('late', { timeout: '1h' })
+      .step('done', { run: () => 1, compensate: ({ output }) => void undone.push(`done ${output}`) })
+      .step('stuck', {
+        run: ({ signal }) =>
+          new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+        compensate: ({ output }) => void undone.push(`stuck ${output}`),
+      })
+    const handle = await coordinate([late], { leaseMs: 10 * 3_600_000 }).start(late, undefined)
+    await expect.poll(async () => (await under.storage.listSteps(handle.id))[1]?.state).toBe('Running')
+    await under.moveMs(3_600_001)
+    expect((await under.storage.findTimedOut(10)).map(({ id }) => id)).toContain(handle.id)
+    const done = await handle.result()
+    expect(done).toMatchObject({ state: 'TimedOut', error: { code: 'saga_timed_out' } })
+    expect((await under.storage.getSaga(handle.id))?.timedOutAt).toBeInstanceOf(Date)
+    expect(undone).toEqual(['stuck undefined', 'done 1'])
+    expect((await historyOf(under.storage, handle.id)).slice(-2)).toEqual([
+      'compensation.completed',
+      'saga.timed_out',
+    ])
+    await expectHistoryToReplay(under.storage, handle.id)
+  })
+
+  it('[G14] a saga that nobody took up before its deadline is timed out without having begun', async () => {
+    const idle = saga('idle', { timeout: '1h' }).step('never', { run: () => 1 })
+    const starter = coordinate([])
+    const handle = await starter.start(idle, undefined)
+    await under.moveMs(3_600_001)
+    coordinate([idle])
+    expect(await handle.result()).toMatchObject({ state: 'TimedOut', startedAt: null })
+    expect((await under.storage.listSteps(handle.id))[0]?.state).toBe('Skipped')
+    await expectHistoryToReplay(under.storage, handle.id)
+  })
+
+  it('[G14] starting again with a key gives the same saga; with another input it is refused', async () => {
+    const keyed = saga('keyed', { input: Order }).step('only', { run: () => 1 })
+    const coordinator = coordinate([keyed])
+    const first = await coordinator.start(keyed, { id: 'a' }, { key: 'k-1' })
+    const again = await coordinator.start(keyed, { id: 'a' }, { key: 'k-1' })
+    expect([first.created, again.created, again.id]).toEqual([true, false, first.id])
+    const refusal = await coordinator
+      .start(keyed, { id: 'b' }, { key: 'k-1' })
+      .catch((error: SagapostError) => error)
+    expect(refusal).toMatchObject({ code: 'idempotency_conflict' })
+    await Promise.all([first.result(), again.result()])
+  })
+
+  it.each([
+    ['input that does not fit', { id: 7 as unknown as string }],
+    ['text that the database refuses', { id: 'a\0b' }],
+    ['half a surrogate pair', { id: '\ud800' }],
+  ])('[G14] refuses %s, and nothing is stored', async (_, input) => {
+    const strict = saga(`strict-${input.id.length}`, { input: Order }).step('only', { run: () => 1 })
+    const refusal = await coordinate([strict])
+      .start(strict, input)
+      .catch((error: SagapostError) => error)
+    expect(refusal).toMatchObject({ code: 'saga_input_invalid' })
+    expect(await under.storage.listSagas({ definitionId: strict.name })).toEqual([])
+  })
+
+  it.each([
+    ['a function', (): unknown => () => 1],
+    ['a BigInt', (): unknown => 1n],
+    ['a NUL', (): unknown => ({ text: '\0' })],
+    [
+      'a circle',
+      (): unknown => {
+        const circle: Record<string, unknown> = {}
+        circle['self'] = circle
+        return circle
+      },
+    ],
+  ] as const)('[G14] a step that returns %s fails for good', async (name, output) => {
+    const odd = saga(`odd-${name.replaceAll(' ', '-')}`).step('only', { run: (): unknown => output() })
+    const handle = await coordinate([odd]).start(odd, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Compensated', error: { code: 'output_invalid' } })
+  })
+
+  it('[G14] a process that lacks the version leaves the saga for one that has it', async () => {
+    const define = (version: number) => saga('versioned', { version }).step('only', { run: () => version })
+    const [one, two] = [define(1), define(2)]
+    const handle = await coordinate([two]).start(one, undefined)
+    const other = await coordinate([two]).start(two, undefined)
+    expect((await other.result()).result).toBe(2)
+    expect((await under.storage.getSaga(handle.id))?.state).toBe('Pending')
+    coordinate([one, two])
+    expect((await handle.result()).result).toBe(1)
+  })
+
+  it('[G14] runs no more of a definition at once than its limit', async () => {
+    let [now, most] = [0, 0]
+    const narrow = saga('narrow', { concurrency: 2 }).step('only', {
+      run: async () => {
+        most = Math.max(most, ++now)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        now--
+      },
+    })
+    const coordinator = coordinate([narrow])
+    const handles = await Promise.all(Array.from({ length: 8 }, () => coordinator.start(narrow, undefined)))
+    const done = await Promise.all(handles.map((handle) => handle.result()))
+    expect(done.every(({ state }) => state === 'Completed')).toBe(true)
+    expect(most).toBe(2)
+  })
+
+  it('[G14] stops gracefully: the running step is finished, the rest is left for another', async () => {
+    const calls: string[] = []
+    let finish = () => {}
+    const gate = new Promise<void>((resolve) => {
+      finish = resolve
+    })
+    const long = saga('long')
+      .step('one', {
+        run: async () => {
+          calls.push('one')
+          await gate
+        },
+      })
+      .step('two', { run: () => void calls.push('two') })
+    const first = coordinate([long])
+    const handle = await first.start(long, undefined)
+    await expect.poll(() => calls).toEqual(['one'])
+    const stopped = first.stop()
+    finish()
+    await stopped
+    expect(await under.storage.getSaga(handle.id)).toMatchObject({ state: 'StepCompleted', leaseOwner: null })
+    coordinate([long])
+    await expect.poll(async () => (await under.storage.getSaga(handle.id))?.state).toBe('Completed')
+    expect(calls).toEqual(['one', 'two'])
+    await expectHistoryToReplay(under.storage, handle.id)
+  })
+
+  it('[G14] a saga with other steps than its definition is left alone, and said so', async () => {
+    const before = saga('changed').step('old', { run: () => 1 })
+    const after = saga('changed').step('new', { run: () => 2 })
+    const handle = await coordinate([]).start(before, undefined)
+    coordinate([after])
+    await expect
+      .poll(() => errors.splice(0).map(({ message }) => message))
+      .toEqual([expect.stringContaining('needs a new version')])
+    expect(await under.storage.getSaga(handle.id)).toMatchObject({ state: 'Pending', leaseOwner: null })
+  })
+})
