@@ -1,9 +1,11 @@
 import pg from 'pg'
 import type { DataBox } from '../data-box.js'
 import { openBox } from '../data-box.js'
+import type { StepTransaction } from '../definition.js'
 import type { SagaChange } from '../records.js'
 import type { StateStorage, TransactOutcome } from '../state-storage.js'
 import { claim, readSignals, renewLeases } from './claim-sagas.js'
+import { lendTransaction } from './lend-transaction.js'
 import { findTimedOut, getSaga, listEvents, listSagas, listSteps } from './read-sagas.js'
 import { cleanUpExpired, deleteFinished } from './remove-sagas.js'
 import { requestCancel } from './request-cancel.js'
@@ -59,7 +61,7 @@ const STEP_ERRORS = /^(22|23|25P02|40|54|P0|SP)/
  */
 async function transact(
   pool: pg.Pool,
-  work: (tx: pg.ClientBase) => Promise<SagaChange>,
+  work: (tx: StepTransaction) => Promise<SagaChange>,
   leaseMs: number,
   box: DataBox,
 ): Promise<TransactOutcome> {
@@ -72,8 +74,9 @@ async function transact(
   try {
     await client.query('BEGIN')
     let change: SagaChange
+    const lent = lendTransaction(client)
     try {
-      change = await work(client)
+      change = await work(lent.tx).finally(lent.takeBack)
     } catch (error) {
       await rollBack()
       return { outcome: 'failed', error }

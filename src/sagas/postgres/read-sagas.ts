@@ -22,18 +22,38 @@ export const selectSagaByKey = `
 
 /**
  * Newest first. Planned with its values: a filter that is null is gone, and what is left finds idx_saga_trace_id,
- * idx_saga_awaiting_operator, idx_saga_state_created or idx_saga_definition_id.
+ * idx_saga_awaiting_operator, idx_saga_definition_id or idx_saga_created_at.
  */
 export const selectSagas = `
   SELECT *, initial_data::text AS initial_data, result_data::text AS result_data
   FROM sagapost.saga_instances
-  WHERE ($1::int[] IS NULL OR state = ANY ($1))
-    AND ($2::text IS NULL OR definition_id = $2)
-    AND ($3::text IS NULL OR trace_id = $3)
-    AND ($4::boolean IS NULL OR awaiting_operator = $4)
-    AND ($5::timestamptz IS NULL OR (created_at, id) < ($5, $6::text))
+  WHERE ($1::text IS NULL OR definition_id = $1)
+    AND ($2::text IS NULL OR trace_id = $2)
+    AND ($3::boolean IS NULL OR awaiting_operator = $3)
+    AND ($4::timestamptz IS NULL OR (created_at, id) < ($4, $5::text))
   ORDER BY created_at DESC, id DESC
-  LIMIT $7`
+  LIMIT $6`
+
+/**
+ * The same of some states: a page of each from idx_saga_state_created, then the newest of these. With one list of states
+ * and a LIMIT the planner walks idx_saga_created_at instead, past everything that is in another state; as an array the
+ * state has to come from the index's order, and only this one has it.
+ */
+export const selectSagasInStates = `
+  SELECT saga.*, saga.initial_data::text AS initial_data, saga.result_data::text AS result_data
+  FROM unnest($7::int[]) AS wanted (state)
+  CROSS JOIN LATERAL (
+    SELECT * FROM sagapost.saga_instances AS candidate
+    WHERE candidate.state = ANY (ARRAY[wanted.state])
+      AND ($1::text IS NULL OR definition_id = $1)
+      AND ($2::text IS NULL OR trace_id = $2)
+      AND ($3::boolean IS NULL OR awaiting_operator = $3)
+      AND ($4::timestamptz IS NULL OR (created_at, id) < ($4, $5::text))
+    ORDER BY state DESC, created_at DESC, id DESC
+    LIMIT $6
+  ) AS saga
+  ORDER BY created_at DESC, id DESC
+  LIMIT $6`
 
 /** idx_saga_deadline has just these, in this order. */
 export const selectTimedOut = `
@@ -69,14 +89,15 @@ export async function getSagaByKey(
 }
 
 export async function listSagas(pool: pg.Pool, filter: SagaFilter, box: DataBox): Promise<SagaRecord[]> {
-  const { rows } = await pool.query<SagaRow>(selectSagas, [
-    filter.states?.map((state) => sagaMachine.statuses.indexOf(state)) ?? null,
+  const states = filter.states?.map((state) => sagaMachine.statuses.indexOf(state))
+  const { rows } = await pool.query<SagaRow>(states === undefined ? selectSagas : selectSagasInStates, [
     filter.definitionId ?? null,
     filter.traceId ?? null,
     filter.awaitingOperator ?? null,
     filter.before?.createdAt ?? null,
     filter.before?.id ?? null,
     Math.min(filter.limit ?? SAGAS_LISTED, SAGAS_LISTED_MAX),
+    ...(states === undefined ? [] : [states]),
   ])
   return rows.map((row) => toSaga(row, box))
 }

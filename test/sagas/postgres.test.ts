@@ -1,0 +1,369 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { SagapostError } from '../../src/errors/index.js'
+import { batchWrites } from '../../src/sagas/batch-writes.js'
+import {
+  type Coordinator,
+  createCoordinator,
+  createDataBox,
+  createPostgresStorage,
+  type SagaDefinition,
+  type StateStorage,
+  saga,
+} from '../../src/sagas/index.js'
+import { claimSagas } from '../../src/sagas/postgres/claim-sagas.js'
+import {
+  selectEvents,
+  selectSagas,
+  selectSagasInStates,
+  selectSteps,
+  selectTimedOut,
+} from '../../src/sagas/postgres/read-sagas.js'
+import { deleteExpired } from '../../src/sagas/postgres/remove-sagas.js'
+import { writeChanges } from '../../src/sagas/postgres/write-changes.js'
+import type { SagaChange } from '../../src/sagas/records.js'
+import { loadSagas } from '../schema/general-sagas/load-sagas.js'
+import { useDatabase } from '../support/database.js'
+import { explain } from '../support/explain.js'
+import { expectHistoryToReplay } from './history.js'
+
+const database = useDatabase()
+let storage: StateStorage
+const coordinators: Coordinator[] = []
+
+beforeAll(async () => {
+  storage = createPostgresStorage({ pool: database.as('saga_app_role'), transactionPool: database.pool })
+  await database.pool.query(`
+    CREATE TABLE public.ledger (saga_id text, amount int CHECK (amount > 0));
+    CREATE TABLE public.late (n int UNIQUE DEFERRABLE INITIALLY DEFERRED);
+    INSERT INTO public.late VALUES (1)`)
+})
+
+afterEach(async () => {
+  await Promise.all(coordinators.splice(0).map((coordinator) => coordinator.stop({ timeoutMs: 0 })))
+})
+
+function coordinate(definitions: SagaDefinition[], on = storage): Coordinator {
+  const coordinator = createCoordinator({
+    storage: on,
+    definitions,
+    onError: (error) => {
+      throw error
+    },
+    pollMs: 10,
+    abortGraceMs: 20,
+  })
+  coordinators.push(coordinator)
+  return coordinator
+}
+
+const ledgerOf = async (id: string) =>
+  (await database.pool.query('SELECT amount FROM public.ledger WHERE saga_id = $1', [id])).rows
+
+describe('a transaction step', () => {
+  const insert = 'INSERT INTO public.ledger VALUES ($1, $2)'
+  const once = { maxAttempts: 1 } as const
+
+  it('[G14] commits together with its checkpoint', async () => {
+    const booking = saga('booking')
+      .transaction('book', {
+        run: async ({ tx, sagaId }) => {
+          await tx.query(insert, [sagaId, 7])
+          return { booked: true }
+        },
+      })
+      .step('after', { run: ({ outputs }) => outputs.book.booked })
+    const handle = await coordinate([booking]).start(booking, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Completed', result: true })
+    expect(await ledgerOf(handle.id)).toEqual([{ amount: 7 }])
+    const { rows } = await database.pool.query(
+      `SELECT count(DISTINCT xmin::text)::int AS transactions FROM (
+         SELECT xmin FROM public.ledger WHERE saga_id = $1
+         UNION ALL SELECT xmin FROM sagapost.saga_events WHERE saga_id = $1 AND event_type = 'saga.step.completed' AND step_index = 0
+       ) AS written`,
+      [handle.id],
+    )
+    expect(rows).toEqual([{ transactions: 1 }])
+  })
+
+  it.each<
+    [
+      string,
+      (tx: { query(sql: string, values?: unknown[]): Promise<unknown> }, id: string) => Promise<unknown>,
+      string,
+    ]
+  >([
+    ['throws', () => Promise.reject(new Error('no')), 'Error'],
+    ['breaks a constraint', (tx, id) => tx.query(insert, [id, -1]), '23514'],
+    [
+      'breaks one that is checked at the end',
+      (tx) => tx.query('INSERT INTO public.late VALUES (1)'),
+      '23505',
+    ],
+    [
+      'swallows an error of the database',
+      (tx, id) => tx.query(insert, [id, -1]).catch(() => 'never mind'),
+      '25P02',
+    ],
+    ['commits by itself', (tx) => tx.query(' commit'), 'Error'],
+    ['rolls back by itself', (tx) => tx.query('ROLLBACK'), 'Error'],
+  ])('[G14] that %s leaves nothing behind', async (title, run, code) => {
+    const failing = saga(`failing-${title.replaceAll(' ', '-')}`, { retry: once }).transaction('book', {
+      run: async ({ tx, sagaId }) => {
+        await tx.query(insert, [sagaId, 7])
+        await run(tx as never, sagaId)
+      },
+    })
+    const handle = await coordinate([failing]).start(failing, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Compensated', error: { code } })
+    expect(await ledgerOf(handle.id)).toEqual([])
+    await expectHistoryToReplay(storage, handle.id)
+  })
+
+  it('[G14] may use savepoints', async () => {
+    const careful = saga('careful').transaction('book', {
+      run: async ({ tx, sagaId }) => {
+        await tx.query('SAVEPOINT try')
+        await tx.query(insert, [sagaId, -1]).catch(() => tx.query('ROLLBACK TO SAVEPOINT try'))
+        await tx.query(insert, [sagaId, 1])
+      },
+    })
+    const handle = await coordinate([careful]).start(careful, undefined)
+    expect((await handle.result()).state).toBe('Completed')
+    expect(await ledgerOf(handle.id)).toEqual([{ amount: 1 }])
+  })
+
+  it('[G14] that goes on after its time is up writes nothing outside of its transaction', async () => {
+    let late: Promise<unknown> | undefined
+    let go = () => {}
+    const opened = new Promise<void>((resolve) => {
+      go = resolve
+    })
+    const deaf = saga('deaf', { retry: once }).transaction('book', {
+      timeout: '10ms',
+      run: async ({ tx, sagaId }) => {
+        await opened
+        late = tx.query(insert, [sagaId, 7]).then(
+          () => 'written',
+          (error: Error) => error.message,
+        )
+      },
+    })
+    const handle = await coordinate([deaf]).start(deaf, undefined)
+    expect(await handle.result()).toMatchObject({ error: { code: 'step_timed_out' } })
+    go()
+    await expect.poll(() => late).toBeDefined()
+    expect(await late).toBe('the transaction of this step is over')
+    expect(await ledgerOf(handle.id)).toEqual([])
+  })
+})
+
+it.each([
+  ['COMMIT', 'Completed'],
+  ['ROLLBACK', undefined],
+] as const)("[G14] a saga that is started in the caller's transaction: %s", async (end, state) => {
+  const within = saga(`within-${end}`).step('only', { run: () => 1 })
+  const coordinator = coordinate([within])
+  const client = await database.as('saga_app_role').connect()
+  try {
+    await client.query('BEGIN')
+    const handle = await coordinator.startIn(client, within, undefined)
+    expect(await storage.getSaga(handle.id)).toBeUndefined()
+    await client.query(end)
+    if (state) expect((await handle.result()).state).toBe(state)
+    else expect(await storage.getSaga(handle.id)).toBeUndefined()
+  } finally {
+    client.release()
+  }
+})
+
+describe('encryption', () => {
+  const box = createDataBox(randomBytes(32))
+  const definition = saga('sealed')
+    .step('one', { run: () => ({ secret: 'sesame-1' }) })
+    .step('two', { run: ({ outputs }) => ({ again: outputs.one.secret }) })
+  const sealed = () => createPostgresStorage({ pool: database.as('saga_app_role'), dataBox: box })
+
+  it('[G15] keeps input, outputs and result unreadable at rest, and readable with the key', async () => {
+    const handle = await coordinate([definition], sealed()).start(definition, undefined)
+    expect((await handle.result()).result).toEqual({ again: 'sesame-1' })
+    const { rows } = await database.pool.query(
+      `SELECT (SELECT json_agg(i)::text FROM sagapost.saga_instances AS i WHERE id = $1)
+           || (SELECT json_agg(s)::text FROM sagapost.saga_steps AS s WHERE saga_id = $1)
+           || (SELECT json_agg(e)::text FROM sagapost.saga_events AS e WHERE saga_id = $1) AS everything`,
+      [handle.id],
+    )
+    expect(rows[0].everything).toContain('sagapost_sealed')
+    expect(rows[0].everything).not.toContain('sesame')
+  })
+
+  it.each([
+    ['without a key', undefined],
+    ['with another key', createDataBox(randomBytes(32))],
+  ])('[G15] says so %s', async (_, dataBox) => {
+    const handle = await coordinate([definition], sealed()).start(definition, undefined)
+    await handle.result()
+    const other = createPostgresStorage({ pool: database.pool, ...(dataBox ? { dataBox } : {}) })
+    const refusal = await other.getSaga(handle.id).catch((error: SagapostError) => error.code)
+    expect(refusal).toBe('saga_data_unreadable')
+  })
+
+  it('[G15] data that was moved to another row does not open', async () => {
+    const handle = await coordinate([definition], sealed()).start(definition, undefined)
+    await handle.result()
+    await database.pool.query(
+      `UPDATE sagapost.saga_steps SET output_data = (SELECT output_data FROM sagapost.saga_steps WHERE id = $2) WHERE id = $1`,
+      [`${handle.id}:1`, `${handle.id}:0`],
+    )
+    const refusal = await sealed()
+      .listSteps(handle.id)
+      .catch((error: SagapostError) => error.code)
+    expect(refusal).toBe('saga_data_unreadable')
+  })
+})
+
+describe('writes that share a commit', () => {
+  const change = (sagaId: string, state: SagaChange['state']): SagaChange => ({
+    sagaId,
+    owner: 'me',
+    version: 1,
+    state,
+    currentStep: 0,
+    error: null,
+    awaitingOperator: false,
+    steps: [],
+    events: [{ type: 'saga.started', stepIndex: null, oldState: 0, newState: 1 }],
+  })
+  const started = async () => {
+    const definition = saga('shared').step('only', { run: () => 1 })
+    const starter = coordinate([])
+    const { id } = await starter.start(definition, undefined)
+    await storage.claim({
+      owner: 'me',
+      leaseMs: 60_000,
+      limit: 9,
+      definitions: [{ name: 'shared', version: 1, limit: 9 }],
+    })
+    return id
+  }
+
+  it('[G15] go through together; one that the database refuses spoils no other', async () => {
+    const [good, bad, fine] = [await started(), await started(), await started()]
+    let statements = 0
+    const counted = {
+      ...storage,
+      write: (...args: Parameters<StateStorage['write']>) => {
+        statements++
+        return storage.write(...args)
+      },
+    }
+    const writes = batchWrites(counted, 60_000)
+    const outcomes = await Promise.allSettled([
+      writes.write(change(good, 'Running')),
+      // Not a legal move.
+      writes.write(change(bad, 'Compensated')),
+      writes.write(change(fine, 'Running')),
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(statements).toBeLessThanOrEqual(5)
+    expect((await storage.getSaga(bad))?.state).toBe('Pending')
+  })
+
+  it('[G14] a write whose answer was lost is not made twice', async () => {
+    const id = await started()
+    let first = true
+    const lossy = {
+      ...storage,
+      write: async (...args: Parameters<StateStorage['write']>) => {
+        const outcomes = await storage.write(...args)
+        if (!first) return outcomes
+        first = false
+        throw new Error('the connection is gone')
+      },
+    }
+    expect(await batchWrites(lossy, 60_000).write(change(id, 'Running'))).toMatchObject({ applied: true })
+    expect(await storage.getSaga(id)).toMatchObject({ state: 'Running', version: 2, eventCount: 1 })
+  })
+})
+
+describe('among 20,000 sagas', () => {
+  const loaded = useDatabase()
+  beforeAll(() =>
+    loadSagas(loaded.pool, {
+      instances: 20_000,
+      definitions: 5,
+      stepsPerSaga: 3,
+      eventsPerSaga: 4,
+      ids: 'random',
+    }),
+  )
+
+  it.each<[string, string, unknown[], string[]]>([
+    [
+      'claims',
+      claimSagas,
+      [['definition-1', 'definition-2'], [1, 1], [10, 10], 20, 'me', 1_000],
+      ['idx_saga_runnable', 'saga_instances_pkey'],
+    ],
+    ['deadlines', selectTimedOut, [10], ['idx_saga_deadline']],
+    ['steps', selectSteps, [[randomUUID()]], ['idx_step_saga_index']],
+    ['history', selectEvents, [randomUUID()], ['idx_event_saga_timestamp']],
+    ['a list by trace', selectSagas, [null, 'x', null, null, null, 50], ['idx_saga_trace_id']],
+    ['a list of the stuck', selectSagas, [null, null, true, null, null, 50], ['idx_saga_awaiting_operator']],
+    [
+      'a list of the active',
+      selectSagasInStates,
+      [null, null, null, null, null, 50, [1, 2, 4]],
+      ['idx_saga_state_created'],
+    ],
+  ])('[G10, G13] %s are found by index', async (_, sql, values, indexes) => {
+    const plan = await explain(loaded.pool, sql, values)
+    expect(plan.scanned).toEqual([])
+    expect(plan.indexes).toEqual(expect.arrayContaining(indexes))
+  })
+
+  it('[G8, G10] expired ones are found by index', async () => {
+    const plan = await explain(loaded.pool, deleteExpired, [new Date(Date.now() - 3 * 86_400_000), 100])
+    expect(plan.scanned).toEqual([])
+    expect(
+      ['idx_saga_terminal_cleanup', 'idx_saga_updated_at'].some((index) => plan.indexes.includes(index)),
+    ).toBe(true)
+  })
+
+  it('[G10, G15] a batch of writes finds its rows by index', async () => {
+    const batch = Array.from({ length: 20 }, () => ({
+      saga_id: randomUUID(),
+      version: 1,
+      steps: [],
+      events: [],
+    }))
+    const plan = await explain(loaded.pool, writeChanges, [JSON.stringify(batch), 1_000])
+    expect(plan.indexes).toEqual(expect.arrayContaining(['saga_instances_pkey']))
+    expect(plan.scanned.filter((table) => table === 'saga_instances')).toEqual([])
+  })
+
+  it('[G8] finished sagas are removed in batches, and what somebody holds is left without waiting', async () => {
+    const cleaner = createPostgresStorage({ pool: loaded.as('saga_app_role') })
+    const { rows } = await loaded.pool.query(
+      'SELECT id FROM sagapost.saga_instances WHERE state = 3 ORDER BY updated_at LIMIT 1',
+    )
+    const holder = await loaded.pool.connect()
+    try {
+      await holder.query('BEGIN')
+      await holder.query('SELECT FROM sagapost.saga_instances WHERE id = $1 FOR UPDATE', [rows[0].id])
+      const before = await loaded.pool.query(
+        'SELECT count(*)::int AS n FROM sagapost.saga_instances WHERE state IN (3, 5, 6, 7, 8)',
+      )
+      const removed = await cleaner.cleanUpExpired(new Date(Date.now() + 86_400_000), 2_000)
+      expect(removed).toBe(before.rows[0].n - 1)
+    } finally {
+      await holder.query('ROLLBACK')
+      holder.release()
+    }
+    const left = await loaded.pool.query(
+      'SELECT count(*)::int AS n FROM sagapost.saga_events WHERE saga_id <> $1 AND saga_id NOT IN (SELECT id FROM sagapost.saga_instances)',
+      [rows[0].id],
+    )
+    expect(left.rows[0].n).toBe(0)
+  })
+})
