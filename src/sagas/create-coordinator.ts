@@ -5,7 +5,8 @@ import { batchWrites } from './batch-writes.js'
 import type { SagaDefinition, StepTransaction } from './definition.js'
 import { indexDefinitions } from './index-definitions.js'
 import { createSlots } from './limit-definitions.js'
-import { planRelease, type Resolution } from './plan-changes.js'
+import { planRelease } from './plan-ends.js'
+import type { Resolution } from './plan-resolution.js'
 import { type ClaimedSaga, newStep, type SagaRecord } from './records.js'
 import { cancelSaga, resolveSaga } from './resolve-saga.js'
 import { type RunningSaga, runSaga } from './run-saga.js'
@@ -187,7 +188,8 @@ export function createCoordinator({
     result: () =>
       new Promise((resolve) => {
         waiters.set(id, (waiters.get(id) ?? new Set()).add(resolve))
-        loop.wake()
+        // It may be over already; one that is run elsewhere is looked at with every round.
+        if (!running.has(id)) void tellWaiters(id).catch(onError)
       }),
   })
 

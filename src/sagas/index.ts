@@ -14,7 +14,7 @@ export type {
   TransactionContext,
 } from './definition.js'
 export { createMemoryStorage, type MemoryStorageOptions } from './memory-storage.js'
-export type { Resolution } from './plan-changes.js'
+export type { Resolution } from './plan-resolution.js'
 export { createPostgresStorage, type PostgresStorageOptions } from './postgres/index.js'
 export type { SagaEventRecord, SagaRecord, StepRecord } from './records.js'
 export { HistoryBrokenError, type ReplayedSaga, replayHistory } from './replay-history.js'

@@ -1,5 +1,5 @@
 import { SagapostError } from '../errors/index.js'
-import { planResolution, type Resolution } from './plan-changes.js'
+import { planResolution, type Resolution } from './plan-resolution.js'
 import type { SagaRecord } from './records.js'
 import type { CancelOutcome, CancelRequest, StateStorage } from './state-storage.js'
 

@@ -1,23 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { type CallOutcome, callStep, type StopReason, StopSignal } from './call-step.js'
+import { delayOf } from './change-parts.js'
 import { decideNext } from './decide-next.js'
 import type { SagaDefinition, StepContext, StepTransaction } from './definition.js'
-import {
-  delayOf,
-  joinChanges,
-  mayUndoAgain,
-  planCompensation,
-  planCompleted,
-  planEnd,
-  planFailed,
-  planInterruptedRun,
-  planInterruptedUndo,
-  planRelease,
-  planRun,
-  planUndo,
-  planUndoFailed,
-  planUndone,
-} from './plan-changes.js'
+import { joinChanges, planCompensation, planEnd, planRelease } from './plan-ends.js'
+import { planCompleted, planFailed, planInterruptedRun, planRun } from './plan-runs.js'
+import { mayUndoAgain, planInterruptedUndo, planUndo, planUndoFailed, planUndone } from './plan-undos.js'
 import type { ClaimedSaga, SagaChange, Signals } from './records.js'
 import { attemptError } from './saga-error.js'
 import { applyChange, type SagaRun } from './saga-run.js'

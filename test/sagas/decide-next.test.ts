@@ -2,19 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decideNext } from '../../src/sagas/decide-next.js'
 import type { StepDefinition } from '../../src/sagas/definition.js'
-import {
-  planCompensation,
-  planCompleted,
-  planEnd,
-  planFailed,
-  planInterruptedRun,
-  planInterruptedUndo,
-  planResolution,
-  planRun,
-  planUndo,
-  planUndoFailed,
-  planUndone,
-} from '../../src/sagas/plan-changes.js'
+import { planCompensation, planEnd } from '../../src/sagas/plan-ends.js'
+import { planResolution } from '../../src/sagas/plan-resolution.js'
+import { planCompleted, planFailed, planInterruptedRun, planRun } from '../../src/sagas/plan-runs.js'
+import { planInterruptedUndo, planUndo, planUndoFailed, planUndone } from '../../src/sagas/plan-undos.js'
 import { newStep, type SagaChange, type SagaEventRecord, type SagaRecord } from '../../src/sagas/records.js'
 import { replayHistory } from '../../src/sagas/replay-history.js'
 import { defaultRetryPolicy, retryDelayMs } from '../../src/sagas/retry-policy.js'

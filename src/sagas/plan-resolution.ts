@@ -1,0 +1,48 @@
+import { baseOf, sagaEvents, stepChange, stepEvents } from './change-parts.js'
+import { compensationOf } from './plan-undos.js'
+import type { SagaChange, StepRecord } from './records.js'
+import { type SagaRun, sagaStateNumber } from './saga-run.js'
+
+export interface Resolution {
+  readonly action: 'retry' | 'skip' | 'resolve'
+  readonly by: string
+  readonly why: string
+}
+
+/** An operator's word on a saga whose undo failed. */
+export function planResolution(
+  { saga, steps }: Pick<SagaRun, 'saga' | 'steps'>,
+  resolution: Resolution,
+): SagaChange {
+  const run = { saga, steps, definition: { steps: [], compensation: 'reverse' }, signals: never } as const
+  const data = { ...resolution }
+  const failed = sagaStateNumber('Failed')
+  const base = { ...baseOf(run), owner: null }
+  if (resolution.action === 'resolve') {
+    const events = [
+      { type: 'state.changed', stepIndex: null, oldState: failed, newState: failed, data },
+    ] as const
+    return { ...base, release: { wakeInMs: null }, events }
+  }
+  const stuck = steps.filter((step) => step.state === 'Failed' && step.compensation?.state === 3)
+  const skip = resolution.action === 'skip'
+  return {
+    ...base,
+    state: 'Compensating',
+    release: { wakeInMs: 0 },
+    steps: stuck.map((step) =>
+      skip ? stepChange(step, { state: 'Skipped' }) : stepChange(step, { compensation: anotherRound(step) }),
+    ),
+    events: [
+      ...sagaEvents('Failed', 'Compensating', { data }),
+      ...(skip ? stuck.flatMap((step) => stepEvents(step, 'Skipped', { data })) : []),
+    ],
+  }
+}
+
+const never = { cancelRequested: false, overdue: false } as const
+
+function anotherRound(step: StepRecord): StepRecord['compensation'] {
+  const before = compensationOf(step)
+  return { ...before, state: 0, max_attempts: before.attempts + before.attempts_per_round, interrupted: 0 }
+}
