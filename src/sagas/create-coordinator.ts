@@ -118,17 +118,17 @@ export function createCoordinator({
       isStopping: () => stopping,
     })
     const ended = run.done
+      .finally(() => {
+        running.delete(id)
+        slots.give(definition)
+        if (slots.wasFull()) loop.wake()
+      })
       .then((outcome) => {
         if (outcome.end === 'finished') return tellWaiters(id)
         if (outcome.end === 'released' && !stopping) wakeIn(outcome.wakeInMs)
       })
       // Whoever claims it after its lease finds the truth in the rows.
       .catch((error: Error) => onError(error, id))
-      .finally(() => {
-        running.delete(id)
-        slots.give(definition)
-        if (slots.wasFull()) loop.wake()
-      })
     running.set(id, { run, ended })
   }
 

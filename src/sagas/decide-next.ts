@@ -67,7 +67,7 @@ function decideBackward({ saga, steps, definition, signals }: SagaRun): Action {
   return { do: 'end', state: signals.cancelRequested ? 'Cancelled' : 'Compensated' }
 }
 
-export function mayRunAgain(step: StepRecord): boolean {
+function mayRunAgain(step: StepRecord): boolean {
   return step.error?.retryable !== false && step.attempts < step.maxAttempts
 }
 

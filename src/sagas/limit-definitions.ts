@@ -54,7 +54,11 @@ export function createSlots(
         })),
       }
     },
-    mayTake: (definition) => total < concurrency && roomFor(definition) > 0,
+    mayTake(definition) {
+      const room = total < concurrency && roomFor(definition) > 0
+      if (!room) full = true
+      return room
+    },
     take(definition) {
       total++
       const count = counts.get(definition)

@@ -259,6 +259,19 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(most).toBe(2)
   })
 
+  it('[G14] what found no room is taken up as soon as there is some, not at the next look', async () => {
+    const single = saga('single').step('only', { run: () => 1 })
+    const coordinator = coordinate([single], { concurrency: 1, pollMs: 300_000, leaseMs: 3_600_000 })
+    const handles = await Promise.all([1, 2, 3].map(() => coordinator.start(single, undefined)))
+    const done = await Promise.all(handles.slice(0, 1).map((handle) => handle.result()))
+    expect(done[0]?.state).toBe('Completed')
+    await expect
+      .poll(async () =>
+        (await Promise.all(handles.map(({ id }) => under.storage.getSaga(id)))).map((each) => each?.state),
+      )
+      .toEqual(['Completed', 'Completed', 'Completed'])
+  })
+
   it('[G14] stops gracefully: the running step is finished, the rest is left for another', async () => {
     const calls: string[] = []
     let finish = () => {}

@@ -45,7 +45,7 @@ export const renewLeases = `
   WHERE saga.id = held.id`
 
 /** By primary key. */
-export const selectSignals = `
+const selectSignals = `
   SELECT id, cancel_requested_at IS NOT NULL AS cancel_requested,
          coalesce(deadline_at <= sagapost.now(), false) AS overdue
   FROM sagapost.saga_instances WHERE id = ANY ($2) AND lease_owner = $1`

@@ -11,12 +11,12 @@ const SAGAS_LISTED = 50
 const SAGAS_LISTED_MAX = 1_000
 
 /** By the primary key. */
-export const selectSaga = `
+const selectSaga = `
   SELECT *, initial_data::text AS initial_data, result_data::text AS result_data
   FROM sagapost.saga_instances WHERE id = $1`
 
 /** By uniq_saga_idempotency_key. */
-export const selectSagaByKey = `
+const selectSagaByKey = `
   SELECT *, initial_data::text AS initial_data, result_data::text AS result_data
   FROM sagapost.saga_instances WHERE definition_id = $1 AND idempotency_key = $2`
 

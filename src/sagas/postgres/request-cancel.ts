@@ -5,7 +5,7 @@ import type { CancelOutcome, CancelRequest } from '../state-storage.js'
  * Asks for the cancel and puts it on record, without touching the fence: whoever holds the saga goes on to hold it and
  * hears of it; when nobody does, it is due at once. By primary key.
  */
-export const markCancelled = `
+const markCancelled = `
   WITH asked AS (
     UPDATE sagapost.saga_instances SET
       cancel_requested_at = sagapost.now(),

@@ -9,7 +9,7 @@ import { type SagaRow, toSaga } from './rows.js'
  * A saga and its steps in one statement, so that a caller's transaction has both or neither. uniq_saga_idempotency_key
  * answers whether the key is free; while another transaction holds it, this waits for its end.
  */
-export const insertSaga = `
+const insertSaga = `
   WITH saga AS (
     INSERT INTO sagapost.saga_instances AS made
       (id, definition_id, definition_version, idempotency_key, state, current_step, total_steps, initial_data,
