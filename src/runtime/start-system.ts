@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/index.js'
 import { createRolePool } from '../database/index.js'
-import { startApi } from '../http/index.js'
+import { startApi, startStateServer } from '../http/index.js'
 import type { Wakeups } from '../loop/index.js'
 import { createBacklogCollector, createMetrics, type Metrics } from '../observability/index.js'
 import { type PartName, type PartsOptions, partNames, startParts } from './start-parts.js'
@@ -18,7 +18,7 @@ export interface SystemOptions extends Pick<PartsOptions, 'extraCertificateAutho
 }
 
 export interface System {
-  /** Of the API, when it runs here. */
+  /** Of the API, or of health and metrics alone. */
   url: string | undefined
   wakeups: Wakeups
   metrics: Metrics
@@ -44,11 +44,14 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     })
     stops.push(() => parts.stop())
     const { wakeups } = parts
-    if (!only.includes('api')) return { url: undefined, wakeups, metrics, stop }
-    const api = await startApi({ ...options, wakeups, metrics })
-    stops.push(() => api.stop())
-    log.info({ url: api.url }, 'listening')
-    return { url: api.url, wakeups, metrics, stop }
+    const { config } = options
+    if (!only.includes('api') && !config.portGiven) return { url: undefined, wakeups, metrics, stop }
+    const server = only.includes('api')
+      ? await startApi({ ...options, wakeups, metrics })
+      : await startStateServer({ databaseUrl, config, log, metrics })
+    stops.push(() => server.stop())
+    log.info({ url: server.url }, 'listening')
+    return { url: server.url, wakeups, metrics, stop }
   } catch (error) {
     await stop()
     throw error
