@@ -1,35 +1,42 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
-import { SagapostError } from '../errors/index.js'
+import { addCompletionCommand } from './completion-command.js'
+import type { Environment } from './connect-api.js'
+import { addDeadLettersCommands } from './dead-letters-commands.js'
+import { addDeliveriesCommands } from './deliveries-commands.js'
+import { addEventsCommands } from './events-commands.js'
+import { explainFailure } from './explain-failure.js'
+import { makeVisible } from './format-table.js'
+import { addKeysCommands } from './keys-commands.js'
+import { addPublishCommand } from './publish-command.js'
 import { runDev } from './run-dev.js'
 import { runMigrate } from './run-migrate.js'
 import { runServe } from './run-serve.js'
+import { addSubscriptionsCommands } from './subscriptions-commands.js'
+import { addTrySubscriptionCommands } from './try-subscription-commands.js'
 
 const EXIT_OK = 0
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
-
-type Environment = Readonly<Record<string, string | undefined>>
 
 /** Runs one command and returns the exit code. Expected failures are one line on stderr; a bug keeps its stack. */
 export async function run(args: string[], env: Environment): Promise<number> {
   const program = buildProgram(env)
   try {
     await program.parseAsync(args, { from: 'user' })
-    return EXIT_OK
+    return Number(process.exitCode ?? EXIT_OK)
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE // already printed
-    if (!(error instanceof SagapostError)) throw error
-    if (args.includes('--json')) {
-      console.error(JSON.stringify({ error: { code: error.code, detail: error.message } }))
-    } else {
-      console.error(`sagapost: ${error.message} [${error.code}]`)
-    }
+    const failure = explainFailure(error)
+    if (!failure) throw error
+    if (args.includes('--json')) console.error(JSON.stringify({ error: failure }))
+    else console.error(`sagapost: ${makeVisible(failure.detail)} [${failure.code}]`)
     return EXIT_FAILED
   }
 }
 
-function buildProgram(env: Environment): Command {
+/** The whole tree of commands; docs/reference/command-line.md is compared with it. */
+export function buildProgram(env: Environment): Command {
   const program = new Command('sagapost')
     .description('Webhook delivery and sagas on PostgreSQL')
     .version(packageVersion())
@@ -56,6 +63,17 @@ function buildProgram(env: Environment): Command {
     .addHelpText('after', '\nExamples:\n  $ sagapost migrate\n  $ sagapost migrate --status --json')
     .action((options: { status?: true; json?: true }) => runMigrate(env, options))
 
+  addPublishCommand(program, env)
+  addEventsCommands(program, env)
+  const subscriptions = program
+    .command('subscriptions')
+    .description('say which events go where, and whether they do')
+  addSubscriptionsCommands(subscriptions, env)
+  addTrySubscriptionCommands(subscriptions, env)
+  addDeliveriesCommands(program, env)
+  addDeadLettersCommands(program, env)
+  addKeysCommands(program, env)
+  addCompletionCommand(program)
   return program
 }
 

@@ -50,7 +50,7 @@ export interface PublishBatchOptions extends PublishOptions {
 export interface Events {
   /**
    * Stored durably when this resolves. Without an `idempotencyKey` it gets a random one, so that the retries of this
-   * call store one event; only your own key makes a second call safe.
+   * call store one event (`duplicate` is then always false); only your own key makes a second call safe.
    */
   publish(event: NewEvent, options?: PublishOptions): Promise<EventReceipt>
   /** Up to 1,000 events, answered in order; one that is refused does not stop the rest. */
@@ -72,13 +72,17 @@ export function createEvents(call: CallApi): Events {
     async publish(event, options = {}) {
       const body = writeEvent({ ...event, idempotencyKey: event.idempotencyKey ?? makeKey() })
       const headers = contextHeaders(options)
-      return (await call('post', '/v1/events', { ...options, body, headers, repeatable: true })).body
+      const receipt = (await call('post', '/v1/events', { ...options, body, headers, repeatable: true })).body
+      return event.idempotencyKey === undefined ? newByOurKey(receipt) : receipt
     },
-    async publishBatch(events, { idempotencyKey = makeKey(), ...options } = {}) {
+    async publishBatch(events, { idempotencyKey, ...options } = {}) {
       const body = `{"events":[${events.map(writeEvent).join(',')}]}`
-      const headers = { ...contextHeaders(options), 'idempotency-key': idempotencyKey }
+      const headers = { ...contextHeaders(options), 'idempotency-key': idempotencyKey ?? makeKey() }
       const answer = await call('post', '/v1/events/batch', { ...options, body, headers, repeatable: true })
-      return answer.body.results
+      return answer.body.results.map((result, index) => {
+        const byOurKey = idempotencyKey === undefined && events[index]?.idempotencyKey === undefined
+        return byOurKey && 'id' in result ? newByOurKey(result) : result
+      })
     },
     async get(id, options = {}) {
       const { body, text } = await call('get', '/v1/events/{id}', { ...options, id })
@@ -87,6 +91,11 @@ export function createEvents(call: CallApi): Events {
     list,
     all: (filter = {}, options) => walkPages((page) => list({ ...filter, ...page }, options)),
   }
+}
+
+/** Nobody else has the random key: a duplicate is what an earlier attempt of the same call stored. */
+function newByOurKey(receipt: EventReceipt): EventReceipt {
+  return { ...receipt, duplicate: false }
 }
 
 function contextHeaders({ correlationId, traceparent }: PublishOptions) {

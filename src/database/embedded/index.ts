@@ -1,3 +1,4 @@
+export { findRunningServer } from './find-running-server.js'
 export {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
