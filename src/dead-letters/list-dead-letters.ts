@@ -14,9 +14,10 @@ import { checkEventType } from '../events/index.js'
 import { type DeadLetter, type DeadLetterRow, toDeadLetter } from './dead-letter.js'
 
 /**
- * Newest first by time, then id. One index for each filter has that order: idx_dead_subscription, idx_dead_type,
- * idx_dead_error, and idx_dead_failed for none; of several filters the planner takes the rarest value's. The
- * statement is planned with its values (it has no name): an absent filter is no condition.
+ * Newest first by time, then id. One index for each filter has that order: idx_dead_subscription, idx_dead_error,
+ * idx_dead_type, and idx_dead_failed for none; with several filters the first of them leads and the others are
+ * checked row by row, or the planner sorts what it finds by a rarer one. How the filters are written leaves the
+ * planner no walk through everything: see list-events.ts.
  */
 export const selectDeadLetters = `
   SELECT id, saga_id, event_id, subscription_id, event_type, final_error_code, failed_at, attempt_count, job_id,
@@ -26,12 +27,15 @@ export const selectDeadLetters = `
   FROM sagapost.dead_letters AS letter
   WHERE ($1::bigint IS NULL
          OR (failed_at, id) < (timestamptz 'epoch' + $1::bigint * interval '1 microsecond', $2::bigint))
-    AND ($3::bigint IS NULL OR subscription_id = $3)
-    AND ($4::text IS NULL OR event_type = $4)
-    AND ($5::text IS NULL OR final_error_code = $5)
+    AND ($3::bigint IS NULL OR subscription_id = ANY (ARRAY[$3]))
+    AND ($4::text IS NULL OR final_error_code = ANY (ARRAY[$4]))
+    AND ($5::text IS NULL OR event_type = ANY (ARRAY[$5]))
     AND ($6::timestamptz IS NULL OR failed_at >= $6)
     AND ($7::timestamptz IS NULL OR failed_at < $7)
-  ORDER BY failed_at DESC, id DESC
+  ORDER BY CASE WHEN $3 IS NOT NULL THEN subscription_id END DESC,
+           CASE WHEN $3 IS NULL AND $4 IS NOT NULL THEN final_error_code END DESC,
+           CASE WHEN $3 IS NULL AND $4 IS NULL AND $5 IS NOT NULL THEN event_type END DESC,
+           failed_at DESC, id DESC
   LIMIT $8`
 
 /** How every code of a failed attempt is written (src/https/delivery-errors.ts). */
@@ -60,8 +64,8 @@ export async function listDeadLetters(
     before.atUs,
     before.id,
     subscriptionId ?? null,
-    eventType ?? null,
     errorCode ?? null,
+    eventType ?? null,
     from ?? null,
     to ?? null,
     rowsMax,

@@ -12,19 +12,22 @@ import { checkEventType } from './event-type.js'
 import { type Event, type EventRow, toEvent } from './get-event.js'
 
 /**
- * Newest first by time, then id, by idx_event_created or idx_event_type. Events of one transaction have one time:
- * a page reads all that share the time it ends in, and no other row beyond itself. The statement is planned
- * with its values (it has no name): an absent filter is no condition.
+ * Newest first by time, then id, by idx_event_created or, for a type, idx_event_type. Events of one transaction
+ * have one time: a page reads all that share the time it ends in, and no other row beyond itself.
+ *
+ * The statement is planned with its values (it has no name), so an absent filter is no condition. `= ANY` and the
+ * type in ORDER BY leave a type no other index: with a plain `=` the planner may walk idx_event_created and hope to
+ * meet the type soon, which reads everything when all events of the type are old.
  */
 export const selectEvents = `
   SELECT id, event_type, created_at, correlation_id, (extract(epoch FROM created_at) * 1000000)::bigint AS at_us
   FROM sagapost.events
   WHERE ($1::bigint IS NULL
          OR (created_at, id) < (timestamptz 'epoch' + $1::bigint * interval '1 microsecond', $2::bigint))
-    AND ($3::text IS NULL OR event_type = $3)
+    AND ($3::text IS NULL OR event_type = ANY (ARRAY[$3]))
     AND ($4::timestamptz IS NULL OR created_at >= $4)
     AND ($5::timestamptz IS NULL OR created_at < $5)
-  ORDER BY created_at DESC, id DESC
+  ORDER BY CASE WHEN $3 IS NOT NULL THEN event_type END DESC, created_at DESC, id DESC
   LIMIT $6`
 
 export interface EventFilter extends PageRequest, TimeRange {

@@ -71,6 +71,7 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
     await checkScope(request, reply)
     refuseEncoding(request.headers['content-encoding'])
   })
+  closeWithTheAnswer(api)
   api.addHook('onClose', () => authenticator.close())
 
   describeApi(api)
@@ -88,6 +89,18 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
 
 function setSecurityHeaders(reply: FastifyReply): void {
   reply.headers(securityHeaders)
+}
+
+/** While the server stops, each answer ends its connection, or the server would wait for the client to do so. */
+function closeWithTheAnswer(api: Api): void {
+  let isStopping = false
+  api.addHook('preClose', async () => {
+    isStopping = true
+  })
+  api.addHook('onSend', (_request, reply, _payload, done) => {
+    if (isStopping) reply.header('connection', 'close')
+    done()
+  })
 }
 
 /** Nothing is unpacked here: a small body could hold a large one. */

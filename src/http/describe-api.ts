@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { STATUS_CODES } from 'node:http'
 import swagger from '@fastify/swagger'
+import type { FastifyContextConfig } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { errorCatalogue } from '../errors/index.js'
 import { PROBLEM_TYPE } from './answer-errors.js'
@@ -11,16 +13,39 @@ const everyCall = ['unauthenticated', 'forbidden', 'too_many_bad_keys', 'databas
 
 interface Operation {
   security?: unknown
-  responses: Record<string, unknown>
+  parameters?: unknown[]
+  requestBody?: { required: boolean }
+  responses: Record<string, { description: string }>
+}
+
+interface Document {
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, unknown> }
+}
+
+/** The headers that calls take, by name. */
+const requestHeaders = {
+  'Idempotency-Key': '1 to 255 printable ASCII characters: the same request again makes nothing new',
+  'sagapost-correlation-id':
+    '1 to 255 printable ASCII characters without spaces; sent along with every delivery',
+  traceparent: 'W3C Trace Context; sent along with every delivery',
+} as const
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The codes that it can be refused with, besides those of every call. */
+    refusals?: readonly HttpErrorCode[]
+    requestHeaders?: readonly (keyof typeof requestHeaders)[]
+    bodyIsOptional?: boolean
+  }
 }
 
 /** The OpenAPI document, made of the routes that are added after this. */
 export function describeApi(api: Api): void {
-  const refusalsOf = new Map<string, readonly HttpErrorCode[]>()
+  const configOf = new Map<string, FastifyContextConfig>()
   api.addHook('onRoute', ({ method, url, config }) => {
     if (config?.access === undefined) throw new Error(`${method} ${url} does not say who may call it`)
-    const refusals = [...(config.refusals ?? []), ...(config.access === 'keyless' ? [] : everyCall)]
-    refusalsOf.set(`${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`, refusals)
+    configOf.set(`${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`, config)
   })
 
   const writeSchemas = createJsonSchemaTransformObject({})
@@ -33,7 +58,7 @@ export function describeApi(api: Api): void {
           'Webhook delivery on PostgreSQL. Refusals are problem details (RFC 9457) with a stable `code`. Lists are ' +
           '`{ data, nextCursor }`, newest first. Unknown fields and parameters are refused by name.',
         version: packageVersion(),
-        license: { name: 'MIT' },
+        license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/' }],
       tags: ['events', 'subscriptions', 'deliveries', 'dead letters', 'operation'].map((name) => ({ name })),
@@ -46,33 +71,57 @@ export function describeApi(api: Api): void {
     },
     transform: createJsonSchemaTransform({}),
     transformObject(document) {
-      const written = writeSchemas(document) as { paths?: Record<string, Record<string, Operation>> }
-      for (const [path, operations] of Object.entries(written.paths ?? {})) {
+      const written = nameSchemasOnce(writeSchemas(document) as unknown as Document)
+      for (const [path, operations] of Object.entries(written.paths)) {
         for (const [method, operation] of Object.entries(operations)) {
-          addRefusals(operation, refusalsOf.get(`${method.toUpperCase()} ${path}`) ?? [])
+          complete(operation, configOf.get(`${method.toUpperCase()} ${path}`) ?? {})
         }
       }
-      return written as ReturnType<typeof writeSchemas>
+      return written as unknown as ReturnType<typeof writeSchemas>
     },
   })
 }
 
+/** Every schema is written twice, for requests (`…Input`) and for answers; ours do not differ, and one is enough. */
+function nameSchemasOnce(document: Document): Document {
+  const schemas = Object.entries(document.components.schemas)
+    .filter(([name]) => name.endsWith('Input'))
+    .map(([name, schema]) => [name.slice(0, -'Input'.length), schema])
+  const once = { ...document, components: { ...document.components, schemas: Object.fromEntries(schemas) } }
+  return JSON.parse(
+    JSON.stringify(once).replaceAll(/(#\/components\/schemas\/\w+)Input"/g, '$1"'),
+  ) as Document
+}
+
+function complete(operation: Operation, config: FastifyContextConfig): void {
+  for (const [status, response] of Object.entries(operation.responses)) {
+    if (response.description === 'Default Response') response.description = STATUS_CODES[status] ?? status
+  }
+  if (config.bodyIsOptional && operation.requestBody) operation.requestBody.required = false
+  const headers = (config.requestHeaders ?? []).map((name) => ({
+    in: 'header',
+    name,
+    required: false,
+    description: requestHeaders[name],
+    schema: { type: 'string' },
+  }))
+  if (headers.length > 0) operation.parameters = [...(operation.parameters ?? []), ...headers]
+  if (config.access === 'keyless') operation.security = []
+  addRefusals(operation, [...(config.refusals ?? []), ...(config.access === 'keyless' ? [] : everyCall)])
+}
+
 /** One answer for each status, with an example for each code. */
 function addRefusals(operation: Operation, codes: readonly HttpErrorCode[]): void {
-  if (codes.length === 0) operation.security = []
   for (const status of new Set(codes.map((code) => statusByCode[code]))) {
     const examples = codes
       .filter((code) => statusByCode[code] === status)
       .map((code) => [code, { value: problem(code, errorCatalogue[code].title) }])
-    operation.responses[status] = {
-      description: examples.map(([code]) => code).join(', '),
-      content: {
-        [PROBLEM_TYPE]: {
-          schema: { $ref: '#/components/schemas/Problem' },
-          examples: Object.fromEntries(examples),
-        },
-      },
+    const content = {
+      schema: { $ref: '#/components/schemas/Problem' },
+      examples: Object.fromEntries(examples),
     }
+    const description = examples.map(([code]) => code).join(', ')
+    operation.responses[status] = { description, ...{ content: { [PROBLEM_TYPE]: content } } }
   }
 }
 

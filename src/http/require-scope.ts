@@ -1,14 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator, Caller, Scope } from '../keys/index.js'
 import { createBadKeyLimit } from './limit-bad-keys.js'
-import { type HttpErrorCode, ProblemError, problem, refuse } from './problem.js'
+import { ProblemError, problem, refuse } from './problem.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Which keys may call it; every route says so. */
     access?: 'keyless' | readonly Scope[]
-    /** The codes that it can be refused with, besides those of every call; for the OpenAPI document. */
-    refusals?: readonly HttpErrorCode[]
   }
   interface FastifyRequest {
     /** Whose key it carries; null on keyless calls. */

@@ -8,7 +8,7 @@ export const id = z
   .regex(/^[1-9]\d{0,18}$/, 'must be an id: a decimal number as a string')
   .meta({ examples: ['1042'] })
 
-const time = z.iso.datetime().meta({ examples: ['2026-01-31T12:00:00.000Z'] })
+const time = z.string().meta({ format: 'date-time', examples: ['2026-01-31T12:00:00.000Z'] })
 const pathId = z.string().meta({ examples: ['1042'] })
 
 /** Anything in the place of an id is nobody's: 404, not 400. */

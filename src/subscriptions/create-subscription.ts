@@ -78,7 +78,8 @@ async function create(
     input.maxAttempts ?? null,
     JSON.stringify(input.headers ?? {}),
   ])
-  const subscription = toSubscription(rows[0] as SubscriptionRow)
+  // As they were given: jsonb has an order of its own, and a repeated answer shall be the same to the byte.
+  const subscription = { ...toSubscription(rows[0] as SubscriptionRow), headers: input.headers ?? {} }
   const secret = generateSecret(input.scheme)
   const secretId = await insertSecret(client, box, subscription.id, secret)
   await recordRequestAnswer(client, identity, { secretId, previousExpiresAt: null })

@@ -28,12 +28,17 @@ describe('sagapost dev', () => {
   it('[O2] brings up the embedded database, migrates it and answers; a signal stops all of it', async () => {
     const dataDir = join(folder, 'data')
     const env = { SAGAPOST_DATA_DIR: dataDir, PORT: '0' }
+    const keys = new Set<string>()
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const dev = spawnCli(['dev'], env)
       const [, url = ''] = await dev.printed(READY)
       expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' })
       const readyz = await fetch(`${url}/readyz`)
       expect([readyz.status, await readyz.json()]).toEqual([200, { status: 'ready' }])
+      const [, key = ''] = await dev.printed(/API key: (\S+)/)
+      keys.add(key)
+      const listed = await fetch(`${url}/v1/events`, { headers: { authorization: `Bearer ${key}` } })
+      expect(listed.status).toBe(200)
 
       const second = await runCli(['dev'], env)
       expect(second.code).toBe(1)
@@ -46,6 +51,7 @@ describe('sagapost dev', () => {
       expect(isAlive(postmaster)).toBe(false)
       expect(dev.stderr()).toBe('')
     }
+    expect(keys.size).toBe(1)
   })
 
   it('[O2] a signal while it waits for another migrator ends it', async () => {

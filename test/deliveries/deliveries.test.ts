@@ -66,7 +66,11 @@ describe('a list of deliveries', () => {
     await database.pool.query('ALTER SEQUENCE sagapost.webhook_delivery_sagas_id_seq RESTART 1000000')
     for (let index = 0; index < 15; index++) {
       const status = deliveryMachine.statuses[index % 5] as DeliveryStatus
-      made.unshift({ ...(await insertDelivery(database.pool, status)), status })
+      const delivery = await insertDelivery(database.pool, status)
+      // One waits for a worker, one is under way, one waits for its result to be applied.
+      const job = (['Pending', 'Leased', 'Completed'] as const)[Math.floor(index / 5)]
+      if (status === 'InProgress') await insertJob(database.pool, delivery, job)
+      made.unshift({ ...delivery, status })
     }
   })
 
@@ -87,6 +91,10 @@ describe('a list of deliveries', () => {
     const newest = (await walkPages(list, { status, limit: 2 })).slice(0, 3)
     expect(newest).toHaveLength(3)
     expect(idsOf(newest)).toEqual(idsOf(made.filter((one) => one.status === status)))
+    for (const { id, eventId, subscriptionId } of newest) {
+      expect(idsOf((await list({ status, subscriptionId })).data)).toEqual([id])
+      expect(idsOf((await list({ status, eventId })).data)).toEqual([id])
+    }
   })
 
   it('[S1] can be asked for by event and by subscription, together and with a status', async () => {

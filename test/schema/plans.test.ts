@@ -6,6 +6,7 @@ import { report } from '../../src/worker/report-results.js'
 import { reset } from '../../src/worker/reset-leases.js'
 import { useDatabase } from '../support/database.js'
 import { explain } from '../support/explain.js'
+import { narrowPartitions } from '../support/partitions.js'
 
 const WIDTH = 100_000
 const CLOSED_PARTITIONS = 4
@@ -25,21 +26,7 @@ const database = useDatabase()
  */
 beforeAll(async () => {
   const { pool } = database
-  await pool.query(`UPDATE sagapost.partition_settings SET events_per_partition = $1`, [WIDTH])
-  for (const table of ['events', 'webhook_delivery_sagas', 'webhook_delivery_jobs', 'dead_letters']) {
-    for (const from of [0, 1_000_000, 2_000_000]) {
-      await pool.query(`ALTER TABLE sagapost.${table} DETACH PARTITION sagapost.${table}_from_${from}`)
-      await pool.query(`DROP TABLE sagapost.${table}_from_${from}`)
-    }
-    for (let index = 0; index < CLOSED_PARTITIONS + 3; index++) {
-      await pool.query('SELECT sagapost.make_partition($1, $2, $3)', [
-        table,
-        index * WIDTH,
-        (index + 1) * WIDTH,
-      ])
-    }
-    await pool.query(`ALTER TABLE sagapost.${table} DISABLE TRIGGER ALL`)
-  }
+  await narrowPartitions(database, WIDTH, CLOSED_PARTITIONS + 3)
   await pool.query(
     `INSERT INTO sagapost.events (id, event_type, created_at, payload)
      SELECT id, 'type.' || id % 500, sagapost.now() - interval '30 days' + id * interval '1 second', '{"order": 7}'

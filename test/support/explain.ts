@@ -4,6 +4,10 @@ interface PlanNode {
   'Node Type': string
   'Relation Name'?: string
   'Index Name'?: string
+  'Actual Rows'?: number
+  'Actual Loops'?: number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Index Recheck'?: number
   Plans?: PlanNode[]
 }
 
@@ -34,6 +38,19 @@ export async function explain(
       nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name']),
     ),
   }
+}
+
+/**
+ * Runs the statement and counts the rows that it took from tables, those that a filter then threw away
+ * included: what a page costs, whatever the planner believed.
+ */
+export async function countRowsRead(client: pg.Pool, sql: string, values: unknown[]): Promise<number> {
+  const { rows } = await client.query(`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${sql}`, values)
+  const scans = flatten(rows[0]['QUERY PLAN'][0].Plan).filter((node) => node['Relation Name'] !== undefined)
+  return scans.reduce((sum, node) => {
+    const perLoop = ['Actual Rows', 'Rows Removed by Filter', 'Rows Removed by Index Recheck'] as const
+    return sum + perLoop.reduce((all, key) => all + (node[key] ?? 0), 0) * (node['Actual Loops'] ?? 0)
+  }, 0)
 }
 
 function flatten(node: PlanNode): PlanNode[] {

@@ -42,6 +42,7 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
     url: '/v1/subscriptions',
     config: {
       access: access.changeSubscriptions,
+      requestHeaders: ['Idempotency-Key'],
       refusals: [...bodyRefusals, ...valueRefusals, 'idempotency_key_invalid', 'idempotency_conflict'],
     },
     schema: {

@@ -34,6 +34,7 @@ export function addPublishRoutes(api: Api, store: EventStore): void {
     bodyLimit: BODY_BYTES_MAX,
     config: {
       access: access.publish,
+      requestHeaders: ['Idempotency-Key', 'sagapost-correlation-id', 'traceparent'],
       refusals: [
         ...['request_malformed', 'request_invalid', 'event_type_invalid', 'event_invalid', 'payload_invalid'],
         ...['payload_too_large', 'request_too_large', 'content_type_unsupported', 'idempotency_key_invalid'],
@@ -65,6 +66,7 @@ export function addPublishRoutes(api: Api, store: EventStore): void {
     bodyLimit: BATCH_BODY_BYTES_MAX,
     config: {
       access: access.publish,
+      requestHeaders: ['Idempotency-Key', 'sagapost-correlation-id', 'traceparent'],
       refusals: [
         ...['request_malformed', 'request_invalid', 'request_too_large', 'content_type_unsupported'],
         ...['idempotency_key_invalid', 'overloaded'],

@@ -51,7 +51,10 @@ export function addEventReadRoutes(api: Api, { pools }: ApiOptions): void {
     async handler({ params }, reply) {
       const found = required(await getEvent(pools.reads, params.id), 'event_not_found', 'event', params.id)
       const { payload, ...rest } = found
-      return reply.serializer(asItIs).send(withJsonField(rest, 'payload', payload) as never)
+      return reply
+        .type('application/json')
+        .serializer(asItIs)
+        .send(withJsonField(rest, 'payload', payload) as never)
     },
   })
 }
@@ -116,7 +119,10 @@ export function addDeadLetterRoutes(api: Api, { pools, onRequeued }: ApiOptions)
     async handler({ params: { id } }, reply) {
       const found = required(await getDeadLetter(pools.reads, id), 'dead_letter_not_found', 'dead letter', id)
       const { payloadSnapshot, ...rest } = found
-      return reply.serializer(asItIs).send(withJsonField(rest, 'payloadSnapshot', payloadSnapshot) as never)
+      return reply
+        .type('application/json')
+        .serializer(asItIs)
+        .send(withJsonField(rest, 'payloadSnapshot', payloadSnapshot) as never)
     },
   })
 

@@ -49,13 +49,15 @@ export function addDocsRoutes(api: Api): void {
     reply.header('content-security-policy', PAGE_POLICY).type('text/html; charset=utf-8').send(page),
   )
 
-  api.get('/docs/start.js', keyless, async (_request, reply) => reply.type('text/javascript').send(start))
+  api.get('/docs/start.js', keyless, async (_request, reply) =>
+    reply.type('text/javascript; charset=utf-8').send(start),
+  )
 
   api.get('/docs/scalar.js', keyless, async (_request, reply) => {
     script ??= readFile(bundle)
     return reply
       .header('cache-control', `public, max-age=${CACHED_S}`)
-      .type('text/javascript')
+      .type('text/javascript; charset=utf-8')
       .send(await script)
   })
 }

@@ -61,6 +61,8 @@ export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: Ap
     url: '/v1/subscriptions/:id/rotate-secret',
     config: {
       access: access.changeSubscriptions,
+      requestHeaders: ['Idempotency-Key'],
+      bodyIsOptional: true,
       refusals: [
         ...refusals,
         ...([
@@ -80,8 +82,11 @@ export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: Ap
         'gets the same secret.',
       tags: ['subscriptions'],
       params: idParameter,
-      body: rotation.optional(),
+      body: rotation,
       response: { 200: rotatedSecret },
+    },
+    preValidation: async (request) => {
+      request.body ??= {}
     },
     async handler(request) {
       const idempotencyKey = readHeaderKey(request.headers)

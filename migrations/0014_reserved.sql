@@ -1,2 +1,0 @@
--- Local stand-in.
-SELECT 1;

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import { type Logger, pino } from 'pino'
+import { afterAll, beforeAll } from 'vitest'
+import { type HttpServer, type StartApiOptions, startApi } from '../../src/http/index.js'
+import type { TestDatabase } from '../support/database.js'
+
+export const adminKey = 'the-administrators-key-of-the-environment'
+
+export interface Answer {
+  status: number
+  headers: Headers
+  text: string
+  /** The body as JSON; undefined when it is empty. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into any answer
+  body: any
+}
+
+export interface CallOptions {
+  key?: string | null
+  /** An object is sent as JSON, anything else as it is. */
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+export interface TestApi {
+  readonly url: string
+  readonly server: HttpServer
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>
+}
+
+/** The API as `serve` starts it: listening, on pools under their roles. */
+export function useApi(
+  database: TestDatabase,
+  options: () => Partial<StartApiOptions> = () => ({}),
+): TestApi {
+  let server: HttpServer
+  beforeAll(async () => {
+    server = await startTestApi(database.url, options())
+  })
+  afterAll(() => server.stop())
+  return {
+    get url() {
+      return server.url
+    },
+    get server() {
+      return server
+    },
+    call: (method, path, callOptions) => call(server.url + path, method, callOptions),
+  }
+}
+
+export const masterKey = randomBytes(32)
+
+export function startTestApi(
+  databaseUrl: string,
+  options: Partial<StartApiOptions> = {},
+): Promise<HttpServer> {
+  return startApi({
+    databaseUrl,
+    config: {
+      host: '127.0.0.1',
+      port: 0,
+      apiKey: adminKey,
+      masterKey,
+      allowedCidrs: '127.0.0.0/8',
+      requestTimeoutMs: 10_000,
+    },
+    log: silent(),
+    ...options,
+  })
+}
+
+export function silent(): Logger {
+  return pino({ level: 'silent' })
+}
+
+export async function call(
+  url: string,
+  method: string,
+  { key = adminKey, body, headers = {} }: CallOptions = {},
+): Promise<Answer> {
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: isRaw ? (body as string) : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const isJson = /json/.test(response.headers.get('content-type') ?? '')
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson && text !== '' ? JSON.parse(text) : undefined,
+  }
+}

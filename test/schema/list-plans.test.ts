@@ -1,0 +1,209 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { selectDeadLetter } from '../../src/dead-letters/get-dead-letter.js'
+import { selectDeadLetters } from '../../src/dead-letters/list-dead-letters.js'
+import { selectDelivery } from '../../src/deliveries/get-delivery.js'
+import {
+  selectDeliveries,
+  selectInProgressDeliveries,
+  selectPendingDeliveries,
+} from '../../src/deliveries/list-deliveries.js'
+import { selectEvent } from '../../src/events/get-event.js'
+import { selectEvents } from '../../src/events/list-events.js'
+import { useDatabase } from '../support/database.js'
+import { countRowsRead, explain } from '../support/explain.js'
+import { narrowPartitions } from '../support/partitions.js'
+
+const WIDTH = 50_000
+const PARTITIONS = 4
+const ROWS = WIDTH * PARTITIONS - 1
+/** Few rows have what a filter asks for, and all of them are among the oldest: a walk from the newest would read everything. */
+const RARE = 60
+/** Many rows, and all of them old: a planner that takes them for evenly spread would hope to meet some soon. */
+const OLD = [10_001, 20_000] as const
+/** What a page of 50 asks for. */
+const PAGE = 51
+/** A page, a row in hand from every partition that it is merged from, and as much again from a second table. */
+const ROWS_READ_MAX = 2 * (RARE + PARTITIONS)
+
+const database = useDatabase()
+
+/**
+ * 199,999 events over four partitions and an empty one, each with a delivery, a job and a dead letter of its own id;
+ * every status but Completed, subscription 9, type.rare and the error `rare` are had by a few of the oldest only;
+ * subscription 50, type.old, the error `old` and PendingRetry by the 10,000 of `OLD`. Rows are written as they would
+ * stand after a while, past the guards.
+ */
+beforeAll(async () => {
+  const { pool } = database
+  await narrowPartitions(database, WIDTH, PARTITIONS + 1)
+  await pool.query(
+    `INSERT INTO sagapost.events (id, event_type, created_at, payload)
+     SELECT id, CASE WHEN id % 100 = 9 AND id <= $2::int * 100 THEN 'type.rare'
+                     WHEN id BETWEEN $3 AND $4 THEN 'type.old' ELSE 'type.' || id % 20 END,
+            sagapost.now() - interval '30 days' + (id / 3) * interval '1 second', '{"order": 7}'
+     FROM generate_series(1, $1::bigint) AS id`,
+    [ROWS, RARE, ...OLD],
+  )
+  await pool.query(
+    `INSERT INTO sagapost.webhook_delivery_sagas (id, event_id, subscription_id, status, attempt_count, requeued_from)
+     SELECT id, id, CASE WHEN id % 100 = 9 AND id <= $1::int * 100 THEN 9
+                         WHEN id BETWEEN $2 AND $3 THEN 50 ELSE 100 + id % 20 END,
+            (CASE WHEN id BETWEEN $2 AND $3 THEN 'PendingRetry' WHEN id > $1::int * 100 THEN 'Completed' WHEN id % 100 = 1 THEN 'Pending' WHEN id % 100 = 2 THEN 'InProgress'
+                  WHEN id % 100 = 3 THEN 'PendingRetry' WHEN id % 100 = 4 THEN 'DeadLettered'
+                  ELSE 'Completed' END)::sagapost.delivery_status,
+            1, CASE WHEN id % 1000 = 9 THEN id END
+     FROM sagapost.events`,
+    [RARE, ...OLD],
+  )
+  await pool.query(
+    `INSERT INTO sagapost.webhook_delivery_jobs (id, saga_id, event_id, subscription_id, status, applied_at)
+     SELECT id, id, event_id, subscription_id,
+            (CASE WHEN status <> 'InProgress' OR id % 300 = 2 THEN 'Completed' WHEN id % 200 = 2 THEN 'Pending'
+                  ELSE 'Leased' END)::sagapost.job_status,
+            CASE WHEN status <> 'InProgress' THEN sagapost.now() END
+     FROM sagapost.webhook_delivery_sagas`,
+  )
+  await pool.query(
+    `INSERT INTO sagapost.dead_letters
+       (id, saga_id, event_id, subscription_id, event_type, failed_at, final_error_code, payload_snapshot, attempt_count)
+     SELECT id, id, id, subscription_id, event_type, event.created_at,
+            CASE WHEN id % 100 = 9 AND id <= $1::int * 100 THEN 'rare' WHEN id BETWEEN $2 AND $3 THEN 'old'
+                 ELSE 'http_500' END, '{}', 5
+     FROM sagapost.events AS event JOIN sagapost.webhook_delivery_sagas AS saga USING (id)`,
+    [RARE, ...OLD],
+  )
+  await pool.query('ANALYZE')
+}, 120_000)
+
+const readOnly = () => database.as('saga_readonly_role')
+/** The empty partition ahead is no table of any size. */
+const empty = new RegExp(`_from_${PARTITIONS * WIDTH}$`)
+
+async function expectBounded(sql: string, values: unknown[], indexes: string[]): Promise<void> {
+  const plan = await explain(readOnly(), sql, values, empty)
+  expect(plan.scanned).toEqual([])
+  // In a partition where nothing matches any other index is as good; what counts is the rows below.
+  expect(plan.indexes).toEqual(expect.arrayContaining(indexes))
+  expect(await countRowsRead(readOnly(), sql, values)).toBeLessThanOrEqual(ROWS_READ_MAX)
+}
+
+/** The cursor after a row in the middle, in microseconds since 1970. */
+async function middle(): Promise<[atUs: string, id: number]> {
+  const id = ROWS / 2 + 0.5
+  const { rows } = await database.pool.query(
+    'SELECT (extract(epoch FROM created_at) * 1000000)::bigint AS at_us FROM sagapost.events WHERE id = $1',
+    [id],
+  )
+  return [rows[0].at_us, id]
+}
+
+const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000)
+
+it('[S21] the filters match few rows of many', async () => {
+  for (const [table, condition] of [
+    ['webhook_delivery_sagas', `status = 'DeadLettered'`],
+    ['webhook_delivery_sagas', `subscription_id = 9`],
+    ['events', `event_type = 'type.rare'`],
+    ['dead_letters', `final_error_code = 'rare'`],
+  ]) {
+    const { rows } = await database.pool.query(
+      `SELECT count(*)::int AS all, count(*) FILTER (WHERE ${condition})::int AS few FROM sagapost.${table}`,
+    )
+    expect(rows[0]).toEqual({ all: ROWS, few: RARE })
+  }
+})
+
+describe('a page of deliveries', () => {
+  it.each<[string, (string | number | null)[], string]>([
+    ['everything', [null, null, null, null], 'webhook_delivery_sagas_pkey'],
+    ['everything, later', [ROWS / 2 + 0.5, null, null, null], 'webhook_delivery_sagas_pkey'],
+    ['Completed', [null, 'Completed', null, null], 'webhook_delivery_sagas_pkey'],
+    ['DeadLettered', [null, 'DeadLettered', null, null], 'idx_saga_failing'],
+    ['PendingRetry, all old', [null, 'PendingRetry', null, null], 'idx_saga_failing'],
+    ['DeadLettered, later', [RARE * 50, 'DeadLettered', null, null], 'idx_saga_failing'],
+    ['one event', [null, null, 77, null], 'idx_saga_event'],
+    ['one event, DeadLettered', [null, 'DeadLettered', 4, null], 'idx_saga_event'],
+    ['a small subscription', [null, null, null, 9], 'idx_saga_subscription'],
+    ['a subscription without any', [null, null, null, 8], 'idx_saga_subscription'],
+    ['a large subscription', [null, null, null, 107], 'idx_saga_subscription'],
+    ['a large subscription, all old', [null, null, null, 50], 'idx_saga_subscription'],
+    ['a large subscription, later', [ROWS / 2 + 0.5, null, null, 107], 'idx_saga_subscription'],
+    ['a large subscription, Completed', [null, 'Completed', null, 107], 'idx_saga_subscription'],
+    [
+      'a large subscription, DeadLettered',
+      [null, 'DeadLettered', null, 104],
+      'idx_saga_failing_subscription',
+    ],
+  ])('[S21] (%s) reads no more than a page', async (_, filters, index) => {
+    await expectBounded(selectDeliveries, [...filters, PAGE], [index])
+  })
+
+  it.each<[string, (number | null)[], number]>([
+    ['of all', [null, null], 51],
+    ['later', [RARE * 50, null], 30],
+    ['of one subscription', [null, 102], RARE],
+    ['of one that has none', [null, 9], 0],
+  ])('[S21] (Pending and InProgress, %s) reads no more than there are', async (_, filters, count) => {
+    await expectBounded(selectPendingDeliveries, [...filters, PAGE], ['idx_saga_status'])
+    const indexes = ['idx_job_saga', 'uniq_job_saga_active']
+    await expectBounded(selectInProgressDeliveries, [...filters, PAGE], indexes)
+    const { rows } = await readOnly().query(selectInProgressDeliveries, [...filters, PAGE])
+    expect(rows).toHaveLength(Math.min(count, PAGE))
+    expect(rows.map(({ id }) => Number(id))).toEqual(rows.map(({ id }) => Number(id)).sort((a, b) => b - a))
+  })
+
+  it('[S21] one delivery meets an index in every partition, and its jobs in one', async () => {
+    await expectBounded(selectDelivery, [77], ['uniq_job_saga_attempt', 'webhook_delivery_sagas_pkey'])
+  })
+})
+
+describe('a page of events', () => {
+  it.each<[string, unknown[], string]>([
+    ['everything', [null, null, null], 'idx_event_created'],
+    ['a common type', ['type.7', null, null], 'idx_event_type'],
+    ['a rare type', ['type.rare', null, null], 'idx_event_type'],
+    ['a common type, all old', ['type.old', null, null], 'idx_event_type'],
+    ['a type that no event has', ['type.none', null, null], 'idx_event_type'],
+    ['long ago', [null, null, daysAgo(29.9)], 'idx_event_created'],
+    ['a range', [null, daysAgo(29.5), daysAgo(29.4)], 'idx_event_created'],
+    ['a type, long ago', ['type.7', null, daysAgo(29.9)], 'idx_event_type'],
+  ])('[S21, E1] (%s) reads no more than a page, with a cursor or without', async (_, filters, index) => {
+    await expectBounded(selectEvents, [null, null, ...filters, PAGE], [index])
+    await expectBounded(selectEvents, [...(await middle()), ...filters, PAGE], [index])
+  })
+
+  it('[S21] one event meets one partition', async () => {
+    const { relations, indexes } = await explain(readOnly(), selectEvent, [77])
+    expect({ relations, indexes }).toEqual({ relations: ['events_from_0'], indexes: ['events_pkey'] })
+  })
+})
+
+describe('a page of dead letters', () => {
+  it.each<[string, unknown[], string]>([
+    ['everything', [null, null, null, null, null], 'idx_dead_failed'],
+    ['a small subscription', [9, null, null, null, null], 'idx_dead_subscription'],
+    ['a large subscription', [107, null, null, null, null], 'idx_dead_subscription'],
+    ['a rare type', [null, null, 'type.rare', null, null], 'idx_dead_type'],
+    ['a common type', [null, null, 'type.7', null, null], 'idx_dead_type'],
+    ['a rare error', [null, 'rare', null, null, null], 'idx_dead_error'],
+    ['a common error', [null, 'http_500', null, null, null], 'idx_dead_error'],
+    ['a large subscription, all old', [50, null, null, null, null], 'idx_dead_subscription'],
+    ['a common type, all old', [null, null, 'type.old', null, null], 'idx_dead_type'],
+    ['a common error, all old', [null, 'old', null, null, null], 'idx_dead_error'],
+    ['a common type with a rare error', [null, 'rare', 'type.9', null, null], 'idx_dead_error'],
+    ['long ago', [null, null, null, null, daysAgo(29.9)], 'idx_dead_failed'],
+    [
+      'a large subscription, long ago',
+      [107, null, null, daysAgo(31), daysAgo(29.9)],
+      'idx_dead_subscription',
+    ],
+  ])('[S21, D1] (%s) reads no more than a page, with a cursor or without', async (_, filters, index) => {
+    const indexes = [index, 'uniq_saga_requeued_from']
+    await expectBounded(selectDeadLetters, [null, null, ...filters, PAGE], indexes)
+    await expectBounded(selectDeadLetters, [...(await middle()), ...filters, PAGE], indexes)
+  })
+
+  it('[S21] one dead letter meets an index in every partition, and its delivery in one', async () => {
+    await expectBounded(selectDeadLetter, [77], ['dead_letters_pkey', 'uniq_saga_requeued_from'])
+  })
+})
