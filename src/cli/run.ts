@@ -9,9 +9,6 @@ import { explainFailure } from './explain-failure.js'
 import { makeVisible } from './format-table.js'
 import { addKeysCommands } from './keys-commands.js'
 import { addPublishCommand } from './publish-command.js'
-import { runDev } from './run-dev.js'
-import { runMigrate } from './run-migrate.js'
-import { runServe } from './run-serve.js'
 import { addSubscriptionsCommands } from './subscriptions-commands.js'
 import { addTrySubscriptionCommands } from './try-subscription-commands.js'
 
@@ -35,7 +32,10 @@ export async function run(args: string[], env: Environment): Promise<number> {
   }
 }
 
-/** The whole tree of commands; docs/reference/command-line.md is compared with it. */
+/**
+ * The whole tree of commands; docs/reference/command-line.md is compared with it. What runs the server is loaded when it
+ * is asked for: a short command would wait for all of it (0.7 s of CPU instead of 0.4 s).
+ */
 export function buildProgram(env: Environment): Command {
   const program = new Command('sagapost')
     .description('Webhook delivery and sagas on PostgreSQL')
@@ -46,14 +46,14 @@ export function buildProgram(env: Environment): Command {
   program
     .command('dev')
     .description('run everything in one process, on an embedded PostgreSQL unless DATABASE_URL is set')
-    .action(() => runDev(env))
+    .action(async () => (await import('./run-dev.js')).runDev(env))
 
   program
     .command('serve')
     .description('run the parts on a migrated database, all of them or some')
     .option('--only <parts>', 'api, router, orchestrator, worker, cleaner; several with commas')
     .addHelpText('after', '\nExamples:\n  $ sagapost serve\n  $ sagapost serve --only worker,cleaner')
-    .action((options: { only?: string }) => runServe(env, options))
+    .action(async (options: { only?: string }) => (await import('./run-serve.js')).runServe(env, options))
 
   program
     .command('migrate')
@@ -61,7 +61,9 @@ export function buildProgram(env: Environment): Command {
     .option('--status', 'show every version and when it was applied; change nothing')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExamples:\n  $ sagapost migrate\n  $ sagapost migrate --status --json')
-    .action((options: { status?: true; json?: true }) => runMigrate(env, options))
+    .action(async (options: { status?: true; json?: true }) =>
+      (await import('./run-migrate.js')).runMigrate(env, options),
+    )
 
   addPublishCommand(program, env)
   addEventsCommands(program, env)

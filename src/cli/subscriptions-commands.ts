@@ -15,7 +15,7 @@ interface SubscriptionListOptions extends ListOptions {
 
 interface CreateOptions {
   json?: true
-  maxAttempts?: number | null
+  maxAttempts?: number | 'default'
   header?: Record<string, string>
   scheme?: 'v1' | 'v1a'
   key?: string
@@ -88,7 +88,9 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
         {
           eventType,
           callbackUrl,
-          ...(maxAttempts === undefined ? {} : { maxAttempts }),
+          ...(maxAttempts === undefined
+            ? {}
+            : { maxAttempts: maxAttempts === 'default' ? null : maxAttempts }),
           ...(header === undefined ? {} : { headers: header }),
           ...(scheme === undefined ? {} : { scheme }),
         },
@@ -113,7 +115,7 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
       const change = {
         ...(type === undefined ? {} : { eventType: type }),
         ...(url === undefined ? {} : { callbackUrl: url }),
-        ...(maxAttempts === undefined ? {} : { maxAttempts }),
+        ...(maxAttempts === undefined ? {} : { maxAttempts: maxAttempts === 'default' ? null : maxAttempts }),
         ...(header === undefined ? {} : { headers: header }),
         ...(headers === false ? { headers: {} } : {}),
       }
@@ -155,8 +157,9 @@ export async function printSubscription(
   )
 }
 
-function readAttempts(text: string): number | null {
-  if (text === 'default') return null
+/** `default` stays as it is: commander makes an empty text of null. */
+function readAttempts(text: string): number | 'default' {
+  if (text === 'default') return text
   if (/^[1-9]\d?$|^100$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It is a number from 1 to 100, or default.')
 }

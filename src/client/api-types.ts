@@ -308,329 +308,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        NewEventInput: {
-            /**
-             * @description 1 to 100 characters of A–Z, a–z, 0–9, _, . and -
-             * @example order.placed
-             */
-            type: string;
-            /**
-             * @description any JSON; stored, signed and sent byte for byte as it stands in the request
-             * @example {
-             *       "orderId": 7
-             *     }
-             */
-            payload: unknown;
-            /** @description the same key again stores nothing new */
-            idempotencyKey?: string;
-        };
-        EventReceiptInput: {
-            /** @example 1042 */
-            id: string;
-            /** @example order.placed */
-            type: string;
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            createdAt: string;
-            /** @description true: the key was known, and this is the first one’s answer */
-            duplicate: boolean;
-        };
-        ItemErrorInput: {
-            error: {
-                code: string;
-                detail: string;
-            };
-        };
-        AttemptInput: {
-            /** @example 1042 */
-            id: string;
-            /** @enum {string} */
-            status: "Pending" | "Leased" | "Completed" | "Failed";
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            attemptAt: string;
-            workerId: string | null;
-            responseStatus: number | null;
-            errorCode: string | null;
-            durationMs: number | null;
-            responseExcerpt: string | null;
-        };
-        DeliveryInput: {
-            /** @example 1042 */
-            id: string;
-            /** @example 1042 */
-            eventId: string;
-            /** @example 1042 */
-            subscriptionId: string;
-            /** @enum {string} */
-            status: "Pending" | "InProgress" | "PendingRetry" | "Completed" | "DeadLettered";
-            attemptCount: number;
-            nextAttemptAt: string | null;
-            finalErrorCode: string | null;
-            /** @description the dead letter that it was made from */
-            requeuedFrom: string | null;
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            createdAt: string;
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            updatedAt: string;
-        };
-        DeliveryWithAttemptsInput: {
-            /** @example 1042 */
-            id: string;
-            /** @example 1042 */
-            eventId: string;
-            /** @example 1042 */
-            subscriptionId: string;
-            /** @enum {string} */
-            status: "Pending" | "InProgress" | "PendingRetry" | "Completed" | "DeadLettered";
-            attemptCount: number;
-            nextAttemptAt: string | null;
-            finalErrorCode: string | null;
-            /** @description the dead letter that it was made from */
-            requeuedFrom: string | null;
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            createdAt: string;
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            updatedAt: string;
-            attempts: components["schemas"]["AttemptInput"][];
-        };
-        EventInput: {
-            /** @example 1042 */
-            id: string;
-            /** @example order.placed */
-            type: string;
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            createdAt: string;
-            correlationId: string | null;
-        };
-        EventWithPayloadInput: {
-            /** @example 1042 */
-            id: string;
-            /** @example order.placed */
-            type: string;
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            createdAt: string;
-            correlationId: string | null;
-            /** @description newest first, at most 200 */
-            deliveries: components["schemas"]["DeliveryInput"][];
-            /** @description for GET /v1/deliveries?eventId=, when there are more */
-            deliveriesNextCursor: string | null;
-            /** @description byte for byte as it was published */
-            payload: unknown;
-        };
-        NewSubscriptionInput: {
-            /** @example order.placed */
-            eventType: string;
-            /** @example https://receiver.example/hooks */
-            callbackUrl: string;
-            /** @description 1 to 100; null: the default */
-            maxAttempts?: number | null;
-            /**
-             * @description sent with every delivery
-             * @example {
-             *       "x-tenant": "north"
-             *     }
-             */
-            headers?: {
-                [key: string]: string;
-            };
-            /**
-             * @description v1: HMAC-SHA256; v1a: ed25519
-             * @enum {string}
-             */
-            scheme?: "v1" | "v1a";
-        };
-        SubscriptionChangeInput: {
-            /** @example order.placed */
-            eventType?: string;
-            /**
-             * @description another URL clears verified and active
-             * @example https://receiver.example/hooks
-             */
-            callbackUrl?: string;
-            active?: boolean;
-            /** @description 1 to 100; null: the default */
-            maxAttempts?: number | null;
-            /**
-             * @description sent with every delivery
-             * @example {
-             *       "x-tenant": "north"
-             *     }
-             */
-            headers?: {
-                [key: string]: string;
-            };
-        };
-        SubscriptionInput: {
-            /** @example 1042 */
-            id: string;
-            /** @example order.placed */
-            eventType: string;
-            /** @example https://receiver.example/hooks */
-            callbackUrl: string;
-            active: boolean;
-            verified: boolean;
-            maxAttempts: number | null;
-            /**
-             * @description for keys that may not change subscriptions, their values are hidden
-             * @example {
-             *       "x-tenant": "north"
-             *     }
-             */
-            headers: {
-                [key: string]: string;
-            };
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            createdAt: string;
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            updatedAt: string;
-            deletedAt: string | null;
-            deactivationReason: string | null;
-        };
-        CreatedSubscriptionInput: {
-            /** @example 1042 */
-            id: string;
-            /** @example order.placed */
-            eventType: string;
-            /** @example https://receiver.example/hooks */
-            callbackUrl: string;
-            active: boolean;
-            verified: boolean;
-            maxAttempts: number | null;
-            /**
-             * @description for keys that may not change subscriptions, their values are hidden
-             * @example {
-             *       "x-tenant": "north"
-             *     }
-             */
-            headers: {
-                [key: string]: string;
-            };
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            createdAt: string;
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            updatedAt: string;
-            deletedAt: string | null;
-            deactivationReason: string | null;
-            /** @description what the receiver verifies with; shown this once */
-            secret: string;
-        };
-        RotatedSecretInput: {
-            /** @description what the receiver verifies with; shown this once */
-            secret: string;
-            previousExpiresAt: string | null;
-        };
-        TestOutcomeInput: {
-            delivered: boolean;
-            responseStatus: number | null;
-            errorCode: string | null;
-            durationMs: number;
-            responseExcerpt: string | null;
-        };
-        DeadLetterInput: {
-            /** @example 1042 */
-            id: string;
-            /** @example 1042 */
-            deliveryId: string;
-            /** @example 1042 */
-            eventId: string;
-            /** @example 1042 */
-            subscriptionId: string;
-            /** @example order.placed */
-            eventType: string;
-            finalErrorCode: string | null;
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            failedAt: string;
-            attemptCount: number;
-            /** @description of the last attempt, as workerId and leaseExpiration */
-            jobId: string | null;
-            workerId: string | null;
-            leaseExpiration: string | null;
-            correlationId: string | null;
-            /** @description the delivery that took it up again */
-            requeuedAs: string | null;
-        };
-        DeadLetterWithPayloadInput: {
-            /** @example 1042 */
-            id: string;
-            /** @example 1042 */
-            deliveryId: string;
-            /** @example 1042 */
-            eventId: string;
-            /** @example 1042 */
-            subscriptionId: string;
-            /** @example order.placed */
-            eventType: string;
-            finalErrorCode: string | null;
-            /**
-             * Format: date-time
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            failedAt: string;
-            attemptCount: number;
-            /** @description of the last attempt, as workerId and leaseExpiration */
-            jobId: string | null;
-            workerId: string | null;
-            leaseExpiration: string | null;
-            correlationId: string | null;
-            /** @description the delivery that took it up again */
-            requeuedAs: string | null;
-            /** @description the event’s payload, byte for byte */
-            payloadSnapshot: unknown;
-        };
-        RequeuedInput: {
-            /** @example 1042 */
-            deliveryId: string;
-        };
-        ProblemInput: {
-            type: string;
-            title: string;
-            status: number;
-            detail: string;
-            /** @description stable; docs/reference/errors.md lists them */
-            code: string;
-            errors?: {
-                field: string;
-                detail: string;
-            }[];
-        };
         NewEvent: {
             /**
              * @description 1 to 100 characters of A–Z, a–z, 0–9, _, . and -
@@ -983,7 +660,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1055,17 +732,24 @@ export interface operations {
     publishEvent: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 printable ASCII characters: the same request again makes nothing new */
+                "Idempotency-Key"?: string;
+                /** @description 1 to 255 printable ASCII characters without spaces; sent along with every delivery */
+                "sagapost-correlation-id"?: string;
+                /** @description W3C Trace Context; sent along with every delivery */
+                traceparent?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewEventInput"];
+                "application/json": components["schemas"]["NewEvent"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Accepted */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -1160,19 +844,26 @@ export interface operations {
     publishEvents: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 printable ASCII characters: the same request again makes nothing new */
+                "Idempotency-Key"?: string;
+                /** @description 1 to 255 printable ASCII characters without spaces; sent along with every delivery */
+                "sagapost-correlation-id"?: string;
+                /** @description W3C Trace Context; sent along with every delivery */
+                traceparent?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
                 "application/json": {
-                    events: components["schemas"]["NewEventInput"][];
+                    events: components["schemas"]["NewEvent"][];
                 };
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Accepted */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -1270,7 +961,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1345,7 +1036,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1417,17 +1108,20 @@ export interface operations {
     createSubscription: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 printable ASCII characters: the same request again makes nothing new */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewSubscriptionInput"];
+                "application/json": components["schemas"]["NewSubscription"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -1531,7 +1225,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1665,11 +1359,11 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["SubscriptionChangeInput"];
+                "application/json": components["schemas"]["SubscriptionChange"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1782,7 +1476,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1873,7 +1567,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1941,14 +1635,17 @@ export interface operations {
     rotateSecret: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 printable ASCII characters: the same request again makes nothing new */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @example 1042 */
                 id: string;
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     /** @description how long the previous secret signs along; 24 hours unless told */
@@ -1962,7 +1659,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2082,7 +1779,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2154,7 +1851,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2233,7 +1930,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2314,7 +2011,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2382,7 +2079,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2391,7 +2088,7 @@ export interface operations {
                     "application/json": components["schemas"]["Requeued"];
                 };
             };
-            /** @description Default Response */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -2465,7 +2162,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2488,7 +2185,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2500,7 +2197,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Default Response */
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
