@@ -49,14 +49,9 @@ export function readId(text: string): string {
   throw new InvalidArgumentError('An id is a decimal number.')
 }
 
-export function readPositive(text: string): number {
+function readPositive(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a whole number from 1.')
-}
-
-/** For options that can be given several times. */
-export function collect(text: string, before: readonly string[] = []): readonly string[] {
-  return [...before, text]
 }
 
 function readLimit(text: string): number {

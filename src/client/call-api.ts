@@ -25,7 +25,7 @@ type Success<Operation> = Operation extends { responses: infer Responses }
 
 type QueryValue = string | number | boolean | Date | undefined
 
-export interface Call extends CallOptions {
+interface Call extends CallOptions {
   /** In the place of `{id}`. */
   id?: string
   query?: Readonly<Record<string, QueryValue>>
@@ -36,7 +36,7 @@ export interface Call extends CallOptions {
   repeatable?: boolean
 }
 
-export interface Answer<Body> {
+interface Answer<Body> {
   body: Body
   /** As it came, for values that parsing would change. */
   text: string
