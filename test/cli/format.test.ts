@@ -1,8 +1,9 @@
+import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { createTable, formatFields, makeVisible } from '../../src/cli/format-table.js'
 import { formatAgo, formatState } from '../../src/cli/format-values.js'
 
-const plain = (text: string) => text.replaceAll(/\u001b\[\d+m/g, '')
+const plain = stripVTControlCharacters
 
 describe('tables', () => {
   it('align columns, and no line is wider than the terminal', () => {
