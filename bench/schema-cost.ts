@@ -73,13 +73,13 @@ try {
   console.log(
     `${deliveries} deliveries a round, ${rounds} rounds, PostgreSQL ${server.version}, medians per delivery\n`,
   )
-  console.log('variant                        CPU ms   ratio   WAL bytes   per second')
+  console.log('variant                            CPU ms   ratio   WAL bytes   per second')
   for (const { variant, samples } of runs) {
     const cpu = median(samples.map(({ cpuMs }) => cpuMs))
     const wal = median(samples.map(({ walBytes }) => walBytes))
     const elapsed = median(samples.map(({ elapsedMs }) => elapsedMs))
     console.log(
-      `${variant.name.padEnd(28)} ${cpu.toFixed(3).padStart(8)} ${(cpu / base).toFixed(2).padStart(7)} ` +
+      `${variant.name.padEnd(32)} ${cpu.toFixed(3).padStart(8)} ${(cpu / base).toFixed(2).padStart(7)} ` +
         `${wal.toFixed(0).padStart(11)} ${(1000 / elapsed).toFixed(0).padStart(12)}`,
     )
   }

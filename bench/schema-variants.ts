@@ -77,6 +77,21 @@ export const variants: Variant[] = [
     after: [...fillfactor, 'DROP INDEX sagapost.idx_saga_event'],
     bounded: true,
   },
+  {
+    name: 'plain, no idx_saga_subscription',
+    edit: asPlainTables,
+    after: [...fillfactor, 'DROP INDEX sagapost.idx_saga_subscription'],
+    bounded: true,
+  },
+  {
+    name: 'plain, InProgress indexed',
+    edit: asPlainTables,
+    after: [
+      ...fillfactor,
+      `CREATE INDEX idx_in_progress ON sagapost.webhook_delivery_sagas (status, id) WHERE status = 'InProgress'`,
+    ],
+    bounded: true,
+  },
   { name: 'plain, fillfactor 100', edit: asPlainTables, after: [], bounded: true },
 ]
 

@@ -1,7 +1,7 @@
 import { SagapostError } from '../errors/index.js'
 import { isRowId } from './is-row-id.js'
 
-export const PAGE_ROWS_DEFAULT = 50
+const PAGE_ROWS_DEFAULT = 50
 export const PAGE_ROWS_MAX = 200
 
 /** What every list takes besides its filters. */

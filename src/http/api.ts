@@ -17,7 +17,7 @@ export type Api = FastifyInstance<
 >
 
 /** One pool for each role that the API works under [O2]. */
-export interface ApiPools {
+interface ApiPools {
   /** event_ingest_writer */
   ingest: pg.Pool
   /** subscription_admin */

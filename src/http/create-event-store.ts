@@ -4,14 +4,14 @@ import { SagapostError } from '../errors/index.js'
 import type { NewEvent, StoreOutcome } from '../events/index.js'
 import { createGroupStore, type Item } from './store-in-groups.js'
 
-/** One commit takes at most so many; in trials larger groups gained nothing. */
+/** One commit takes at most so many: as large as a client's batch may be, it would make the first of them wait. */
 const ITEMS_PER_FLUSH_MAX = 500
 const BYTES_PER_FLUSH_MAX = 8 * 1024 * 1024
-/** Two: while one commits, the next is on its way. More would only make the groups smaller. */
+/** Two: while one commits, the next is on its way. With more of them the groups get smaller. */
 const FLUSHES_AT_ONCE_MAX = 2
 /** What may wait in memory; beyond it requests are told to come back. */
-const QUEUED_ITEMS_MAX = 20_000
-const QUEUED_BYTES_MAX = 128 * 1024 * 1024
+const WAITING_ITEMS_MAX = 20_000
+const WAITING_BYTES_MAX = 128 * 1024 * 1024
 
 export interface EventStore {
   /** Resolves when the event is committed, together with others that came at the same time. */
@@ -40,8 +40,8 @@ interface Lane {
 export function createEventStore({ pool, log, onEventsStored }: EventStoreOptions): EventStore {
   // Events without a key never wait for a lock, so they have a lane where nobody does.
   const lanes = { plain: newLane(), keyed: newLane() }
-  let queuedItems = 0
-  let queuedBytes = 0
+  let waitingItems = 0
+  let waitingBytes = 0
 
   const groups = createGroupStore({
     pool,
@@ -54,40 +54,50 @@ export function createEventStore({ pool, log, onEventsStored }: EventStoreOption
   const flush = async (lane: Lane): Promise<void> => {
     if (lane.flushes >= FLUSHES_AT_ONCE_MAX || lane.queue.length === 0) return
     const items = takeGroup(lane.queue)
-    queuedItems -= items.length
-    for (const { event } of items) queuedBytes -= event.payload.length
     lane.flushes += 1
-    await groups.store(items)
-    lane.flushes -= 1
+    await groups.store(items).finally(() => {
+      lane.flushes -= 1
+    })
     void flush(lane)
   }
 
-  return {
-    store(event) {
-      if (queuedItems >= QUEUED_ITEMS_MAX || queuedBytes >= QUEUED_BYTES_MAX) {
-        throw new SagapostError('overloaded', `${queuedItems} events wait to be stored already`)
-      }
-      const lane = event.idempotencyKey === undefined ? lanes.plain : lanes.keyed
-      return new Promise((settle, fail) => {
-        lane.queue.push({ event, settle, fail })
-        queuedItems += 1
-        queuedBytes += event.payload.length
-        // After the requests that came in the same turn of the loop.
-        setImmediate(() => void flush(lane))
-      })
-    },
+  /** Counts them in until they are settled; refuses them when too many are in already. */
+  const admit = async <Result>(events: readonly NewEvent[], work: () => Promise<Result>): Promise<Result> => {
+    if (waitingItems >= WAITING_ITEMS_MAX || waitingBytes >= WAITING_BYTES_MAX) {
+      throw new SagapostError('overloaded', `${waitingItems} events wait to be stored already`)
+    }
+    const bytes = events.reduce((sum, { payload }) => sum + payload.length, 0)
+    waitingItems += events.length
+    waitingBytes += bytes
+    return work().finally(() => {
+      waitingItems -= events.length
+      waitingBytes -= bytes
+    })
+  }
 
-    async storeBatch(events) {
-      const items: Item[] = []
-      const outcomes = events.map(
-        (event) =>
-          new Promise<StoreOutcome | { error: unknown }>((settle) => {
-            items.push({ event, settle, fail: (error) => settle({ error }) })
-          }),
-      )
-      await groups.store(items)
-      return Promise.all(outcomes)
-    },
+  return {
+    store: (event) =>
+      admit([event], () => {
+        const lane = event.idempotencyKey === undefined ? lanes.plain : lanes.keyed
+        return new Promise((settle, fail) => {
+          lane.queue.push({ event, settle, fail })
+          // After the requests that came in the same turn of the loop.
+          setImmediate(() => void flush(lane))
+        })
+      }),
+
+    storeBatch: (events) =>
+      admit(events, async () => {
+        const items: Item[] = []
+        const outcomes = events.map(
+          (event) =>
+            new Promise<StoreOutcome | { error: unknown }>((settle) => {
+              items.push({ event, settle, fail: (error) => settle({ error }) })
+            }),
+        )
+        await groups.store(items)
+        return Promise.all(outcomes)
+      }),
   }
 }
 

@@ -7,6 +7,7 @@ import { errorCatalogue } from '../errors/index.js'
 import { PROBLEM_TYPE } from './answer-errors.js'
 import type { Api } from './api.js'
 import { type HttpErrorCode, problem, statusByCode } from './problem.js'
+import { problemDetails } from './schemas.js'
 
 /** What every call that needs a key can be refused with. */
 const everyCall = ['unauthenticated', 'forbidden', 'too_many_bad_keys', 'database_unreachable'] as const
@@ -117,7 +118,7 @@ function addRefusals(operation: Operation, codes: readonly HttpErrorCode[]): voi
       .filter((code) => statusByCode[code] === status)
       .map((code) => [code, { value: problem(code, errorCatalogue[code].title) }])
     const content = {
-      schema: { $ref: '#/components/schemas/Problem' },
+      schema: { $ref: `#/components/schemas/${problemDetails.meta()?.id}` },
       examples: Object.fromEntries(examples),
     }
     const description = examples.map(([code]) => code).join(', ')

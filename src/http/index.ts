@@ -1,3 +1,3 @@
 export { buildOpenApi } from './build-openapi.js'
 export { type StartApiOptions, startApi } from './start-api.js'
-export { type HttpServer, type HttpServerOptions, startHttpServer } from './start-http-server.js'
+export type { HttpServer } from './start-http-server.js'

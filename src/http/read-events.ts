@@ -4,7 +4,7 @@ import { refuseField } from './problem.js'
 import { readMembers } from './read-body.js'
 import { type Span, scanArray, scanObject } from './scan-json.js'
 
-export const EVENTS_PER_BATCH_MAX = 1_000
+const EVENTS_PER_BATCH_MAX = 1_000
 
 const HEADER_KEY = /^[\x20-\x7e]{1,255}$/
 /** W3C Trace Context; one that does not read so is no reason to refuse an event, and is dropped. */

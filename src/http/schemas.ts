@@ -3,7 +3,7 @@ import { deliveryMachine, jobMachine } from '../state-machines/index.js'
 
 /** The shapes of DESIGN 7, once: requests are checked with them, answers are written with them, OpenAPI is made of them. */
 
-export const id = z
+const id = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be an id: a decimal number as a string')
   .meta({ examples: ['1042'] })
@@ -14,7 +14,7 @@ const pathId = z.string().meta({ examples: ['1042'] })
 /** Anything in the place of an id is nobody's: 404, not 400. */
 export const idParameter = z.strictObject({ id: pathId })
 
-export const page = {
+const page = {
   limit: z.coerce.number().int().min(1).max(200).default(50).describe('how many, at most 200'),
   cursor: z.string().min(1).max(500).optional().describe('nextCursor of the page before'),
 }
@@ -24,7 +24,7 @@ const instant = z.iso
   .meta({ examples: ['2026-01-31T12:00:00Z'] })
 
 /** A time range: `from` inclusive, `to` exclusive. */
-export const range = { from: instant.optional(), to: instant.optional() }
+const range = { from: instant.optional(), to: instant.optional() }
 
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.object({ data: z.array(item), nextCursor: z.string().nullable().describe('null: the last page') })

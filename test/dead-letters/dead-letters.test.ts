@@ -116,6 +116,7 @@ describe('requeueing', () => {
 describe('a list of dead letters', () => {
   const start = Date.parse('2030-01-01T00:00:00Z')
   const from = new Date(start)
+  /** Newest first. Three in each millisecond, the last two of them in the same microsecond before the first. */
   const made: { id: string; subscriptionId: string; eventType: string; code: string; at: number }[] = []
   const idsOf = (rows: { id: string }[]) => rows.map(({ id }) => id)
 
@@ -138,10 +139,10 @@ describe('a list of dead letters', () => {
           row.eventType,
           row.code,
           new Date(at),
-          index % 3 === 2 ? 7 : 0,
+          index % 3 === 0 ? 7 : 0,
         ],
       )
-      made.unshift({ id: rows[0].id, ...row, at })
+      made.splice(index % 3 === 0 ? 0 : 1, 0, { id: rows[0].id, ...row, at })
     }
   })
 

@@ -58,7 +58,7 @@ describe('one event', () => {
 
 describe('a list of events', () => {
   const start = Date.parse('2030-01-01T00:00:00Z')
-  /** Newest first. Three events in each millisecond, the first two of them in the same microsecond. */
+  /** Newest first. Three events in each millisecond, the last two of them in the same microsecond before the first. */
   const made: { id: string; type: string; at: number }[] = []
 
   beforeAll(async () => {
@@ -68,9 +68,9 @@ describe('a list of events', () => {
       const { rows } = await database.pool.query(
         `INSERT INTO sagapost.events (event_type, payload, created_at)
          VALUES ($1, '{}', $2::timestamptz + $3::int * interval '1 microsecond') RETURNING id`,
-        [type, new Date(at), index % 3 === 2 ? 7 : 0],
+        [type, new Date(at), index % 3 === 0 ? 7 : 0],
       )
-      made.unshift({ id: rows[0].id, type, at })
+      made.splice(index % 3 === 0 ? 0 : 1, 0, { id: rows[0].id, type, at })
     }
     // Ids do not follow time: the event with the highest id is the oldest of all.
     const { rows } = await database.pool.query(

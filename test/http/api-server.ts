@@ -49,7 +49,7 @@ export function useApi(
   }
 }
 
-export const masterKey = randomBytes(32)
+const masterKey = randomBytes(32)
 
 export function startTestApi(
   databaseUrl: string,

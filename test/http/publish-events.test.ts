@@ -376,3 +376,26 @@ describe('any body', () => {
     )
   })
 })
+
+describe('too much at once', () => {
+  it('[E1] is refused before it fills the memory, and what waits is stored all the same', async () => {
+    const store = createEventStore({
+      pool: database.as('event_ingest_writer'),
+      log: silent(),
+      onEventsStored: () => {},
+    })
+    const payload = `"${'x'.repeat(1_000_000)}"`
+    const holder = await database.pool.connect()
+    await holder.query('BEGIN')
+    await holder.query('LOCK TABLE sagapost.events IN ACCESS EXCLUSIVE MODE')
+    const waiting = Array.from({ length: 135 }, () => store.store({ type: 'flood', payload }))
+    await expect(store.store({ type: 'flood', payload: '1' })).rejects.toMatchObject({ code: 'overloaded' })
+    await expect(store.storeBatch([{ type: 'flood', payload: '1' }])).rejects.toMatchObject({
+      code: 'overloaded',
+    })
+    await holder.query('ROLLBACK')
+    holder.release()
+    expect((await Promise.all(waiting)).filter((outcome) => 'id' in outcome)).toHaveLength(135)
+    expect(await store.store({ type: 'flood', payload: '1' })).toMatchObject({ duplicate: false })
+  })
+})
