@@ -88,5 +88,5 @@ function same(text: string): string {
 
 /** In a pipe nothing is cut but very long cells. */
 function terminalWidth(): number {
-  return process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY
+  return (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY
 }
