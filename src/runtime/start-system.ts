@@ -15,6 +15,8 @@ export interface SystemOptions extends Pick<PartsOptions, 'extraCertificateAutho
   config: Config & { masterKey: Buffer }
   only: readonly SystemPart[]
   log: Logger
+  /** The caller's own, which it keeps; absent: made here. */
+  metrics?: Metrics
 }
 
 export interface System {
@@ -33,10 +35,13 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
   const stop = async () => {
     for (const each of stops.splice(0).reverse()) await each()
   }
-  try {
+  const openMetrics = (): Metrics => {
     const reads = createRolePool({ databaseUrl, role: 'saga_readonly_role', connectionsMax: 1 })
     stops.push(() => reads.end())
-    const metrics = createMetrics({ backlog: createBacklogCollector(reads) })
+    return createMetrics({ backlog: createBacklogCollector(reads) })
+  }
+  try {
+    const metrics = options.metrics ?? openMetrics()
     const parts = await startParts({
       ...options,
       metrics,
