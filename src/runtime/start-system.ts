@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/index.js'
 import { createRolePool } from '../database/index.js'
-import { startApi } from '../http/index.js'
 import type { Wakeups } from '../loop/index.js'
 import { createBacklogCollector, createMetrics, type Metrics } from '../observability/index.js'
 import { type PartName, type PartsOptions, partNames, startParts } from './start-parts.js'
@@ -50,6 +49,8 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     stops.push(() => parts.stop())
     const { wakeups } = parts
     if (!only.includes('api')) return { url: undefined, wakeups, metrics, stop }
+    // Loaded only here: a process without the API does without its server and its reference page.
+    const { startApi } = await import('../http/index.js')
     const api = await startApi({ ...options, wakeups, metrics })
     stops.push(() => api.stop())
     log.info({ url: api.url }, 'listening')

@@ -135,6 +135,14 @@ describe('a project that has installed it', () => {
     expect(compile(use, [])).toBe('')
   })
 
+  it('[O1] compiles against sagapost/receiver with the types of Node', () => {
+    const code = `import { nodeHandler, verify } from 'sagapost/receiver'
+      import { createServer } from 'node:http'
+      createServer(nodeHandler({ secret: '', onEvent: (event) => console.log(event.payload) }))
+      export const event = verify({}, Buffer.alloc(0), '')`
+    expect(compile(code, ['@types/node'])).toBe('')
+  })
+
   it("[O1] passes pg's clients, pino's and its own logs", () => {
     for (const name of ['pg', 'pino', 'pg-types', 'pg-protocol', 'fastify'])
       link(join(folder, 'node_modules'), name)
