@@ -84,6 +84,21 @@ describe('an instance', () => {
     expect(rows[0].open).toBeLessThanOrEqual(2) // those of the other instance
   })
 
+  it('[R1] that runs nothing wakes others by NOTIFY: at once, and not once for each call', async () => {
+    const publisher = embed({ databaseUrl: database.url, parts: [], masterKey: undefined })
+    const heard: string[] = []
+    const listener = new pg.Client({ connectionString: database.url })
+    await listener.connect()
+    try {
+      listener.on('notification', ({ payload }) => heard.push(payload?.split(' ')[0] ?? ''))
+      await listener.query('LISTEN sagapost_wake')
+      for (let call = 0; call < 100; call++) publisher.wake()
+      await expect.poll(() => heard).toEqual(['routing', 'routing']) // the first, and one for all that followed
+    } finally {
+      await listener.end()
+    }
+  })
+
   it('[O2] serves the API when asked to, and answers with its key', async () => {
     const instance = embed({ databaseUrl: database.url, parts: ['api'], apiKey: 'sesame', port: 0 })
     expect(instance.url).toBeUndefined()
