@@ -24,6 +24,7 @@ export {
   rowsToRead,
   toPage,
 } from './page-rows.js'
+export { requireMigrated } from './require-migrated.js'
 export { createRolePool } from './role-pool.js'
 export { type DatabaseRole, databaseRoles } from './roles.js'
 export { type EventRange, readWorkWindow, type WorkWindow } from './work-window.js'

@@ -7,6 +7,7 @@ export const errorCatalogue = {
   // Start and configuration
   config_invalid: { title: 'A setting has a value that cannot be used' },
   master_key_wrong: { title: 'The secrets in the database were sealed with another SAGAPOST_MASTER_KEY' },
+  instance_stopped: { title: 'The Sagapost instance was stopped; make another one' },
 
   // Embedded PostgreSQL
   data_dir_in_use: { title: 'Another process runs on this data directory' },

@@ -2,3 +2,4 @@ export { type BacklogCollector, createBacklogCollector } from './collect-backlog
 export { createLog, type LogLevel, logLevels } from './create-log.js'
 export { createMetrics, type LoopPart, type Metrics, type Recorders } from './create-metrics.js'
 export { correlationIdOf, logFields } from './log-fields.js'
+export { redactFields } from './redact-fields.js'

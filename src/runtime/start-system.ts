@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/index.js'
 import { createRolePool } from '../database/index.js'
-import { startApi, startStateServer } from '../http/index.js'
 import type { Wakeups } from '../loop/index.js'
 import { createBacklogCollector, createMetrics, type Metrics } from '../observability/index.js'
 import { type PartName, type PartsOptions, partNames, startParts } from './start-parts.js'
@@ -15,6 +14,8 @@ export interface SystemOptions extends Pick<PartsOptions, 'extraCertificateAutho
   config: Config & { masterKey: Buffer }
   only: readonly SystemPart[]
   log: Logger
+  /** The caller's own, which it keeps; absent: made here. */
+  metrics?: Metrics
 }
 
 export interface System {
@@ -33,10 +34,13 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
   const stop = async () => {
     for (const each of stops.splice(0).reverse()) await each()
   }
-  try {
+  const openMetrics = (): Metrics => {
     const reads = createRolePool({ databaseUrl, role: 'saga_readonly_role', connectionsMax: 1 })
     stops.push(() => reads.end())
-    const metrics = createMetrics({ backlog: createBacklogCollector(reads) })
+    return createMetrics({ backlog: createBacklogCollector(reads) })
+  }
+  try {
+    const metrics = options.metrics ?? openMetrics()
     const parts = await startParts({
       ...options,
       metrics,
@@ -46,6 +50,8 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     const { wakeups } = parts
     const { config } = options
     if (!only.includes('api') && !config.portGiven) return { url: undefined, wakeups, metrics, stop }
+    // Loaded only here: a process without a server does without fastify and the reference page.
+    const { startApi, startStateServer } = await import('../http/index.js')
     const server = only.includes('api')
       ? await startApi({ ...options, wakeups, metrics })
       : await startStateServer({ databaseUrl, config, log, metrics })
