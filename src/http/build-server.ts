@@ -8,6 +8,7 @@ import { describeApi } from './describe-api.js'
 import { noteIngested } from './note-ingested.js'
 import { problem, refuse } from './problem.js'
 import { readValue } from './read-body.js'
+import { refuseUnasked } from './refuse-unasked.js'
 import { createScopeCheck } from './require-scope.js'
 import {
   addDeadLetterRoutes,
@@ -70,8 +71,10 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
   api.addHook('onRequest', async (request, reply) => {
     setSecurityHeaders(reply)
     await checkScope(request, reply)
-    refuseEncoding(request.headers['content-encoding'])
+    // The body of a GET is never read.
+    if (request.method !== 'GET') refuseEncoding(request.headers['content-encoding'])
   })
+  api.addHook('preValidation', async (request) => refuseUnasked(request))
   api.addHook('onResponse', (request, reply, done) => {
     options.metrics?.httpRequest({
       method: request.method,
