@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import fastify, { type FastifyReply } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { createAuthenticator } from '../keys/index.js'
@@ -25,6 +26,8 @@ import {
 const BODY_BYTES_MAX = 256 * 1024
 /** For the whole of a request to arrive, however slowly it drips. */
 const REQUEST_MS_MAX = 30_000
+/** How often the server looks for requests that are late, as a share of the time that they have. */
+const LATE_CHECK_SHARE = 0.1
 
 /** Answers are data: nothing in them is run, framed, kept or guessed at. The page of the docs has a policy of its own. */
 const securityHeaders = {
@@ -37,10 +40,17 @@ const securityHeaders = {
 
 /** The server with all its routes, not listening yet. */
 export async function buildServer(options: ApiOptions): Promise<Api> {
-  const { pools, apiKey, log, onEventsStored = () => {} } = options
+  const { pools, apiKey, log, onEventsStored = () => {}, requestMsMax = REQUEST_MS_MAX } = options
   const api = fastify({
     bodyLimit: BODY_BYTES_MAX,
-    requestTimeout: REQUEST_MS_MAX,
+    requestTimeout: requestMsMax,
+    http: {
+      // Node gives the body the longer of the two times, and the head's is a minute unless told.
+      headersTimeout: requestMsMax,
+      connectionsCheckingInterval: requestMsMax * LATE_CHECK_SHARE,
+      // Refused below, with a problem; Node's own answer is empty.
+      requireHostHeader: false,
+    },
     // Connections that wait for nothing are closed at once; requests under way are finished, and new ones on their
     // connections are still served.
     forceCloseConnections: 'idle',
@@ -51,6 +61,8 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
       answerError(error, request, reply as FastifyReply, log)
     },
   }).withTypeProvider<ZodTypeProvider>()
+  // An expectation that nobody knows is none; Node would answer with an empty 417.
+  api.server.on('checkExpectation', (request, response) => api.server.emit('request', request, response))
   api.setValidatorCompiler(validatorCompiler)
   api.setSerializerCompiler(serializerCompiler)
   api.setErrorHandler((error, request, reply) => answerError(error, request, reply, log))
@@ -70,6 +82,7 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
   api.decorateRequest('caller', null)
   api.addHook('onRequest', async (request, reply) => {
     setSecurityHeaders(reply)
+    refuseNoHost(request.raw)
     await checkScope(request, reply)
     // The body of a GET is never read.
     if (request.method !== 'GET') refuseEncoding(request.headers['content-encoding'])
@@ -116,6 +129,13 @@ function closeWithTheAnswer(api: Api): void {
     if (isStopping) reply.header('connection', 'close')
     done()
   })
+}
+
+/** RFC 9112: a request of HTTP/1.1 names its host. */
+function refuseNoHost({ httpVersion, headers }: IncomingMessage): void {
+  if (httpVersion === '1.1' && headers.host === undefined) {
+    throw refuse('request_malformed', 'the Host header is missing')
+  }
 }
 
 /** Nothing is unpacked here: a small body could hold a large one. */
