@@ -485,10 +485,10 @@ export interface components {
         };
         Breaker: {
             /**
-             * @description open: paused, but for a probe now and then
+             * @description open: paused, but for a probe now and then; exhausted: the pause is over, and it fails on
              * @enum {string}
              */
-            state: "failing" | "open";
+            state: "failing" | "open" | "exhausted";
             /** @description in a row */
             failures: number;
             /**
@@ -498,6 +498,7 @@ export interface components {
             failingSince: string;
             lastErrorCode: string | null;
             openedAt: string | null;
+            pausedUntil: string | null;
             nextProbeAt: string | null;
         };
         Subscription: {
@@ -651,6 +652,13 @@ export interface components {
                 field: string;
                 detail: string;
             }[];
+            /**
+             * @description of verification_failed
+             * @enum {string}
+             */
+            reason?: "request_failed" | "challenge_missing" | "callback_url_changed" | "subscription_deleted" | "superseded";
+            /** @description of verification_failed: what the callback answered */
+            response?: components["schemas"]["TestOutcome"];
         };
     };
     responses: never;
@@ -739,7 +747,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -815,7 +823,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description payload_too_large, request_too_large */
+            /** @description request_too_large, payload_too_large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -851,7 +859,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description idempotency_key_busy, overloaded, database_unreachable */
+            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -959,7 +967,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description overloaded, database_unreachable */
+            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -989,6 +997,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventWithPayload"];
+                };
+            };
+            /** @description request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description unauthenticated */
@@ -1027,7 +1044,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1070,7 +1087,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description request_invalid */
+            /** @description request_invalid, query_invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1115,7 +1132,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1178,7 +1195,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description idempotency_conflict */
+            /** @description idempotency_conflict, subscription_secret_invalid */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1223,7 +1240,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1255,6 +1272,15 @@ export interface operations {
                     "application/json": components["schemas"]["Subscription"];
                 };
             };
+            /** @description request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description unauthenticated */
             401: {
                 headers: {
@@ -1291,7 +1317,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1321,6 +1347,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description request_malformed, request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description unauthenticated */
             401: {
                 headers: {
@@ -1348,6 +1383,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description request_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description content_type_unsupported */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description too_many_bad_keys */
             429: {
                 headers: {
@@ -1357,7 +1410,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1474,7 +1527,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1511,6 +1564,15 @@ export interface operations {
                     };
                 };
             };
+            /** @description request_malformed, request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description unauthenticated */
             401: {
                 headers: {
@@ -1547,6 +1609,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description request_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description content_type_unsupported */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description verification_failed */
             422: {
                 headers: {
@@ -1565,7 +1645,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1597,6 +1677,15 @@ export interface operations {
                     "application/json": components["schemas"]["TestOutcome"];
                 };
             };
+            /** @description request_malformed, request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description unauthenticated */
             401: {
                 headers: {
@@ -1633,6 +1722,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description request_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description content_type_unsupported */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description too_many_bad_keys */
             429: {
                 headers: {
@@ -1642,7 +1749,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1770,7 +1877,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1849,7 +1956,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1879,6 +1986,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeliveryWithAttempts"];
+                };
+            };
+            /** @description request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description unauthenticated */
@@ -1917,7 +2033,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2009,7 +2125,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2039,6 +2155,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeadLetterWithPayload"];
+                };
+            };
+            /** @description request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description unauthenticated */
@@ -2077,7 +2202,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2118,6 +2243,15 @@ export interface operations {
                     "application/json": components["schemas"]["Requeued"];
                 };
             };
+            /** @description request_malformed, request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description unauthenticated */
             401: {
                 headers: {
@@ -2154,6 +2288,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description request_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description content_type_unsupported */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description too_many_bad_keys */
             429: {
                 headers: {
@@ -2163,7 +2315,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2281,7 +2433,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -108,11 +108,12 @@ export interface Subscription {
 
 export interface Breaker {
   /** `open`: paused, but for a probe now and then. */
-  state: 'failing' | 'open'
+  state: 'failing' | 'open' | 'exhausted'
   failures: number
   failingSince: Date
   lastErrorCode: string | null
   openedAt: Date | null
+  pausedUntil: Date | null
   nextProbeAt: Date | null
 }
 

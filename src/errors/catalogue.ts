@@ -143,6 +143,7 @@ export const errorCatalogue = {
       'sagas_attempt_count_not_negative',
       'jobs_attempt_positive',
       'jobs_lease_resets_not_negative',
+      'jobs_probes_not_negative',
       'jobs_response_status_range',
       'jobs_retry_after_not_negative',
       'jobs_duration_not_negative',
