@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { EventRefusal, NewEvent } from '../events/index.js'
-import { refuseField } from './problem.js'
+import { nameField, refuseField } from './problem.js'
 import { readMembers } from './read-body.js'
 import { type Span, scanArray, scanObject } from './scan-json.js'
 
@@ -102,5 +102,5 @@ function readEventAt(text: string, at: Span, context: Omit<EventContext, 'idempo
 }
 
 function refusal(code: EventRefusal['code'], field: string, detail: string): { refusal: EventRefusal } {
-  return { refusal: { code, field, detail } }
+  return { refusal: { code, field: nameField(field), detail } }
 }
