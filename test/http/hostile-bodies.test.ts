@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { JsonSyntaxError, scanArray, scanObject } from '../../src/http/scan-json.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery } from '../support/fixtures.js'
 import type { CallOptions } from './api-server.js'
@@ -209,6 +210,16 @@ describe('a body of the wrong shape', () => {
       expect(answer.status).toBe(events.startsWith('[{') ? 400 : 202)
     }
     await api.expectUnharmed()
+  })
+})
+
+describe('a body of millions of small things', () => {
+  it('[O3] is read to its end, and only the first of them are kept', () => {
+    const items = `[${'1,'.repeat(1_000_000)}1]`
+    expect(scanArray(items, { start: 0, end: items.length }, 1_001)).toHaveLength(1_001)
+    const members = `{${'"a":1,'.repeat(1_000_000)}"a":1}`
+    expect(scanObject(members)).toHaveLength(1_000)
+    expect(() => scanObject(`${members.slice(0, -1)},}`)).toThrow(JsonSyntaxError)
   })
 })
 
