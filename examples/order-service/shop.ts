@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import pg from 'pg'
 import { Sagapost, SagapostError } from 'sagapost'
-import { readCertificate } from './certificate.ts'
+import { readCertificate } from './certificate.js'
 
 const databaseUrl = process.env.DATABASE_URL ?? ''
 const pool = new pg.Pool({ connectionString: databaseUrl })

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { nodeHandler } from 'sagapost/receiver'
-import { dataFolder, readCertificate } from './certificate.ts'
+import { dataFolder, readCertificate } from './certificate.js'
 
 const shop = process.env.SHOP_URL ?? 'http://127.0.0.1:3000'
 const port = Number(process.env.PORT ?? 8443)

@@ -2,7 +2,12 @@ export { checkReadiness, type Obstacle } from './check-readiness.js'
 export { checkTimeRange, type TimeRange } from './check-time-range.js'
 export { connect } from './connect.js'
 export { databaseErrorCode } from './database-errors.js'
-export { type EmbeddedPostgres, openDataDir, startEmbeddedPostgres } from './embedded/index.js'
+export {
+  type EmbeddedPostgres,
+  findRunningServer,
+  openDataDir,
+  startEmbeddedPostgres,
+} from './embedded/index.js'
 export { inTransaction } from './in-transaction.js'
 export { isRowId } from './is-row-id.js'
 export { keepPartitionsAhead } from './keep-partitions-ahead.js'

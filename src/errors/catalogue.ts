@@ -198,6 +198,7 @@ export const errorCatalogue = {
     title: 'An API key has a known scope and a hash of its own',
     constraints: ['api_keys_scope', 'api_keys_hash_sha256', 'uniq_api_key_hash'],
   },
+  api_key_not_found: { title: 'There is no such API key' },
 
   // The HTTP API
   request_malformed: { title: 'The request is not HTTP with a JSON body' },
@@ -210,6 +211,11 @@ export const errorCatalogue = {
   too_many_bad_keys: { title: 'Too many requests with a bad API key came from this address' },
   overloaded: { title: 'Too many events wait to be stored: ask again later' },
   internal_error: { title: 'Sagapost failed: a bug, recorded in its log' },
+
+  // The client and the command line
+  server_unreachable: { title: 'The Sagapost server cannot be reached' },
+  server_timed_out: { title: 'The Sagapost server did not answer in time' },
+  server_answer_unexpected: { title: 'Something answered that is not a Sagapost server' },
 } as const satisfies Record<string, { title: string; constraints?: readonly string[] }>
 
 export type ErrorCode = keyof typeof errorCatalogue

@@ -19,7 +19,7 @@ export interface SystemOptions extends Pick<PartsOptions, 'extraCertificateAutho
 }
 
 export interface System {
-  /** Of the API, when it runs here. */
+  /** Of the API, or of health and metrics alone. */
   url: string | undefined
   wakeups: Wakeups
   metrics: Metrics
@@ -48,13 +48,16 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     })
     stops.push(() => parts.stop())
     const { wakeups } = parts
-    if (!only.includes('api')) return { url: undefined, wakeups, metrics, stop }
-    // Loaded only here: a process without the API does without its server and its reference page.
-    const { startApi } = await import('../http/index.js')
-    const api = await startApi({ ...options, wakeups, metrics })
-    stops.push(() => api.stop())
-    log.info({ url: api.url }, 'listening')
-    return { url: api.url, wakeups, metrics, stop }
+    const { config } = options
+    if (!only.includes('api') && !config.portGiven) return { url: undefined, wakeups, metrics, stop }
+    // Loaded only here: a process without them does without fastify and the reference page.
+    const { startApi, startStateServer } = await import('../http/index.js')
+    const server = only.includes('api')
+      ? await startApi({ ...options, wakeups, metrics })
+      : await startStateServer({ databaseUrl, config, log, metrics })
+    stops.push(() => server.stop())
+    log.info({ url: server.url }, 'listening')
+    return { url: server.url, wakeups, metrics, stop }
   } catch (error) {
     await stop()
     throw error

@@ -311,6 +311,17 @@ describe('as processes', () => {
     expect([await other.exit, other.stderr()]).toEqual([1, expect.stringContaining('[master_key_wrong]')])
   })
 
+  it('[O5] a process without the API serves health and metrics where PORT says, and nothing else', async () => {
+    const worker = spawnCli(['serve', '--only', 'worker,cleaner'], { ...env, PORT: '0' })
+    const [, url] = await worker.printed(/"url":"(http:[^"]+)"/)
+    const get = async (path: string, key = '') =>
+      (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } })).status
+    expect(await Promise.all([get('/healthz'), get('/readyz'), get('/metrics')])).toEqual([200, 200, 401])
+    expect(await Promise.all([get('/metrics', 'test'), get('/v1/events', 'test')])).toEqual([200, 404])
+    worker.child.kill('SIGTERM')
+    expect([await worker.exit, worker.stderr()]).toEqual([0, ''])
+  })
+
   it('[O2] serve refuses to start without its keys, or with a part that it does not know', async () => {
     const bare = spawnCli(['serve'], { DATABASE_URL: database.url })
     expect([await bare.exit, bare.stderr()]).toEqual([1, expect.stringContaining('[config_invalid]')])
