@@ -64,6 +64,7 @@ _sagapost() {
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$place/$word" in
       ${pathsOf(places).join('|')}) place="$place/$word" ;;
+      *) [[ $place == sagapost && $word != -* ]] && place=unknown ;;
     esac
   done
   COMPREPLY=()
@@ -79,6 +80,7 @@ _sagapost() {
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "$place/$word" in
       ${pathsOf(places).join('|')}) place="$place/$word" ;;
+      *) [[ $place == sagapost && $word != -* ]] && place=unknown ;;
     esac
   done
 ${writeCases(places, (words) => `compadd -- ${words.join(' ')}`)}

@@ -32,7 +32,8 @@ interface ApiPools {
 }
 
 /** What health, readiness and metrics need. */
-export interface StateOptions extends Pick<ApiOptions, 'apiKey' | 'log' | 'checkReadiness' | 'metrics'> {
+export interface StateOptions
+  extends Pick<ApiOptions, 'apiKey' | 'log' | 'checkReadiness' | 'metrics' | 'requestMsMax'> {
   pools: Pick<ApiPools, 'keys'>
 }
 
@@ -52,6 +53,8 @@ export interface ApiOptions {
   /** Something new is stored, or requeued: wakes the router and the orchestrator of this process. */
   onEventsStored?: () => void
   onRequeued?: () => void
+  /** Another time than the documented one for a request to arrive, for tests. */
+  requestMsMax?: number | undefined
   /** What GET /metrics shows, and where the API counts; absent: there is no such path. */
   metrics?: Pick<Metrics, 'render' | 'eventsIngested' | 'requeued' | 'httpRequest'> | undefined
 }

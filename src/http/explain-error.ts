@@ -55,6 +55,11 @@ function fromFastify(error: FastifyError): Problem | undefined {
       return problem('content_type_unsupported', errorCatalogue.content_type_unsupported.title)
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return problem('request_malformed', 'the body is not as long as its Content-Length says')
+    // Node's word for a client that went away before the end of its body.
+    case 'ECONNRESET':
+      return error.message === 'aborted'
+        ? problem('request_malformed', 'the connection ended before the body did')
+        : undefined
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return problem('not_found', errorCatalogue.not_found.title)

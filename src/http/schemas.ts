@@ -257,6 +257,11 @@ export const eventFilter = z.strictObject({ type: eventType.optional(), ...range
 
 // Every answer that is a refusal
 
+const verificationFailures = [
+  ...(['request_failed', 'challenge_missing'] as const),
+  ...(['callback_url_changed', 'subscription_deleted', 'superseded'] as const),
+] as const
+
 export const problemDetails = z
   .object({
     type: z.string(),
@@ -265,5 +270,10 @@ export const problemDetails = z
     detail: z.string(),
     code: z.string().describe('stable; docs/reference/errors.md lists them'),
     errors: z.array(z.object({ field: z.string(), detail: z.string() })).optional(),
+    reason: z.enum(verificationFailures).optional().describe('of verification_failed'),
+    response: testOutcome.optional().describe('of verification_failed: what the callback answered'),
   })
   .meta({ id: 'Problem' })
+
+/** What a refused verification adds to its problem. */
+export type VerificationProblem = Required<Pick<z.infer<typeof problemDetails>, 'reason' | 'response'>>

@@ -27,6 +27,7 @@ export interface StartApiOptions {
   /** Of the parts in this process, if there are any; without them the parts poll. */
   wakeups?: Pick<Wakeups, 'wake'>
   metrics?: ApiOptions['metrics']
+  requestMsMax?: ApiOptions['requestMsMax']
   /** PEM, beside Node's own; for verifications and test requests. */
   extraCertificateAuthorities?: readonly string[]
 }
@@ -49,7 +50,7 @@ export async function startApi({
     return pool
   }
   const allowedCidrs = parseAllowedCidrs(config.allowedCidrs)
-  const { extraCertificateAuthorities, metrics } = options
+  const { extraCertificateAuthorities, metrics, requestMsMax } = options
 
   try {
     const migrations = await loadMigrations(migrationsFolder)
@@ -80,6 +81,7 @@ export async function startApi({
       onEventsStored: () => wakeups?.wake('routing'),
       onRequeued: () => wakeups?.wake('first-jobs'),
       metrics,
+      requestMsMax,
     })
     const server = await startHttpServer(api, config)
     stops.push(() => server.stop())

@@ -22,7 +22,8 @@ const CLOCK_SKEW_MS = DAY_MS
 export async function makeCertificate(
   options: { hosts?: readonly string[]; validFrom?: Date; validUntil?: Date } = {},
 ): Promise<ServerCertificate> {
-  const { generate } = await import('selfsigned') // only here: it takes a while to load
+  // Loaded only here: most processes make no certificate.
+  const { generate } = await import('selfsigned')
   const now = Date.now()
   const { hosts = ['localhost', '127.0.0.1', '::1'] } = options
   const { validFrom = new Date(now - CLOCK_SKEW_MS), validUntil = new Date(now + VALID_DAYS * DAY_MS) } =

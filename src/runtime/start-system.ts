@@ -50,7 +50,7 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     const { wakeups } = parts
     const { config } = options
     if (!only.includes('api') && !config.portGiven) return { url: undefined, wakeups, metrics, stop }
-    // Loaded only here: a process without them does without fastify and the reference page.
+    // Loaded only here: a process without a server does without fastify and the reference page.
     const { startApi, startStateServer } = await import('../http/index.js')
     const server = only.includes('api')
       ? await startApi({ ...options, wakeups, metrics })
