@@ -44,7 +44,7 @@ export interface SagapostOptions {
   /** PEM, beside Node's own and those of NODE_EXTRA_CA_CERTS. */
   extraCertificateAuthorities?: readonly string[] | undefined
 
-  /** For the part `api`: an administrator's key, and where it listens. */
+  /** Of the part `api`: an administrator's key, and where it listens. A port without it serves health and metrics. */
   apiKey?: string | undefined
   host?: string | undefined
   port?: number | undefined

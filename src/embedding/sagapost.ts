@@ -60,7 +60,7 @@ export class Sagapost {
     this.deadLetters = offerDeadLetters(this.#context)
   }
 
-  /** Of the API, while it runs here. */
+  /** Of the API, or of health and metrics, while they are served here. */
   get url(): string | undefined {
     return this.#system?.url
   }

@@ -78,7 +78,7 @@ async function freePort(): Promise<number> {
 it('[O1] compiles as a user would compile it', () => {
   const compilerOptions = {
     ...{ target: 'es2023', lib: ['es2023'], module: 'nodenext', types: ['node'], strict: true, noEmit: true },
-    ...{ skipLibCheck: true, exactOptionalPropertyTypes: true, allowImportingTsExtensions: true },
+    ...{ skipLibCheck: true, exactOptionalPropertyTypes: true },
   }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
