@@ -7,7 +7,7 @@ import type { ReceiverCommands } from '../children/receive-requests.js'
 import type { BenchOptions } from './read-options.js'
 import { type Child, startChild } from './start-child.js'
 
-/** One PostgreSQL, one receiver, one folder for all parts of a run; `close` leaves nothing of them. */
+/** One PostgreSQL (fsync on, its own defaults), one receiver, one folder for all parts of a run; `close` leaves nothing of them. */
 export interface Bench {
   options: BenchOptions
   postgres: { pid: number; version: string }
@@ -23,6 +23,7 @@ export interface Bench {
 
 export async function openBench(
   options: BenchOptions,
+  postgresSettings: Record<string, string> = {},
 ): Promise<{ bench: Bench; close: () => Promise<void> }> {
   const stops: (() => Promise<unknown>)[] = []
   const close = async () => {
@@ -38,7 +39,7 @@ export async function openBench(
   try {
     const folder = await mkdtemp(join(tmpdir(), 'sagapost-bench-'))
     stops.push(() => rm(folder, { recursive: true, force: true }))
-    const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data') })
+    const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), settings: postgresSettings })
     stops.push(() => server.stop())
     const receiver = startChild<ReceiverCommands>('receive-requests.ts')
     stops.push(() => receiver.stop())
