@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-export const partNames = [
+const partNames = [
   'throughput',
   'latency',
   'fan-out',
@@ -9,7 +9,7 @@ export const partNames = [
   'growth',
   'idle',
 ] as const
-export type PartName = (typeof partNames)[number]
+type PartName = (typeof partNames)[number]
 
 export interface BenchOptions {
   quick: boolean

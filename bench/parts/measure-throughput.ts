@@ -21,7 +21,7 @@ export const ratioNames = {
   pgBossTwoWorkers: 'pg-boss, 2 workers',
 } as const
 
-export interface SystemResult {
+interface SystemResult {
   name: string
   perSecond: Summary
   /** Per delivery. */

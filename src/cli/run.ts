@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { SagapostError } from '../errors/index.js'
 import { packageVersion } from '../package-version/index.js'
 import type { ListenArguments } from './read-listen-options.js'
+import { runBench } from './run-bench.js'
 import { runDev } from './run-dev.js'
 import { runListen } from './run-listen.js'
 import { runMigrate } from './run-migrate.js'
@@ -18,7 +19,8 @@ export async function run(args: string[], env: Environment): Promise<number> {
   const program = buildProgram(env)
   try {
     await program.parseAsync(args, { from: 'user' })
-    return EXIT_OK
+    // Set by a command that passes on another program's.
+    return typeof process.exitCode === 'number' ? process.exitCode : EXIT_OK
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE // already printed
     if (!(error instanceof SagapostError)) throw error
@@ -79,6 +81,17 @@ function buildProgram(env: Environment): Command {
       '\nExamples:\n  $ sagapost listen --secret whsec_…\n  $ sagapost listen --fail-first 3 --status 503',
     )
     .action((options: ListenArguments) => runListen(env, options))
+
+  program
+    .command('bench [options...]')
+    .description('measure speed beside the bare limit and two job queues; in the repository only')
+    .helpOption(false)
+    .allowUnknownOption()
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ sagapost bench --quick --json results.json\n  $ sagapost bench --help',
+    )
+    .action((options: string[]) => runBench(options))
 
   return program
 }
