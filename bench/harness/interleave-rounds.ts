@@ -3,9 +3,11 @@ import type { Bench } from './open-bench.js'
 import type { BenchOptions } from './read-options.js'
 import { type Round, runRound } from './run-round.js'
 
-/** Doubled until one takes this long: what is fast after a while is not judged by its first second. */
+/** Again and again, until it gets no faster: compilers, caches and statistics take their time. */
 const WARM_UP = 500
-const WARM_UP_S = 1
+const WARM_UP_S = 1.5
+const WARM_UPS_MAX = 5
+const WARM_UP_GAIN_MIN = 1.15
 const EVENTS_MIN = 20
 const EVENTS_MAX = 200_000
 
@@ -26,13 +28,15 @@ export async function interleaveRounds(
   const measured: SystemRounds[] = []
   const rates = new Map<MeasuredSystem, number>()
   for (const system of systems) {
-    const toEvents = (deliveries: number) => Math.max(EVENTS_MIN, Math.ceil(deliveries / system.fanOut))
-    for (let deliveries = WARM_UP; ; deliveries *= 2) {
-      const { perSecond } = await runRound(bench, system, toEvents(deliveries))
+    let deliveries = WARM_UP
+    for (let turn = 0; turn < WARM_UPS_MAX; turn++) {
+      const { perSecond } = await runRound(bench, system, toEvents(system, deliveries))
       // Fresh tables have no statistics, in any of the systems.
       await system.database?.pool.query('ANALYZE')
+      const gain = perSecond / (rates.get(system) ?? 0)
       rates.set(system, perSecond)
-      if (deliveries / perSecond >= WARM_UP_S) break
+      deliveries = perSecond * WARM_UP_S
+      if (gain < WARM_UP_GAIN_MIN) break
     }
     bench.say(`warmed up ${system.name}: ${rates.get(system)?.toFixed(0)}/s`)
     measured.push({ system, rounds: [] })
@@ -41,8 +45,7 @@ export async function interleaveRounds(
     const turns = [...measured.slice(round % measured.length), ...measured.slice(0, round % measured.length)]
     for (const { system, rounds: own } of turns) {
       const deliveries = (rates.get(system) ?? 0) * roundS
-      const events = Math.min(EVENTS_MAX, Math.max(EVENTS_MIN, Math.ceil(deliveries / system.fanOut)))
-      const result = await runRound(bench, system, events)
+      const result = await runRound(bench, system, toEvents(system, deliveries))
       rates.set(system, result.perSecond)
       own.push(result)
     }
@@ -50,4 +53,8 @@ export async function interleaveRounds(
     bench.say(`round ${round + 1} of ${rounds}: ${shown.join(', ')}`)
   }
   return measured
+}
+
+function toEvents({ fanOut }: MeasuredSystem, deliveries: number): number {
+  return Math.min(EVENTS_MAX, Math.max(EVENTS_MIN, Math.ceil(deliveries / fanOut)))
 }

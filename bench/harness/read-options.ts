@@ -1,14 +1,6 @@
 import { parseArgs } from 'node:util'
 
-const partNames = [
-  'throughput',
-  'latency',
-  'fan-out',
-  'ingestion',
-  'isolation',
-  'growth',
-  'idle',
-] as const
+const partNames = ['throughput', 'latency', 'fan-out', 'ingestion', 'isolation', 'growth', 'idle'] as const
 type PartName = (typeof partNames)[number]
 
 export interface BenchOptions {
