@@ -10,6 +10,7 @@ import { makeVisible } from './format-table.js'
 import { addKeysCommands } from './keys-commands.js'
 import { addPublishCommand } from './publish-command.js'
 import type { ListenArguments } from './read-listen-options.js'
+
 import { addSubscriptionsCommands } from './subscriptions-commands.js'
 import { addTrySubscriptionCommands } from './try-subscription-commands.js'
 
@@ -88,6 +89,17 @@ export function buildProgram(env: Environment): Command {
       '\nExamples:\n  $ sagapost listen --secret whsec_…\n  $ sagapost listen --fail-first 3 --status 503',
     )
     .action(async (options: ListenArguments) => (await import('./run-listen.js')).runListen(env, options))
+
+  program
+    .command('bench [options...]')
+    .description('measure speed beside the bare limit and two job queues; in the repository only')
+    .helpOption(false)
+    .allowUnknownOption()
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ sagapost bench --quick --json results.json\n  $ sagapost bench --help',
+    )
+    .action(async (options: string[]) => (await import('./run-bench.js')).runBench(options))
 
   addPublishCommand(program, env)
   addEventsCommands(program, env)
