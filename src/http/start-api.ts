@@ -9,7 +9,7 @@ import {
 } from '../database/index.js'
 import { createWebhookSender, parseAllowedCidrs } from '../https/index.js'
 import type { Wakeups } from '../loop/index.js'
-import { checkMasterKey, createSecretBox } from '../subscriptions/index.js'
+import { createSecretBox } from '../subscriptions/index.js'
 import type { ApiOptions } from './api.js'
 import { buildServer } from './build-server.js'
 import { type HttpServer, startHttpServer } from './start-http-server.js'
@@ -63,7 +63,6 @@ export async function startApi({
     stops.push(() => sender.close())
     const box = createSecretBox(config.masterKey)
     const subscriptions = openPool('subscription_admin')
-    await checkMasterKey(subscriptions, box)
     const api = await buildServer({
       pools: {
         ingest: openPool('event_ingest_writer', INGEST_CONNECTIONS_MAX),

@@ -3,6 +3,7 @@ import type { Config } from '../config/index.js'
 import { createRolePool } from '../database/index.js'
 import type { Wakeups } from '../loop/index.js'
 import { createBacklogCollector, createMetrics, type Metrics } from '../observability/index.js'
+import { checkMasterKey, createSecretBox } from '../subscriptions/index.js'
 import { type PartName, type PartsOptions, partNames, startParts } from './start-parts.js'
 
 /** What `serve --only` can name. */
@@ -51,6 +52,7 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     const { config } = options
     if (!only.includes('api') && !config.portGiven) return { url: undefined, wakeups, metrics, stop }
     // Loaded only here: a process without a server does without fastify and the reference page.
+    if (only.includes('api')) await requireMasterKey(options)
     const { startApi, startStateServer } = await import('../http/index.js')
     const server = only.includes('api')
       ? await startApi({ ...options, wakeups, metrics })
@@ -62,4 +64,13 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     await stop()
     throw error
   }
+}
+
+/** The API seals new secrets: with another key than the workers', nobody could open them. */
+async function requireMasterKey({
+  databaseUrl,
+  config,
+}: Pick<SystemOptions, 'databaseUrl' | 'config'>): Promise<void> {
+  const pool = createRolePool({ databaseUrl, role: 'subscription_admin', connectionsMax: 1 })
+  await checkMasterKey(pool, createSecretBox(config.masterKey)).finally(() => pool.end())
 }

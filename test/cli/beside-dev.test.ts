@@ -21,7 +21,7 @@ describe('beside a running sagapost dev', () => {
     const early = await runCli(['keys', 'list'], env)
     expect([early.code, early.stderr]).toEqual([1, expect.stringMatching(/npm start.*\[database_missing\]/)])
 
-    const dev = spawnCli(['dev'], env)
+    const dev = spawnCli(['dev', '--no-demo'], env)
     const [, url = ''] = await dev.printed(/Sagapost is ready at (http:\S+)/)
     const here = { ...env, SAGAPOST_URL: url }
     const published = await runCli(['publish', 'dev.order', '{"n":1}'], here)

@@ -314,11 +314,14 @@ describe('as processes', () => {
     const receiver = await startReceiver({ respond: answering(() => ({ status: 200 })) })
     await subscribe(receiver, 'flow.sealed')
     await receiver.stop()
-    const other = spawnCli(['serve', '--only', 'worker'], {
-      ...env,
-      SAGAPOST_MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
-    })
-    expect([await other.exit, other.stderr()]).toEqual([1, expect.stringContaining('[master_key_wrong]')])
+    for (const only of ['worker', 'api']) {
+      const other = spawnCli(['serve', '--only', only], {
+        ...env,
+        PORT: '0',
+        SAGAPOST_MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
+      })
+      expect([await other.exit, other.stderr()]).toEqual([1, expect.stringContaining('[master_key_wrong]')])
+    }
   })
 
   it('[O5] a process without the API serves health and metrics where PORT says, and nothing else', async () => {
