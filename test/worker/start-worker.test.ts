@@ -237,6 +237,7 @@ describe('jobs that were claimed and not begun', () => {
     let answer = (_secrets: Map<string, { scheme: 'v1'; key: Buffer }[]>) => {}
     let ids: readonly string[] = []
     const { worker, sent } = start({
+      respond: () => delivered,
       readSecrets: (asked) =>
         new Promise((resolve) => {
           ids = asked
