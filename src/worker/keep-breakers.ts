@@ -56,9 +56,16 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
     try {
       await write(noted)
     } catch (error) {
-      // For the next exchange, behind what was noted meanwhile.
-      for (const [id, run] of noted.failed) if (!failed.has(id) && !succeeded.has(id)) failed.set(id, run)
-      for (const id of noted.succeeded) if (!failed.has(id)) succeeded.add(id)
+      // For the next exchange, as if all of it had been noted since the last one that worked.
+      for (const id of noted.succeeded) {
+        succeeded.add(id)
+        failed.delete(id)
+      }
+      for (const [id, run] of noted.failed) {
+        if (succeeded.has(id)) continue
+        const { failures = 0, errorCode = run.errorCode } = failed.get(id) ?? {}
+        failed.set(id, { failures: run.failures + failures, errorCode })
+      }
       throw error
     }
   }
