@@ -20,7 +20,7 @@ export interface WatchedApi {
   exchange(bytes: string | Buffer, options?: ExchangeOptions): Promise<RawAnswer>
 }
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   /** Ends our half after the bytes. */
   end?: boolean
   /** Breaks the connection after the bytes. */
@@ -29,7 +29,7 @@ export interface ExchangeOptions {
   drip?: string
 }
 
-export interface RawAnswer {
+interface RawAnswer {
   status: number | undefined
   body: string
   /** The server let the connection go, both ways. */
