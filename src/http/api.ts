@@ -31,6 +31,12 @@ interface ApiPools {
   keys: pg.Pool
 }
 
+/** What health, readiness and metrics need. */
+export interface StateOptions
+  extends Pick<ApiOptions, 'apiKey' | 'log' | 'checkReadiness' | 'metrics' | 'requestMsMax'> {
+  pools: Pick<ApiPools, 'keys'>
+}
+
 /** What the routes need; everything of it is made by whoever starts the server. */
 export interface ApiOptions {
   pools: ApiPools

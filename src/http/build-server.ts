@@ -3,7 +3,7 @@ import fastify, { type FastifyReply } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { createAuthenticator } from '../keys/index.js'
 import { answerBrokenRequest, answerError, sendProblem } from './answer-errors.js'
-import type { Api, ApiOptions } from './api.js'
+import type { Api, ApiOptions, StateOptions } from './api.js'
 import { createEventStore } from './create-event-store.js'
 import { describeApi } from './describe-api.js'
 import { noteIngested } from './note-ingested.js'
@@ -40,7 +40,32 @@ const securityHeaders = {
 
 /** The server with all its routes, not listening yet. */
 export async function buildServer(options: ApiOptions): Promise<Api> {
-  const { pools, apiKey, log, onEventsStored = () => {}, requestMsMax = REQUEST_MS_MAX } = options
+  const { pools, log, onEventsStored = () => {} } = options
+  const api = buildBase(options)
+  describeApi(api)
+  const store = createEventStore({ pool: pools.ingest, log, onEventsStored })
+  await api.register(async (scope) =>
+    addPublishRoutes(scope.withTypeProvider<ZodTypeProvider>(), store, noteIngested(options)),
+  )
+  addEventReadRoutes(api, options)
+  addSubscriptionRoutes(api, options)
+  addSubscriptionActionRoutes(api, options)
+  addDeliveryRoutes(api, options)
+  addDeadLetterRoutes(api, options)
+  addStateRoutes(api, options)
+  addDocsRoutes(api)
+  return api
+}
+
+/** Health, readiness and metrics alone, for a process without the API. */
+export function buildStateServer(options: StateOptions): Api {
+  const api = buildBase(options)
+  addStateRoutes(api, options)
+  return api
+}
+
+/** What all answers have in common: who may ask, how refusals look, and the headers. */
+function buildBase({ pools, apiKey, log, metrics, requestMsMax = REQUEST_MS_MAX }: StateOptions): Api {
   const api = fastify({
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: requestMsMax,
@@ -90,7 +115,7 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
   })
   api.addHook('preValidation', async (request) => refuseUnasked(request))
   api.addHook('onResponse', (request, reply, done) => {
-    options.metrics?.httpRequest({
+    metrics?.httpRequest({
       method: request.method,
       route: request.routeOptions.url,
       status: reply.statusCode,
@@ -101,18 +126,6 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
   closeWithTheAnswer(api)
   api.addHook('onClose', () => authenticator.close())
 
-  describeApi(api)
-  const store = createEventStore({ pool: pools.ingest, log, onEventsStored })
-  await api.register(async (scope) =>
-    addPublishRoutes(scope.withTypeProvider<ZodTypeProvider>(), store, noteIngested(options)),
-  )
-  addEventReadRoutes(api, options)
-  addSubscriptionRoutes(api, options)
-  addSubscriptionActionRoutes(api, options)
-  addDeliveryRoutes(api, options)
-  addDeadLetterRoutes(api, options)
-  addStateRoutes(api, options)
-  addDocsRoutes(api)
   return api
 }
 

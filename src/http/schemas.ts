@@ -152,11 +152,14 @@ export const subscriptionChange = z
 
 const breaker = z
   .object({
-    state: z.enum(['failing', 'open']).describe('open: paused, but for a probe now and then'),
+    state: z
+      .enum(['failing', 'open', 'exhausted'])
+      .describe('open: paused, but for a probe now and then; exhausted: the pause is over, and it fails on'),
     failures: z.number().int().describe('in a row'),
     failingSince: time,
     lastErrorCode: z.string().nullable(),
     openedAt: time.nullable(),
+    pausedUntil: time.nullable(),
     nextProbeAt: time.nullable(),
   })
   .meta({ id: 'Breaker' })

@@ -11,6 +11,7 @@ import { createWebhookSender, parseAllowedCidrs } from '../https/index.js'
 import type { Wakeups } from '../loop/index.js'
 import { createSecretBox } from '../subscriptions/index.js'
 import type { ApiOptions } from './api.js'
+import { buildServer } from './build-server.js'
 import { type HttpServer, startHttpServer } from './start-http-server.js'
 
 /** Two lanes with two flushes each, the keys that are waited for, and a few batches (create-event-store.ts). */
@@ -60,17 +61,17 @@ export async function startApi({
       ...(extraCertificateAuthorities ? { extraCertificateAuthorities } : {}),
     })
     stops.push(() => sender.close())
-    const server = await startHttpServer({
-      host: config.host,
-      port: config.port,
+    const box = createSecretBox(config.masterKey)
+    const subscriptions = openPool('subscription_admin')
+    const api = await buildServer({
       pools: {
         ingest: openPool('event_ingest_writer', INGEST_CONNECTIONS_MAX),
-        subscriptions: openPool('subscription_admin'),
+        subscriptions,
         reads,
         deadLetters: openPool('dead_letter_operator'),
         keys: openPool('api_key_admin'),
       },
-      box: createSecretBox(config.masterKey),
+      box,
       sender,
       allowedCidrs,
       apiKey: config.apiKey,
@@ -81,6 +82,7 @@ export async function startApi({
       metrics,
       requestMsMax,
     })
+    const server = await startHttpServer(api, config)
     stops.push(() => server.stop())
     return { url: server.url, stop }
   } catch (error) {

@@ -1,13 +1,16 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { startLoop } from '../loop/index.js'
-import { type BreakerPolicy, noteFailures, noteSuccesses } from './note-outcomes.js'
-import { type Breakers, readBreakers, takeProbes } from './read-breakers.js'
+import { type BreakerPolicy, forgetOldFailures, noteFailures, noteSuccesses } from './note-outcomes.js'
+import { type Breakers, readOpenBreakers, takeProbes } from './read-breakers.js'
 
 /** How long workers may go on sending to an endpoint that another worker has found dead. */
 const EXCHANGE_MS = 1_000
+const FORGET_EVERY_MS = 10 * 60_000
 
 export interface BreakerKeeper {
+  /** False until they were read for the first time: nothing may be claimed before. */
+  isKnown(): boolean
   isOpen(subscriptionId: string): boolean
   open(): string[]
   /** Null: delivered. What says nothing about the endpoint is not noted. */
@@ -40,15 +43,29 @@ const notTheEndpoints = new Set(['aborted', 'secret_unreadable', 'invalid_header
  */
 export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
   const { pool, policy, log } = options
+  let isKnown = false
   let known: Breakers = { failing: new Set(), open: new Set(), probeDue: false }
   let failed = new Map<string, { failures: number; errorCode: string }>()
   let succeeded = new Set<string>()
+  let forgottenAtMs = performance.now()
 
   async function writeNoted(): Promise<void> {
-    const runs = [...failed].map(([subscriptionId, run]) => ({ subscriptionId, ...run }))
-    const ended = [...succeeded].filter((id) => known.failing.has(id))
+    const noted = { failed, succeeded }
     failed = new Map()
     succeeded = new Set()
+    try {
+      await write(noted)
+    } catch (error) {
+      // For the next exchange, behind what was noted meanwhile.
+      for (const [id, run] of noted.failed) if (!failed.has(id) && !succeeded.has(id)) failed.set(id, run)
+      for (const id of noted.succeeded) if (!failed.has(id)) succeeded.add(id)
+      throw error
+    }
+  }
+
+  async function write(noted: { failed: typeof failed; succeeded: typeof succeeded }): Promise<void> {
+    const runs = [...noted.failed].map(([subscriptionId, run]) => ({ subscriptionId, ...run }))
+    const ended = [...noted.succeeded].filter((id) => known.failing.has(id))
     if (ended.length > 0) {
       for (const subscriptionId of await noteSuccesses(pool, ended)) {
         options.closed()
@@ -74,9 +91,15 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
     round: async () => {
       await writeNoted()
       const before = known.open
-      known = await readBreakers(pool, policy)
+      known = await readOpenBreakers(pool)
+      if (!isKnown) options.onClose()
+      isKnown = true
       if ([...known.open].some((id) => !before.has(id))) options.onOpen()
       if ([...before].some((id) => !known.open.has(id))) options.onClose()
+      if (performance.now() - forgottenAtMs > FORGET_EVERY_MS) {
+        forgottenAtMs = performance.now()
+        await forgetOldFailures(pool, policy)
+      }
       if (known.probeDue) await options.onProbe(await takeProbes(pool, policy))
       return false
     },
@@ -85,6 +108,7 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
   })
 
   return {
+    isKnown: () => isKnown,
     isOpen: (subscriptionId) => known.open.has(subscriptionId),
     open: () => [...known.open],
     note(subscriptionId, errorCode) {

@@ -4,6 +4,7 @@ import { applyNewResults, deadLetter } from '../../src/orchestrator/apply-result
 import { lookAhead } from '../../src/orchestrator/look-ahead.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
 import { claim } from '../../src/worker/claim-jobs.js'
+import { findOldestFree } from '../../src/worker/find-probes.js'
 import { report } from '../../src/worker/report-results.js'
 import { reset } from '../../src/worker/reset-leases.js'
 import { useDatabase } from '../support/database.js'
@@ -111,6 +112,12 @@ const statements = [
     'looking ahead',
     'idx_saga_status_retry',
     { sql: lookAhead, more: [], tables: ['webhook_delivery_jobs', 'webhook_delivery_sagas'] },
+  ],
+  [
+    'J9, J3',
+    'finding probes',
+    'idx_job_status_lease',
+    { sql: findOldestFree, more: [['7']], tables: ['webhook_delivery_jobs'] },
   ],
   [
     'J9, J8',
