@@ -109,8 +109,9 @@ function buildBase({ pools, apiKey, log, metrics, requestMsMax = REQUEST_MS_MAX 
     setSecurityHeaders(reply)
     refuseNoHost(request.raw)
     await checkScope(request, reply)
-    // The body of a GET is never read.
-    if (request.method !== 'GET') refuseEncoding(request.headers['content-encoding'])
+    // The body of these is never read.
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      refuseEncoding(request.headers['content-encoding'])
   })
   api.addHook('preValidation', async (request) => refuseUnasked(request))
   api.addHook('onResponse', (request, reply, done) => {

@@ -229,7 +229,7 @@ describe('odd requests', () => {
     // fetch sends no body with GET.
     if (operation.method === 'GET' && options.body !== undefined) return
     for (const id of ['999999999', await world.subscription()]) {
-      for (const query of ['', '?', '?unknown=1', '?__proto__=1', '?limit=%00&cursor=%ff']) {
+      for (const query of ['', '?unknown=1', '?limit=%00&cursor=%ff']) {
         const path = operation.path.replace('{id}', id) + query
         contract.check(operation, await world.call(operation.method, path, options))
       }
