@@ -12,8 +12,6 @@ const endToEnd = 'test/e2e/**/*.test.ts'
 // The project's name tells start-postgres.ts which. End to end last and one file at a time: its processes fill the machine.
 export default defineConfig({
   test: {
-    // Most tests wait for a server or a process most of the time: one worker per core less one leaves a small machine idle.
-    maxWorkers: 3,
     projects: [
       {
         test: {

@@ -17,7 +17,7 @@ import {
 import { waitFor } from '../embedded/wait-for.js'
 
 /** Short, for receivers that never end; only the outcome is asserted, never the time. */
-const SHORT_MS = 300
+const SHORT_MS = 1_000
 
 /** Long, for receivers whose fault must be noticed by itself and not by the deadline. */
 const LONG_MS = 30_000
