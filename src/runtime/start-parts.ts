@@ -136,9 +136,7 @@ export async function startParts({
         pollMs,
       })
       stops.push(() => orchestrator.stop())
-    }
 
-    if (only.includes('orchestrator')) {
       const admin = openPool('subscription_admin', 1)
       const gone = startLoop({
         round: async () => {

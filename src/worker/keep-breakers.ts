@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { startLoop } from '../loop/index.js'
+import type { Recorders } from '../observability/index.js'
 import { type BreakerPolicy, forgetOldFailures, noteFailures, noteSuccesses } from './note-outcomes.js'
 import { type Breakers, readOpenBreakers, takeProbes } from './read-breakers.js'
 
@@ -25,13 +26,13 @@ export interface BreakerKeeperOptions {
   pool: pg.Pool
   policy: BreakerPolicy
   log: Logger
-  /** A breaker has opened, here or elsewhere. */
+  metrics: Pick<Recorders, 'breakerOpened' | 'breakerClosed' | 'loopFailed'>
+  /** A breaker has opened, here or elsewhere: its jobs are to be given back. */
   onOpen: () => void
+  /** There may be jobs to claim that were not before. */
   onClose: () => void
   /** Try one delivery to each of these. */
   onProbe: (subscriptionIds: readonly string[]) => Promise<void>
-  opened: () => void
-  closed: () => void
 }
 
 /** Failures that are ours or the worker's: they tell nothing about the endpoint. */
@@ -42,7 +43,7 @@ const notTheEndpoints = new Set(['aborted', 'secret_unreadable', 'invalid_header
  * for subscriptions that fail or have failed: a healthy one costs nothing.
  */
 export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
-  const { pool, policy, log } = options
+  const { pool, policy, log, metrics } = options
   let isKnown = false
   let known: Breakers = { failing: new Set(), open: new Set(), probeDue: false }
   let failed = new Map<string, { failures: number; errorCode: string }>()
@@ -75,13 +76,13 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
     const ended = [...noted.succeeded].filter((id) => known.failing.has(id))
     if (ended.length > 0) {
       for (const subscriptionId of await noteSuccesses(pool, ended)) {
-        options.closed()
+        metrics.breakerClosed()
         log.info({ subscription_id: subscriptionId }, 'endpoint is back; its breaker is closed')
       }
     }
     if (runs.length > 0) {
       for (const { subscriptionId, failures } of await noteFailures(pool, runs, policy)) {
-        options.opened()
+        metrics.breakerOpened()
         log.warn(
           {
             subscription_id: subscriptionId,
@@ -111,7 +112,10 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
       return false
     },
     idleMs: EXCHANGE_MS,
-    onError: (error) => log.error({ err: error }, 'exchanging breakers failed; will try again'),
+    onError: (error) => {
+      metrics.loopFailed('worker')
+      log.error({ err: error }, 'exchanging breakers failed; will try again')
+    },
   })
 
   return {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { EventRange, WorkWindow } from '../database/index.js'
 import type { SigningSecret, WebhookOutcome, WebhookSender } from '../https/index.js'
 import { startLoop, type Wakeups } from '../loop/index.js'
-import { logFields } from '../observability/index.js'
+import { logFields, type Recorders } from '../observability/index.js'
 import { createReportBatcher } from './batch-reports.js'
 import { type ClaimedJob, claimJobs } from './claim-jobs.js'
 import { findProbes } from './find-probes.js'
@@ -18,15 +18,6 @@ import { toReport, toRequest } from './translate-job.js'
 /** A job is begun only while its lease has time for the whole exchange and this much for the report. */
 const REPORT_MS = 2_000
 
-interface WorkerMetrics {
-  jobsClaimed(count: number): void
-  attemptFinished(attempt: { delivered: boolean; errorCode: string | null; durationMs: number }): void
-  /** The lease was lost: the result was refused. */
-  attemptRefused(): void
-  breakerOpened(): void
-  breakerClosed(): void
-}
-
 export interface WorkerOptions {
   /** Under the role job_worker. */
   pool: pg.Pool
@@ -36,7 +27,10 @@ export interface WorkerOptions {
   window: () => WorkWindow
   wakeups: Wakeups
   log: Logger
-  metrics: WorkerMetrics
+  metrics: Pick<
+    Recorders,
+    'jobsClaimed' | 'attemptFinished' | 'attemptRefused' | 'breakerOpened' | 'breakerClosed' | 'loopFailed'
+  >
   workerId: string
   concurrency: number
   leaseMs: number
@@ -71,11 +65,10 @@ export function startWorker(options: WorkerOptions): Worker {
     pool,
     policy: options.breakerPolicy ?? defaultBreakerPolicy,
     log,
+    metrics,
     onOpen: () => void giveBack(lanes.withdraw((job) => !job.probe && breakers.isOpen(job.subscriptionId))),
     onClose: () => loop.wake(),
     onProbe: probe,
-    opened: metrics.breakerOpened,
-    closed: metrics.breakerClosed,
   })
 
   async function claimRound(): Promise<boolean> {
@@ -203,7 +196,10 @@ export function startWorker(options: WorkerOptions): Worker {
   const loop = startLoop({
     round: claimRound,
     idleMs: options.pollMs,
-    onError: (error) => log.error({ err: error }, 'claiming jobs failed; will try again'),
+    onError: (error) => {
+      metrics.loopFailed('worker')
+      log.error({ err: error }, 'claiming jobs failed; will try again')
+    },
   })
   const unsubscribe = wakeups.onWake('claims', loop.wake)
 

@@ -106,7 +106,7 @@ describe('claiming', () => {
     expect(await claim()).toHaveLength(1)
   })
 
-  it('[J4] a job that was released with a pause waits for it', async () => {
+  it('[J4, J9] a Pending job is not claimed before its lease_until', async () => {
     const id = await newJob()
     await database.pool.query(`UPDATE sagapost.webhook_delivery_jobs SET status = 'Leased' WHERE id = $1`, [
       id,

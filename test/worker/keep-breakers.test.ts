@@ -33,8 +33,11 @@ async function start(onQuery: (sql: string) => void = () => {}) {
     onOpen: () => events.push('onOpen'),
     onClose: () => events.push('onClose'),
     onProbe: async () => {},
-    opened: () => events.push('opened'),
-    closed: () => events.push('closed'),
+    metrics: {
+      breakerOpened: () => events.push('opened'),
+      breakerClosed: () => events.push('closed'),
+      loopFailed: (part) => events.push(`${part} failed`),
+    },
   })
   stops.push(breakers.stop)
   await expect.poll(breakers.isKnown, WAIT).toBe(true)

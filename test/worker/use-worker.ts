@@ -38,7 +38,7 @@ export function useWorker(defaults: () => Pick<WorkerOptions, 'pool' | 'window'>
   return (options: Partial<WorkerOptions> & { respond?: () => WebhookOutcome } = {}) => {
     const { respond, ...others } = options
     const sent: Sent[] = []
-    const counts = { claimed: 0, finished: 0, refused: 0, opened: 0, closed: 0 }
+    const counts = { claimed: 0, finished: 0, refused: 0, opened: 0, closed: 0, failedRounds: 0 }
     const wakeups = createWakeups()
     const worker = startWorker({
       sender: {
@@ -67,6 +67,9 @@ export function useWorker(defaults: () => Pick<WorkerOptions, 'pool' | 'window'>
         },
         breakerClosed: () => {
           counts.closed += 1
+        },
+        loopFailed: () => {
+          counts.failedRounds += 1
         },
       },
       workerId: 'worker-a',
