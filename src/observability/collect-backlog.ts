@@ -33,9 +33,10 @@ export interface BacklogCollector {
 }
 
 // What waits at every stage, in one snapshot and one round trip. Each stage reads an index that holds little but what
-// it counts, over all partitions (the ORDER BY says which, where another index holds the same rows): event_routing_queue_pkey, idx_saga_status, idx_saga_status_retry,
-// idx_job_status_lease (or uniq_job_saga_active, which holds the same jobs), idx_job_saga. `since` is from when the
-// stage could have gone on; where rows wait on purpose (jobs of a paused endpoint), or are under way, it is null.
+// it counts, over all partitions: event_routing_queue_pkey, idx_saga_status, idx_saga_status_retry (or
+// idx_saga_failing), idx_job_status_lease (or uniq_job_saga_active, which holds the same jobs), idx_job_saga. `since` is
+// from when the stage could have gone on; where rows wait on purpose (jobs of a paused endpoint), or are under way, it
+// is null.
 export const readBacklog = `
   SELECT 'routing' AS stage, count(*)::int AS count, min(since) AS since, sagapost.now() AS now
   FROM (SELECT enqueued_at AS since FROM sagapost.event_routing_queue ORDER BY event_id LIMIT $1) AS waiting
@@ -45,8 +46,7 @@ export const readBacklog = `
   UNION ALL
   SELECT 'retries_waiting', count(*)::int, NULL, sagapost.now()
   FROM (SELECT FROM sagapost.webhook_delivery_sagas
-        WHERE status = 'PendingRetry' AND next_attempt_at > sagapost.now()
-        ORDER BY next_attempt_at LIMIT $1) AS waiting
+        WHERE status = 'PendingRetry' AND next_attempt_at > sagapost.now() LIMIT $1) AS waiting
   UNION ALL
   SELECT 'retries_due', count(*)::int, min(since), sagapost.now()
   FROM (SELECT next_attempt_at AS since FROM sagapost.webhook_delivery_sagas
