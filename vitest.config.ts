@@ -2,8 +2,8 @@ import { configDefaults, defineConfig } from 'vitest/config'
 
 const shared = {
   globalSetup: ['test/support/start-postgres.ts'],
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
 }
 
 const endToEnd = 'test/e2e/**/*.test.ts'

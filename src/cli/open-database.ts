@@ -1,9 +1,9 @@
 import type { Config } from '../config/index.js'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../database/index.js'
+import { type EmbeddedPostgres, findRunningServer, startEmbeddedPostgres } from '../database/index.js'
 
 export interface Database {
   url: string
-  /** Absent when DATABASE_URL names a server that is not ours. */
+  /** Absent when the server is not ours to stop: that of DATABASE_URL, or one that another process runs. */
   embedded: EmbeddedPostgres | undefined
 }
 
@@ -12,4 +12,10 @@ export async function openDatabase({ databaseUrl, dataDir }: Config): Promise<Da
   if (databaseUrl !== undefined) return { url: databaseUrl, embedded: undefined }
   const embedded = await startEmbeddedPostgres({ dataDir })
   return { url: embedded.url, embedded }
+}
+
+/** The same for a short visit: beside a `sagapost dev` that runs on the embedded one, its server is used. */
+export async function visitDatabase(config: Config): Promise<Database> {
+  const running = config.databaseUrl ? undefined : await findRunningServer(config.dataDir)
+  return running ? { url: running, embedded: undefined } : openDatabase(config)
 }

@@ -58,8 +58,8 @@ export async function runDev(
     onStop(() => system.stop())
 
     console.log(`${pc.bold('Sagapost')} is ready at ${pc.cyan(system.url)} ${pc.dim('(Ctrl-C stops it)')}`)
-    console.log(pc.dim(`  API reference ${system.url}/docs`))
-    if (given.apiKey === undefined) console.log(pc.dim(`  API key       ${config.apiKey}`))
+    console.log(pc.dim(`  API reference: ${system.url}/docs`))
+    if (given.apiKey === undefined) console.log(`  API key: ${config.apiKey}`)
     if (demo) {
       // Not waited for: without it, everything else works.
       const starting = startDemo({ databaseUrl: url, config, certificate, wakeups: system.wakeups }).catch(

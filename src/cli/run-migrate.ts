@@ -8,7 +8,7 @@ import {
   migrationStatus,
   migrationsFolder,
 } from '../database/index.js'
-import { openDatabase } from './open-database.js'
+import { visitDatabase } from './open-database.js'
 
 export async function runMigrate(
   env: Readonly<Record<string, string | undefined>>,
@@ -25,7 +25,7 @@ export async function runMigrate(
     console.log(json ? JSON.stringify({ migrations: states }) : formatStates(states))
     return
   }
-  const { url, embedded } = await openDatabase(config)
+  const { url, embedded } = await visitDatabase(config)
   try {
     if (status) {
       const states = await migrationStatus({ databaseUrl: url })

@@ -1,5 +1,5 @@
 import { readConfig } from '../config/index.js'
-import { checkReadiness, createRolePool, loadMigrations, migrationsFolder } from '../database/index.js'
+import { requireMigrated } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { createLog } from '../observability/index.js'
 import { type SystemPart, startSystem, systemParts } from '../runtime/index.js'
@@ -27,17 +27,6 @@ export async function runServe(
     log.info({ parts }, 'serving')
     return {}
   })
-}
-
-async function requireMigrated(databaseUrl: string): Promise<void> {
-  const pool = createRolePool({ databaseUrl, role: 'saga_readonly_role', connectionsMax: 1 })
-  try {
-    const [obstacle] = await checkReadiness(pool, await loadMigrations(migrationsFolder))
-    if (obstacle && obstacle.code !== 'partition_headroom_low')
-      throw new SagapostError(obstacle.code, obstacle.detail)
-  } finally {
-    await pool.end()
-  }
 }
 
 function readParts(only: string | undefined): readonly SystemPart[] {

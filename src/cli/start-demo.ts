@@ -60,7 +60,13 @@ export async function startDemo({
   const box = createSecretBox(config.masterKey)
   const callbackUrl = `${listener.url}${PATH}`
   try {
-    const id = await findSubscription()
+    const { id, isOff } = await findSubscription()
+    if (isOff) {
+      console.log(
+        `\nDemo: the subscription to ${EVENT_TYPE} is switched off (subscription ${id}); it is left alone.`,
+      )
+      return listener
+    }
     const found = (await readSigningSecrets(admin, box, [id])).get(id)
     if (found?.readable) secrets = found.secrets.map(formatSecret)
     const outcome = await verifySubscription(admin, id, { box, sender })
@@ -81,7 +87,7 @@ export async function startDemo({
   }
 
   /** The one of an earlier start, at the address of this one; else a new one. */
-  async function findSubscription(): Promise<string> {
+  async function findSubscription(): Promise<{ id: string; isOff: boolean }> {
     const { data } = await listSubscriptions(admin, { eventType: EVENT_TYPE, deleted: false, limit: 200 })
     const known = data.find((each) => /^https:\/\/127\.0\.0\.1:\d+\/demo$/.test(each.callbackUrl))
     if (!known) {
@@ -90,12 +96,14 @@ export async function startDemo({
         { eventType: EVENT_TYPE, callbackUrl },
         { box, allowedCidrs },
       )
-      return subscription.id
+      return { id: subscription.id, isOff: false }
     }
+    // Somebody has switched it off since it was verified.
+    if (known.verified && !known.active) return { id: known.id, isOff: true }
     if (known.callbackUrl !== callbackUrl) {
       await changeSubscription(admin, known.id, { callbackUrl }, { allowedCidrs })
     }
-    return known.id
+    return { id: known.id, isOff: false }
   }
 }
 

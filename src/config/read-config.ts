@@ -11,6 +11,8 @@ export interface Config {
   dataDir: string
   host: string
   port: number
+  /** PORT was set: a process without the API serves its health and metrics there. */
+  portGiven: boolean
   apiKey: string | undefined
   /** 32 bytes; encrypts the secrets of subscriptions at rest. */
   masterKey: Buffer | undefined
@@ -45,6 +47,7 @@ export function readConfig(env: Environment): Config {
     dataDir: env['SAGAPOST_DATA_DIR'] || './.sagapost',
     host: env['HOST'] || '127.0.0.1',
     port: readInteger(env, 'PORT', 8080, 0, PORT_MAX),
+    portGiven: Boolean(env['PORT']),
     apiKey: env['SAGAPOST_API_KEY'] || undefined,
     masterKey: env['SAGAPOST_MASTER_KEY'] ? parseMasterKey(env['SAGAPOST_MASTER_KEY']) : undefined,
     retryBaseDelayMs: readDuration(env, 'SAGAPOST_RETRY_BASE_DELAY', '30s', 1, DAY_MS),

@@ -12,8 +12,8 @@ const selectReadiness = `
   SELECT (SELECT max(version) FROM sagapost.saga_schema_version) AS version, headroom::text, low
   FROM sagapost.partition_headroom()`
 
-/** Schema, table or function that is not there. */
-const NOT_MIGRATED = ['3F000', '42P01', '42883']
+/** Schema, table or function that is not there; or the role that the connection was to run under. */
+const NOT_MIGRATED = ['3F000', '42P01', '42883', '22023']
 const PERMISSION_DENIED = '42501'
 const ANSWER_MS_MAX = 3_000
 
@@ -58,7 +58,7 @@ function obstacleOf(error: unknown): Obstacle {
   const { code = '', message } = error as { code?: string; message: string }
   if (error instanceof SagapostError) return { code: error.code, detail: message }
   if (NOT_MIGRATED.includes(code))
-    return { code: 'schema_outdated', detail: `the schema cannot be read: ${message}` }
+    return { code: 'schema_outdated', detail: `the database is not migrated: ${message}` }
   if (code === PERMISSION_DENIED) return { code: 'permission_denied', detail: message }
   return { code: 'database_unreachable', detail: message }
 }

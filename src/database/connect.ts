@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { SagapostError } from '../errors/index.js'
+import { valueParsers } from './parse-values.js'
 
 const CONNECT_TIMEOUT_MS = 10_000
 
@@ -70,7 +71,11 @@ export function withSettings(
   return url.href
 }
 
-export const connectionDefaults = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true } as const
+export const connectionDefaults = {
+  connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  keepAlive: true,
+  types: valueParsers,
+} as const
 
 /** One connection under the login's own name, to a server that is new enough. The caller ends it. */
 export async function connect(databaseUrl: string): Promise<pg.Client> {

@@ -1,4 +1,4 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { type ErrorCode, errorCatalogue } from '../errors/index.js'
 
 const codeByConstraint = new Map<string, ErrorCode>(
@@ -21,7 +21,7 @@ const INVALID_TEXT = '22P02'
  * name. Undefined for anything that no rule of ours has refused.
  */
 export function databaseErrorCode(error: unknown): ErrorCode | undefined {
-  if (!(error instanceof pg.DatabaseError)) return undefined
+  if (!isDatabaseError(error)) return undefined
   if (error.constraint !== undefined)
     return codeByConstraint.get(error.constraint.replace(PARTITION_SUFFIX, ''))
   switch (error.code) {
@@ -37,4 +37,9 @@ export function databaseErrorCode(error: unknown): ErrorCode | undefined {
   // PostgreSQL names no constraint when a row finds no partition.
   if (error.code === CHECK_VIOLATION && error.schema === 'sagapost') return 'partition_missing'
   return undefined
+}
+
+/** By its fields, not its class: an application that publishes may have a `pg` of its own. */
+function isDatabaseError(error: unknown): error is pg.DatabaseError {
+  return error instanceof Error && 'severity' in error && 'code' in error && 'routine' in error
 }

@@ -2,7 +2,12 @@ export { checkReadiness, type Obstacle } from './check-readiness.js'
 export { checkTimeRange, type TimeRange } from './check-time-range.js'
 export { connect } from './connect.js'
 export { databaseErrorCode } from './database-errors.js'
-export { type EmbeddedPostgres, openDataDir, startEmbeddedPostgres } from './embedded/index.js'
+export {
+  type EmbeddedPostgres,
+  findRunningServer,
+  openDataDir,
+  startEmbeddedPostgres,
+} from './embedded/index.js'
 export { inTransaction } from './in-transaction.js'
 export { isRowId } from './is-row-id.js'
 export { keepPartitionsAhead } from './keep-partitions-ahead.js'
@@ -19,6 +24,7 @@ export {
   rowsToRead,
   toPage,
 } from './page-rows.js'
+export { requireMigrated } from './require-migrated.js'
 export { createRolePool } from './role-pool.js'
 export { type DatabaseRole, databaseRoles } from './roles.js'
 export { type EventRange, readWorkWindow, type WorkWindow } from './work-window.js'

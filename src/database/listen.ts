@@ -1,7 +1,12 @@
+import type { Socket } from 'node:net'
 import pg from 'pg'
 import { connectionDefaults, withSettings } from './connect.js'
 
 const RETRY_MS = 1_000
+const ANSWER_MS_MAX = 10_000
+const KEEP_ALIVE_MS = 10_000
+/** A server that does not answer does not say goodbye either. */
+const GOODBYE_MS_MAX = 1_000
 
 export interface ListenOptions {
   /** A direct connection: a pooler in transaction mode passes no notifications on. */
@@ -33,6 +38,9 @@ export function listen(options: ListenOptions): Listener {
     const opened = new pg.Client({
       ...connectionDefaults,
       connectionString: withSettings(databaseUrl, 'sagapost listen', { role: 'saga_readonly_role' }),
+      query_timeout: ANSWER_MS_MAX,
+      // A peer that is gone without a word is noticed; nothing else is ever sent on this connection.
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     })
     client = opened
     opened.on('notification', ({ payload = '' }) => onNotification(payload))
@@ -67,8 +75,11 @@ export function listen(options: ListenOptions): Listener {
     async stop() {
       stopped = true
       clearTimeout(retry)
-      await connecting
-      await client?.end().catch(() => {})
+      await Promise.race([
+        connecting.then(() => client?.end().catch(() => {})),
+        new Promise((resolve) => setTimeout(resolve, GOODBYE_MS_MAX).unref()),
+      ])
+      ;(client as unknown as { connection?: { stream: Socket } } | undefined)?.connection?.stream.destroy()
     },
   }
 }

@@ -7,6 +7,7 @@ export const errorCatalogue = {
   // Start and configuration
   config_invalid: { title: 'A setting has a value that cannot be used' },
   master_key_wrong: { title: 'The secrets in the database were sealed with another SAGAPOST_MASTER_KEY' },
+  instance_stopped: { title: 'The Sagapost instance was stopped; make another one' },
 
   // Embedded PostgreSQL
   data_dir_in_use: { title: 'Another process runs on this data directory' },
@@ -162,6 +163,7 @@ export const errorCatalogue = {
       'sagas_attempt_count_not_negative',
       'jobs_attempt_positive',
       'jobs_lease_resets_not_negative',
+      'jobs_probes_not_negative',
       'jobs_response_status_range',
       'jobs_retry_after_not_negative',
       'jobs_duration_not_negative',
@@ -234,6 +236,7 @@ export const errorCatalogue = {
     title: 'An API key has a known scope and a hash of its own',
     constraints: ['api_keys_scope', 'api_keys_hash_sha256', 'uniq_api_key_hash'],
   },
+  api_key_not_found: { title: 'There is no such API key' },
 
   // The HTTP API
   request_malformed: { title: 'The request is not HTTP with a JSON body' },
@@ -246,6 +249,11 @@ export const errorCatalogue = {
   too_many_bad_keys: { title: 'Too many requests with a bad API key came from this address' },
   overloaded: { title: 'Too many events wait to be stored: ask again later' },
   internal_error: { title: 'Sagapost failed: a bug, recorded in its log' },
+
+  // The client and the command line
+  server_unreachable: { title: 'The Sagapost server cannot be reached' },
+  server_timed_out: { title: 'The Sagapost server did not answer in time' },
+  server_answer_unexpected: { title: 'Something answered that is not a Sagapost server' },
 } as const satisfies Record<string, { title: string; constraints?: readonly string[] }>
 
 export type ErrorCode = keyof typeof errorCatalogue

@@ -37,7 +37,10 @@ export function refuseEvent(event: NewEvent, limits: EventLimits = defaultEventL
     }
   }
   const { idempotencyKey: key, correlationId, traceparent } = event
-  if (key !== undefined && (key === '' || [...key].length > KEY_CHARACTERS_MAX || key.includes('\0'))) {
+  if (
+    key !== undefined &&
+    (typeof key !== 'string' || key === '' || [...key].length > KEY_CHARACTERS_MAX || key.includes('\0'))
+  ) {
     return {
       code: 'idempotency_key_invalid',
       field: 'idempotencyKey',

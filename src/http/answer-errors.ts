@@ -34,6 +34,9 @@ export function sendProblem(reply: FastifyReply, answer: Problem): FastifyReply 
   return reply.code(answer.status).type(PROBLEM_TYPE).send(JSON.stringify(answer))
 }
 
+/** How long a client has to read why it was refused; then the connection goes, whatever it still sends. */
+const LINGER_MS = 1_000
+
 /** What is not HTTP, or does not arrive in time, is answered on the bare socket. */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -49,4 +52,6 @@ export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket
     `HTTP/1.1 400 Bad Request\r\nContent-Type: ${PROBLEM_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
       `Connection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n${body}`,
   )
+  const linger = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(linger))
 }

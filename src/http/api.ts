@@ -31,6 +31,12 @@ interface ApiPools {
   keys: pg.Pool
 }
 
+/** What health, readiness and metrics need. */
+export interface StateOptions
+  extends Pick<ApiOptions, 'apiKey' | 'log' | 'checkReadiness' | 'metrics' | 'requestMsMax'> {
+  pools: Pick<ApiPools, 'keys'>
+}
+
 /** What the routes need; everything of it is made by whoever starts the server. */
 export interface ApiOptions {
   pools: ApiPools
@@ -47,6 +53,8 @@ export interface ApiOptions {
   /** Something new is stored, or requeued: wakes the router and the orchestrator of this process. */
   onEventsStored?: () => void
   onRequeued?: () => void
+  /** Another time than the documented one for a request to arrive, for tests. */
+  requestMsMax?: number | undefined
   /** What GET /metrics shows, and where the API counts; absent: there is no such path. */
   metrics?: Pick<Metrics, 'render' | 'eventsIngested' | 'requeued' | 'httpRequest'> | undefined
 }

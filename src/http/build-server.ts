@@ -1,13 +1,15 @@
+import type { IncomingMessage } from 'node:http'
 import fastify, { type FastifyReply } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { createAuthenticator } from '../keys/index.js'
 import { answerBrokenRequest, answerError, sendProblem } from './answer-errors.js'
-import type { Api, ApiOptions } from './api.js'
+import type { Api, ApiOptions, StateOptions } from './api.js'
 import { createEventStore } from './create-event-store.js'
 import { describeApi } from './describe-api.js'
 import { noteIngested } from './note-ingested.js'
 import { problem, refuse } from './problem.js'
 import { readValue } from './read-body.js'
+import { refuseUnasked } from './refuse-unasked.js'
 import { createScopeCheck } from './require-scope.js'
 import {
   addDeadLetterRoutes,
@@ -24,6 +26,8 @@ import {
 const BODY_BYTES_MAX = 256 * 1024
 /** For the whole of a request to arrive, however slowly it drips. */
 const REQUEST_MS_MAX = 30_000
+/** How often the server looks for requests that are late, as a share of the time that they have. */
+const LATE_CHECK_SHARE = 0.1
 
 /** Answers are data: nothing in them is run, framed, kept or guessed at. The page of the docs has a policy of its own. */
 const securityHeaders = {
@@ -36,10 +40,42 @@ const securityHeaders = {
 
 /** The server with all its routes, not listening yet. */
 export async function buildServer(options: ApiOptions): Promise<Api> {
-  const { pools, apiKey, log, onEventsStored = () => {} } = options
+  const { pools, log, onEventsStored = () => {} } = options
+  const api = buildBase(options)
+  describeApi(api)
+  const store = createEventStore({ pool: pools.ingest, log, onEventsStored })
+  await api.register(async (scope) =>
+    addPublishRoutes(scope.withTypeProvider<ZodTypeProvider>(), store, noteIngested(options)),
+  )
+  addEventReadRoutes(api, options)
+  addSubscriptionRoutes(api, options)
+  addSubscriptionActionRoutes(api, options)
+  addDeliveryRoutes(api, options)
+  addDeadLetterRoutes(api, options)
+  addStateRoutes(api, options)
+  addDocsRoutes(api)
+  return api
+}
+
+/** Health, readiness and metrics alone, for a process without the API. */
+export function buildStateServer(options: StateOptions): Api {
+  const api = buildBase(options)
+  addStateRoutes(api, options)
+  return api
+}
+
+/** What all answers have in common: who may ask, how refusals look, and the headers. */
+function buildBase({ pools, apiKey, log, metrics, requestMsMax = REQUEST_MS_MAX }: StateOptions): Api {
   const api = fastify({
     bodyLimit: BODY_BYTES_MAX,
-    requestTimeout: REQUEST_MS_MAX,
+    requestTimeout: requestMsMax,
+    http: {
+      // Node gives the body the longer of the two times, and the head's is a minute unless told.
+      headersTimeout: requestMsMax,
+      connectionsCheckingInterval: requestMsMax * LATE_CHECK_SHARE,
+      // Refused below, with a problem; Node's own answer is empty.
+      requireHostHeader: false,
+    },
     // Connections that wait for nothing are closed at once; requests under way are finished, and new ones on their
     // connections are still served.
     forceCloseConnections: 'idle',
@@ -50,6 +86,8 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
       answerError(error, request, reply as FastifyReply, log)
     },
   }).withTypeProvider<ZodTypeProvider>()
+  // An expectation that nobody knows is none; Node would answer with an empty 417.
+  api.server.on('checkExpectation', (request, response) => api.server.emit('request', request, response))
   api.setValidatorCompiler(validatorCompiler)
   api.setSerializerCompiler(serializerCompiler)
   api.setErrorHandler((error, request, reply) => answerError(error, request, reply, log))
@@ -69,11 +107,15 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
   api.decorateRequest('caller', null)
   api.addHook('onRequest', async (request, reply) => {
     setSecurityHeaders(reply)
+    refuseNoHost(request.raw)
     await checkScope(request, reply)
-    refuseEncoding(request.headers['content-encoding'])
+    // The body of these is never read.
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      refuseEncoding(request.headers['content-encoding'])
   })
+  api.addHook('preValidation', async (request) => refuseUnasked(request))
   api.addHook('onResponse', (request, reply, done) => {
-    options.metrics?.httpRequest({
+    metrics?.httpRequest({
       method: request.method,
       route: request.routeOptions.url,
       status: reply.statusCode,
@@ -84,18 +126,6 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
   closeWithTheAnswer(api)
   api.addHook('onClose', () => authenticator.close())
 
-  describeApi(api)
-  const store = createEventStore({ pool: pools.ingest, log, onEventsStored })
-  await api.register(async (scope) =>
-    addPublishRoutes(scope.withTypeProvider<ZodTypeProvider>(), store, noteIngested(options)),
-  )
-  addEventReadRoutes(api, options)
-  addSubscriptionRoutes(api, options)
-  addSubscriptionActionRoutes(api, options)
-  addDeliveryRoutes(api, options)
-  addDeadLetterRoutes(api, options)
-  addStateRoutes(api, options)
-  addDocsRoutes(api)
   return api
 }
 
@@ -113,6 +143,13 @@ function closeWithTheAnswer(api: Api): void {
     if (isStopping) reply.header('connection', 'close')
     done()
   })
+}
+
+/** RFC 9112: a request of HTTP/1.1 names its host. */
+function refuseNoHost({ httpVersion, headers }: IncomingMessage): void {
+  if (httpVersion === '1.1' && headers.host === undefined) {
+    throw refuse('request_malformed', 'the Host header is missing')
+  }
 }
 
 /** Nothing is unpacked here: a small body could hold a large one. */

@@ -10,7 +10,13 @@ import { type HttpErrorCode, problem, statusByCode } from './problem.js'
 import { problemDetails } from './schemas.js'
 
 /** What every call that needs a key can be refused with. */
-const everyCall = ['unauthenticated', 'forbidden', 'too_many_bad_keys', 'database_unreachable'] as const
+const everyCall = [
+  ...(['unauthenticated', 'forbidden', 'too_many_bad_keys'] as const),
+  ...(['database_unreachable', 'schema_outdated', 'permission_denied'] as const),
+] as const
+
+/** And every call whose body is read, also one that takes none. */
+const everyBody = ['request_malformed', 'request_too_large', 'content_type_unsupported'] as const
 
 interface Operation {
   security?: unknown
@@ -75,7 +81,9 @@ export function describeApi(api: Api): void {
       const written = nameSchemasOnce(writeSchemas(document) as unknown as Document)
       for (const [path, operations] of Object.entries(written.paths)) {
         for (const [method, operation] of Object.entries(operations)) {
-          complete(operation, configOf.get(`${method.toUpperCase()} ${path}`) ?? {})
+          const config = configOf.get(`${method.toUpperCase()} ${path}`) ?? {}
+          complete(operation, config)
+          addRefusals(operation, refusalsOf(method, path, config))
         }
       }
       return written as unknown as ReturnType<typeof writeSchemas>
@@ -108,7 +116,16 @@ function complete(operation: Operation, config: FastifyContextConfig): void {
   }))
   if (headers.length > 0) operation.parameters = [...(operation.parameters ?? []), ...headers]
   if (config.access === 'keyless') operation.security = []
-  addRefusals(operation, [...(config.refusals ?? []), ...(config.access === 'keyless' ? [] : everyCall)])
+}
+
+function refusalsOf(method: string, path: string, config: FastifyContextConfig): HttpErrorCode[] {
+  if (config.access === 'keyless') return [...(config.refusals ?? [])]
+  return [
+    ...(method === 'get' ? [] : everyBody),
+    ...(path.startsWith('/v1/') ? (['request_invalid'] as const) : []),
+    ...(config.refusals ?? []),
+    ...everyCall,
+  ]
 }
 
 /** One answer for each status, with an example for each code. */

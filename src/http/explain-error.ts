@@ -3,7 +3,14 @@ import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import pg from 'pg'
 import { databaseErrorCode } from '../database/index.js'
 import { errorCatalogue, SagapostError } from '../errors/index.js'
-import { type FieldError, fromSagapostError, type Problem, ProblemError, problem } from './problem.js'
+import {
+  type FieldError,
+  fromSagapostError,
+  nameField,
+  type Problem,
+  ProblemError,
+  problem,
+} from './problem.js'
 
 /** Whatever was thrown, as the answer to the client. What nobody expected is a 500 without a word about its inside. */
 export function explainError(error: unknown): Problem {
@@ -25,8 +32,11 @@ interface ValidationIssue {
   params?: unknown
 }
 
+/** Enough to correct a request by; a body of thousands of unknown fields is not repeated. */
+const FIELD_ERRORS_MAX = 20
+
 function fromValidation(issues: readonly ValidationIssue[]): Problem {
-  const errors = issues.flatMap(fieldErrors)
+  const errors = issues.slice(0, FIELD_ERRORS_MAX).flatMap(fieldErrors).slice(0, FIELD_ERRORS_MAX)
   const [first] = errors
   return problem('request_invalid', first ? `${first.field}: ${first.detail}` : 'the request is not valid', {
     errors,
@@ -42,9 +52,9 @@ function fieldErrors({
   const at = instancePath.split('/').filter((part) => part !== '')
   const { keys } = (params ?? {}) as { keys?: string[] }
   if (keyword === 'unrecognized_keys' && keys) {
-    return keys.map((key) => ({ field: [...at, key].join('.'), detail: 'is not a known field' }))
+    return keys.map((key) => ({ field: nameField([...at, key].join('.')), detail: 'is not a known field' }))
   }
-  return [{ field: at.join('.') || 'body', detail: message }]
+  return [{ field: nameField(at.join('.') || 'body'), detail: message }]
 }
 
 function fromFastify(error: FastifyError): Problem | undefined {
@@ -55,6 +65,11 @@ function fromFastify(error: FastifyError): Problem | undefined {
       return problem('content_type_unsupported', errorCatalogue.content_type_unsupported.title)
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return problem('request_malformed', 'the body is not as long as its Content-Length says')
+    // Node's word for a client that went away before the end of its body.
+    case 'ECONNRESET':
+      return error.message === 'aborted'
+        ? problem('request_malformed', 'the connection ended before the body did')
+        : undefined
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return problem('not_found', errorCatalogue.not_found.title)

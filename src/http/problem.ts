@@ -95,8 +95,16 @@ export function refuse(code: HttpErrorCode, detail: string, errors?: FieldError[
   return new ProblemError(problem(code, detail, errors ? { errors } : {}))
 }
 
-export function refuseField(code: HttpErrorCode, field: string, detail: string): ProblemError {
+export function refuseField(code: HttpErrorCode, name: string, detail: string): ProblemError {
+  const field = nameField(name)
   return refuse(code, `${field}: ${detail}`, [{ field, detail }])
+}
+
+/** No name of ours is as long: a refusal does not repeat a body that was all name. */
+const FIELD_CHARACTERS_MAX = 100
+
+export function nameField(name: string): string {
+  return name.length > FIELD_CHARACTERS_MAX ? `${name.slice(0, FIELD_CHARACTERS_MAX)}…` : name
 }
 
 export function fromSagapostError(error: SagapostError): Problem {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { EventRefusal, NewEvent } from '../events/index.js'
-import { refuseField } from './problem.js'
+import { nameField, refuseField } from './problem.js'
 import { readMembers } from './read-body.js'
 import { type Span, scanArray, scanObject } from './scan-json.js'
 
@@ -61,14 +61,10 @@ export function readEventBatch(text: string, { idempotencyKey, ...context }: Eve
   const unknown = members.find(({ name }) => name !== 'events')
   if (unknown) throw refuseField('request_invalid', unknown.name, 'is not a known field')
   const events = members[0]
-  const items = events ? scanArray(text, events) : null
+  const items = events ? scanArray(text, events, EVENTS_PER_BATCH_MAX + 1) : null
   if (items === null) throw refuseField('request_invalid', 'events', 'must be a list of events')
   if (items.length === 0 || items.length > EVENTS_PER_BATCH_MAX) {
-    throw refuseField(
-      'request_invalid',
-      'events',
-      `must have 1 to ${EVENTS_PER_BATCH_MAX} items, not ${items.length}`,
-    )
+    throw refuseField('request_invalid', 'events', `must have 1 to ${EVENTS_PER_BATCH_MAX} items`)
   }
   return items.map((item, index) => {
     const event = readEventAt(text, item, context)
@@ -102,5 +98,5 @@ function readEventAt(text: string, at: Span, context: Omit<EventContext, 'idempo
 }
 
 function refusal(code: EventRefusal['code'], field: string, detail: string): { refusal: EventRefusal } {
-  return { refusal: { code, field, detail } }
+  return { refusal: { code, field: nameField(field), detail } }
 }

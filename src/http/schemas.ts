@@ -152,11 +152,14 @@ export const subscriptionChange = z
 
 const breaker = z
   .object({
-    state: z.enum(['failing', 'open']).describe('open: paused, but for a probe now and then'),
+    state: z
+      .enum(['failing', 'open', 'exhausted'])
+      .describe('open: paused, but for a probe now and then; exhausted: the pause is over, and it fails on'),
     failures: z.number().int().describe('in a row'),
     failingSince: time,
     lastErrorCode: z.string().nullable(),
     openedAt: time.nullable(),
+    pausedUntil: time.nullable(),
     nextProbeAt: time.nullable(),
   })
   .meta({ id: 'Breaker' })
@@ -257,6 +260,11 @@ export const eventFilter = z.strictObject({ type: eventType.optional(), ...range
 
 // Every answer that is a refusal
 
+const verificationFailures = [
+  ...(['request_failed', 'challenge_missing'] as const),
+  ...(['callback_url_changed', 'subscription_deleted', 'superseded'] as const),
+] as const
+
 export const problemDetails = z
   .object({
     type: z.string(),
@@ -265,5 +273,10 @@ export const problemDetails = z
     detail: z.string(),
     code: z.string().describe('stable; docs/reference/errors.md lists them'),
     errors: z.array(z.object({ field: z.string(), detail: z.string() })).optional(),
+    reason: z.enum(verificationFailures).optional().describe('of verification_failed'),
+    response: testOutcome.optional().describe('of verification_failed: what the callback answered'),
   })
   .meta({ id: 'Problem' })
+
+/** What a refused verification adds to its problem. */
+export type VerificationProblem = Required<Pick<z.infer<typeof problemDetails>, 'reason' | 'response'>>

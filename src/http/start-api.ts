@@ -11,6 +11,7 @@ import { createWebhookSender, parseAllowedCidrs } from '../https/index.js'
 import type { Wakeups } from '../loop/index.js'
 import { createSecretBox } from '../subscriptions/index.js'
 import type { ApiOptions } from './api.js'
+import { buildServer } from './build-server.js'
 import { type HttpServer, startHttpServer } from './start-http-server.js'
 
 /** Two lanes with two flushes each, the keys that are waited for, and a few batches (create-event-store.ts). */
@@ -26,6 +27,7 @@ export interface StartApiOptions {
   /** Of the parts in this process, if there are any; without them the parts poll. */
   wakeups?: Pick<Wakeups, 'wake'>
   metrics?: ApiOptions['metrics']
+  requestMsMax?: ApiOptions['requestMsMax']
   /** PEM, beside Node's own; for verifications and test requests. */
   extraCertificateAuthorities?: readonly string[]
 }
@@ -48,7 +50,7 @@ export async function startApi({
     return pool
   }
   const allowedCidrs = parseAllowedCidrs(config.allowedCidrs)
-  const { extraCertificateAuthorities, metrics } = options
+  const { extraCertificateAuthorities, metrics, requestMsMax } = options
 
   try {
     const migrations = await loadMigrations(migrationsFolder)
@@ -59,17 +61,17 @@ export async function startApi({
       ...(extraCertificateAuthorities ? { extraCertificateAuthorities } : {}),
     })
     stops.push(() => sender.close())
-    const server = await startHttpServer({
-      host: config.host,
-      port: config.port,
+    const box = createSecretBox(config.masterKey)
+    const subscriptions = openPool('subscription_admin')
+    const api = await buildServer({
       pools: {
         ingest: openPool('event_ingest_writer', INGEST_CONNECTIONS_MAX),
-        subscriptions: openPool('subscription_admin'),
+        subscriptions,
         reads,
         deadLetters: openPool('dead_letter_operator'),
         keys: openPool('api_key_admin'),
       },
-      box: createSecretBox(config.masterKey),
+      box,
       sender,
       allowedCidrs,
       apiKey: config.apiKey,
@@ -78,7 +80,9 @@ export async function startApi({
       onEventsStored: () => wakeups?.wake('routing'),
       onRequeued: () => wakeups?.wake('first-jobs'),
       metrics,
+      requestMsMax,
     })
+    const server = await startHttpServer(api, config)
     stops.push(() => server.stop())
     return { url: server.url, stop }
   } catch (error) {

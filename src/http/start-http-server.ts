@@ -1,11 +1,5 @@
 import { SagapostError } from '../errors/index.js'
-import type { ApiOptions } from './api.js'
-import { buildServer } from './build-server.js'
-
-export interface HttpServerOptions extends ApiOptions {
-  host: string
-  port: number
-}
+import type { Api } from './api.js'
 
 export interface HttpServer {
   url: string
@@ -16,9 +10,11 @@ export interface HttpServer {
 /** A request that takes longer than this to end is cut off, so that the process can. */
 const STOP_MS_MAX = 15_000
 
-/** The HTTP API, listening. The pools and the sender belong to the caller, who ends them after the server. */
-export async function startHttpServer({ host, port, ...options }: HttpServerOptions): Promise<HttpServer> {
-  const server = await buildServer(options)
+/** The server, listening. Its pools belong to the caller, who ends them after the server. */
+export async function startHttpServer(
+  server: Api,
+  { host, port }: { host: string; port: number },
+): Promise<HttpServer> {
   try {
     const url = await server.listen({ host, port })
     return {

@@ -1,5 +1,4 @@
 import { isIP } from 'node:net'
-import { generate } from 'selfsigned'
 
 export interface ServerCertificate {
   /** PEM: what a sender trusts (`extraCertificateAuthorities`, NODE_EXTRA_CA_CERTS). Its key is not kept. */
@@ -23,6 +22,8 @@ const CLOCK_SKEW_MS = DAY_MS
 export async function makeCertificate(
   options: { hosts?: readonly string[]; validFrom?: Date; validUntil?: Date } = {},
 ): Promise<ServerCertificate> {
+  // Loaded only here: most processes make no certificate.
+  const { generate } = await import('selfsigned')
   const now = Date.now()
   const { hosts = ['localhost', '127.0.0.1', '::1'] } = options
   const { validFrom = new Date(now - CLOCK_SKEW_MS), validUntil = new Date(now + VALID_DAYS * DAY_MS) } =

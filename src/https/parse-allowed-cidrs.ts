@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { SagapostError } from '../errors/index.js'
 
 /** Reads SAGAPOST_ALLOWED_CIDRS: ranges or single addresses between commas or spaces. */
 export function parseAllowedCidrs(text: string): string[] {
@@ -20,6 +21,9 @@ function parseCidr(text: string): string {
   return `${address}/${Number(prefix)}`
 }
 
-function refusal(text: string): Error {
-  return new Error(`"${text}" is not an address range such as 10.0.0.0/8 or fd00::/8`)
+function refusal(text: string): SagapostError {
+  return new SagapostError(
+    'config_invalid',
+    `SAGAPOST_ALLOWED_CIDRS: "${text}" is not an address range such as 10.0.0.0/8 or fd00::/8`,
+  )
 }

@@ -1,6 +1,6 @@
 export type { ApiKey } from './api-key.js'
 export { type Authenticator, type Caller, createAuthenticator } from './create-authenticator.js'
-export { type CreatedKey, createKey, generateKey } from './create-key.js'
+export { createKey, generateKey } from './create-key.js'
 export { listKeys } from './list-keys.js'
 export { revokeKey } from './revoke-key.js'
 export { type Scope, scopes } from './scope.js'

@@ -62,6 +62,7 @@ export function startLoop({
       const timer = setTimeout(done, ms)
       function done() {
         clearTimeout(timer)
+        signal?.removeEventListener('abort', done)
         resolve()
       }
       if (signal) signal.addEventListener('abort', done, { once: true })

@@ -33,9 +33,10 @@ export interface BacklogCollector {
 }
 
 // What waits at every stage, in one snapshot and one round trip. Each stage reads an index that holds little but what
-// it counts, over all partitions: event_routing_queue_pkey, idx_saga_status, idx_saga_status_retry,
-// idx_job_status_lease (or uniq_job_saga_active, which holds the same jobs), idx_job_saga. `since` is from when the stage could have gone on; where rows wait on purpose,
-// or are under way, it is null.
+// it counts, over all partitions: event_routing_queue_pkey, idx_saga_status, idx_saga_status_retry (or
+// idx_saga_failing), idx_job_status_lease (or uniq_job_saga_active, which holds the same jobs), idx_job_saga. `since` is
+// from when the stage could have gone on; where rows wait on purpose (jobs of a paused endpoint), or are under way, it
+// is null.
 export const readBacklog = `
   SELECT 'routing' AS stage, count(*)::int AS count, min(since) AS since, sagapost.now() AS now
   FROM (SELECT enqueued_at AS since FROM sagapost.event_routing_queue ORDER BY event_id LIMIT $1) AS waiting
@@ -54,11 +55,15 @@ export const readBacklog = `
   UNION ALL
   SELECT 'claims', count(*)::int, min(since), sagapost.now()
   FROM (SELECT lease_until AS since FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Pending' AND lease_until <= sagapost.now() ORDER BY lease_until LIMIT $1) AS waiting
+        WHERE status = 'Pending' AND lease_until <= sagapost.now() AND subscription_id <> ALL (ARRAY(
+          SELECT subscription_id FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()))
+        ORDER BY lease_until LIMIT $1) AS waiting
   UNION ALL
   SELECT 'claims_paused', count(*)::int, NULL, sagapost.now()
   FROM (SELECT FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Pending' AND lease_until > sagapost.now() LIMIT $1) AS waiting
+        WHERE status = 'Pending' AND subscription_id = ANY (ARRAY(
+          SELECT subscription_id FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()))
+        LIMIT $1) AS waiting
   UNION ALL
   SELECT 'leased', count(*)::int, NULL, sagapost.now()
   FROM (SELECT FROM sagapost.webhook_delivery_jobs

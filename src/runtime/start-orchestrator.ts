@@ -64,6 +64,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
   })
 
   let dueInMs = 0
+  let lockedPauseMs = PAUSE_MS_MIN
   const loop = startLoop({
     round: async (told) => {
       const { fresh, older } = window()
@@ -71,6 +72,8 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       if (told || dueInMs === 0) {
         let most = 0
         for (const range of ranges) most = Math.max(most, await orchestrate(range))
+        // What is due and cannot be found is in other hands: asked for again, less and less often.
+        lockedPauseMs = most > 0 ? PAUSE_MS_MIN : Math.min(lockedPauseMs * 2, pollMs())
         if (most >= BATCH_MAX) return true
         if (most > 0) {
           dueInMs = SETTLE_MS
@@ -80,8 +83,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       dueInMs = Math.min(...(await Promise.all(ranges.map((range) => workDueInMs(pool, range)))))
       return false
     },
-    // What is due and was not found is in another orchestrator's hands just now.
-    idleMs: () => Math.max(PAUSE_MS_MIN, Math.min(Math.ceil(dueInMs), pollMs())),
+    idleMs: () => (dueInMs === 0 ? lockedPauseMs : Math.min(Math.ceil(dueInMs), pollMs())),
     onError: (error) => {
       metrics.loopFailed('orchestrator')
       log.error({ err: error }, 'orchestrating failed; will try again')

@@ -20,7 +20,7 @@ import { startCleaner } from './start-cleaner.js'
 import { startOrchestrator } from './start-orchestrator.js'
 import { startRouter } from './start-router.js'
 
-/** What `serve --only` can name. */
+/** The parts that work by themselves; the API is served beside them. */
 export const partNames = ['router', 'orchestrator', 'worker', 'cleaner'] as const
 export type PartName = (typeof partNames)[number]
 
@@ -67,7 +67,9 @@ export async function startParts({
   const wakeups = createWakeups()
   const stops: (() => Promise<void>)[] = []
   const stop = async () => {
-    for (const each of stops.splice(0).reverse()) await each()
+    const failures: unknown[] = []
+    for (const each of stops.splice(0).reverse()) await each().catch((error) => failures.push(error))
+    if (failures.length > 0) throw failures[0]
   }
   const openPool = (role: DatabaseRole, connectionsMax: number): pg.Pool => {
     const pool = createRolePool({ databaseUrl, role, connectionsMax })
@@ -134,9 +136,7 @@ export async function startParts({
         pollMs,
       })
       stops.push(() => orchestrator.stop())
-    }
 
-    if (only.includes('orchestrator')) {
       const admin = openPool('subscription_admin', 1)
       const gone = startLoop({
         round: async () => {

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/index.js'
 import { createRolePool } from '../database/index.js'
-import { startApi } from '../http/index.js'
 import type { Wakeups } from '../loop/index.js'
 import { createBacklogCollector, createMetrics, type Metrics } from '../observability/index.js'
+import { checkMasterKey, createSecretBox } from '../subscriptions/index.js'
 import { type PartName, type PartsOptions, partNames, startParts } from './start-parts.js'
 
 /** What `serve --only` can name. */
@@ -15,10 +15,12 @@ export interface SystemOptions extends Pick<PartsOptions, 'extraCertificateAutho
   config: Config & { masterKey: Buffer }
   only: readonly SystemPart[]
   log: Logger
+  /** The caller's own, which it keeps; absent: made here. */
+  metrics?: Metrics
 }
 
 export interface System {
-  /** Of the API, when it runs here. */
+  /** Of the API, or of health and metrics alone. */
   url: string | undefined
   wakeups: Wakeups
   metrics: Metrics
@@ -33,10 +35,13 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
   const stop = async () => {
     for (const each of stops.splice(0).reverse()) await each()
   }
-  try {
+  const openMetrics = (): Metrics => {
     const reads = createRolePool({ databaseUrl, role: 'saga_readonly_role', connectionsMax: 1 })
     stops.push(() => reads.end())
-    const metrics = createMetrics({ backlog: createBacklogCollector(reads) })
+    return createMetrics({ backlog: createBacklogCollector(reads) })
+  }
+  try {
+    const metrics = options.metrics ?? openMetrics()
     const parts = await startParts({
       ...options,
       metrics,
@@ -44,13 +49,28 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     })
     stops.push(() => parts.stop())
     const { wakeups } = parts
-    if (!only.includes('api')) return { url: undefined, wakeups, metrics, stop }
-    const api = await startApi({ ...options, wakeups, metrics })
-    stops.push(() => api.stop())
-    log.info({ url: api.url }, 'listening')
-    return { url: api.url, wakeups, metrics, stop }
+    const { config } = options
+    if (!only.includes('api') && !config.portGiven) return { url: undefined, wakeups, metrics, stop }
+    // Loaded only here: a process without a server does without fastify and the reference page.
+    if (only.includes('api')) await requireMasterKey(options)
+    const { startApi, startStateServer } = await import('../http/index.js')
+    const server = only.includes('api')
+      ? await startApi({ ...options, wakeups, metrics })
+      : await startStateServer({ databaseUrl, config, log, metrics })
+    stops.push(() => server.stop())
+    log.info({ url: server.url }, 'listening')
+    return { url: server.url, wakeups, metrics, stop }
   } catch (error) {
     await stop()
     throw error
   }
+}
+
+/** The API seals new secrets: with another key than the workers', nobody could open them. */
+async function requireMasterKey({
+  databaseUrl,
+  config,
+}: Pick<SystemOptions, 'databaseUrl' | 'config'>): Promise<void> {
+  const pool = createRolePool({ databaseUrl, role: 'subscription_admin', connectionsMax: 1 })
+  await checkMasterKey(pool, createSecretBox(config.masterKey)).finally(() => pool.end())
 }

@@ -2,19 +2,22 @@ import type pg from 'pg'
 
 /** How a subscription's endpoint fares; a healthy one has none. */
 export interface Breaker {
-  /** `open`: paused, but for a probe now and then. */
-  state: 'failing' | 'open'
+  /** `open`: paused, but for a probe now and then. `exhausted`: was paused for as long as may be, and fails on. */
+  state: 'failing' | 'open' | 'exhausted'
   /** In a row. */
   failures: number
   failingSince: Date
   lastErrorCode: string | null
   openedAt: Date | null
+  pausedUntil: Date | null
   nextProbeAt: Date | null
 }
 
 // By subscription_breakers_pkey.
 const selectBreakers = `
-  SELECT subscription_id, failures, failing_since, last_error_code, opened_at, probe_at
+  SELECT subscription_id, failures, failing_since, last_error_code, opened_at, paused_until,
+         CASE WHEN paused_until > sagapost.now() THEN probe_at END AS probe_at,
+         CASE WHEN opened_at IS NULL THEN 'failing' WHEN paused_until > sagapost.now() THEN 'open' ELSE 'exhausted' END AS state
   FROM sagapost.subscription_breakers WHERE subscription_id = ANY ($1::bigint[])`
 
 /** Under subscription_admin or saga_readonly_role. */
@@ -27,11 +30,12 @@ export async function readBreakers(
     rows.map((row) => [
       row.subscription_id,
       {
-        state: row.opened_at === null ? 'failing' : 'open',
+        state: row.state,
         failures: row.failures,
         failingSince: row.failing_since,
         lastErrorCode: row.last_error_code,
         openedAt: row.opened_at,
+        pausedUntil: row.paused_until,
         nextProbeAt: row.probe_at,
       },
     ]),

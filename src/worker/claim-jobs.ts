@@ -26,7 +26,7 @@ export const claim = `
     SELECT id, event_id, lease_until AS free_since FROM sagapost.webhook_delivery_jobs AS job
     WHERE status = 'Pending' AND lease_until <= sagapost.now() AND lease_until >= $7
       AND event_id >= $1 AND event_id < $2
-      AND subscription_id <> ALL ($6::bigint[]) AND ($8::bigint IS NULL OR subscription_id = $8)
+      AND subscription_id <> ALL ($6::bigint[]) AND ($8::bigint[] IS NULL OR id = ANY ($8))
     ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED
   ), claimed AS (
     UPDATE sagapost.webhook_delivery_jobs AS job
@@ -52,8 +52,8 @@ export interface ClaimOptions {
   except: readonly string[]
   /** Jobs that have been free since before this time are known to be `except`'s. */
   freeSince?: Date | undefined
-  /** Of this subscription alone. */
-  only?: string
+  /** Of these jobs alone. */
+  only?: readonly string[]
 }
 
 export interface Claim {

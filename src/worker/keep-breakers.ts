@@ -1,13 +1,17 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { startLoop } from '../loop/index.js'
-import { type BreakerPolicy, noteFailures, noteSuccesses } from './note-outcomes.js'
-import { type Breakers, readBreakers, takeProbes } from './read-breakers.js'
+import type { Recorders } from '../observability/index.js'
+import { type BreakerPolicy, forgetOldFailures, noteFailures, noteSuccesses } from './note-outcomes.js'
+import { type Breakers, readOpenBreakers, takeProbes } from './read-breakers.js'
 
 /** How long workers may go on sending to an endpoint that another worker has found dead. */
 const EXCHANGE_MS = 1_000
+const FORGET_EVERY_MS = 10 * 60_000
 
 export interface BreakerKeeper {
+  /** False until they were read for the first time: nothing may be claimed before. */
+  isKnown(): boolean
   isOpen(subscriptionId: string): boolean
   open(): string[]
   /** Null: delivered. What says nothing about the endpoint is not noted. */
@@ -22,13 +26,13 @@ export interface BreakerKeeperOptions {
   pool: pg.Pool
   policy: BreakerPolicy
   log: Logger
-  /** A breaker has opened, here or elsewhere. */
+  metrics: Pick<Recorders, 'breakerOpened' | 'breakerClosed' | 'loopFailed'>
+  /** A breaker has opened, here or elsewhere: its jobs are to be given back. */
   onOpen: () => void
+  /** There may be jobs to claim that were not before. */
   onClose: () => void
   /** Try one delivery to each of these. */
   onProbe: (subscriptionIds: readonly string[]) => Promise<void>
-  opened: () => void
-  closed: () => void
 }
 
 /** Failures that are ours or the worker's: they tell nothing about the endpoint. */
@@ -39,25 +43,46 @@ const notTheEndpoints = new Set(['aborted', 'secret_unreadable', 'invalid_header
  * for subscriptions that fail or have failed: a healthy one costs nothing.
  */
 export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
-  const { pool, policy, log } = options
+  const { pool, policy, log, metrics } = options
+  let isKnown = false
   let known: Breakers = { failing: new Set(), open: new Set(), probeDue: false }
   let failed = new Map<string, { failures: number; errorCode: string }>()
   let succeeded = new Set<string>()
+  let forgottenAtMs = performance.now()
 
   async function writeNoted(): Promise<void> {
-    const runs = [...failed].map(([subscriptionId, run]) => ({ subscriptionId, ...run }))
-    const ended = [...succeeded].filter((id) => known.failing.has(id))
+    const noted = { failed, succeeded }
     failed = new Map()
     succeeded = new Set()
+    try {
+      await write(noted)
+    } catch (error) {
+      // For the next exchange, as if all of it had been noted since the last one that worked.
+      for (const id of noted.succeeded) {
+        succeeded.add(id)
+        failed.delete(id)
+      }
+      for (const [id, run] of noted.failed) {
+        if (succeeded.has(id)) continue
+        const { failures = 0, errorCode = run.errorCode } = failed.get(id) ?? {}
+        failed.set(id, { failures: run.failures + failures, errorCode })
+      }
+      throw error
+    }
+  }
+
+  async function write(noted: { failed: typeof failed; succeeded: typeof succeeded }): Promise<void> {
+    const runs = [...noted.failed].map(([subscriptionId, run]) => ({ subscriptionId, ...run }))
+    const ended = [...noted.succeeded].filter((id) => known.failing.has(id))
     if (ended.length > 0) {
       for (const subscriptionId of await noteSuccesses(pool, ended)) {
-        options.closed()
+        metrics.breakerClosed()
         log.info({ subscription_id: subscriptionId }, 'endpoint is back; its breaker is closed')
       }
     }
     if (runs.length > 0) {
       for (const { subscriptionId, failures } of await noteFailures(pool, runs, policy)) {
-        options.opened()
+        metrics.breakerOpened()
         log.warn(
           {
             subscription_id: subscriptionId,
@@ -74,17 +99,27 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
     round: async () => {
       await writeNoted()
       const before = known.open
-      known = await readBreakers(pool, policy)
+      known = await readOpenBreakers(pool)
+      if (!isKnown) options.onClose()
+      isKnown = true
       if ([...known.open].some((id) => !before.has(id))) options.onOpen()
       if ([...before].some((id) => !known.open.has(id))) options.onClose()
+      if (performance.now() - forgottenAtMs > FORGET_EVERY_MS) {
+        forgottenAtMs = performance.now()
+        await forgetOldFailures(pool, policy)
+      }
       if (known.probeDue) await options.onProbe(await takeProbes(pool, policy))
       return false
     },
     idleMs: EXCHANGE_MS,
-    onError: (error) => log.error({ err: error }, 'exchanging breakers failed; will try again'),
+    onError: (error) => {
+      metrics.loopFailed('worker')
+      log.error({ err: error }, 'exchanging breakers failed; will try again')
+    },
   })
 
   return {
+    isKnown: () => isKnown,
     isOpen: (subscriptionId) => known.open.has(subscriptionId),
     open: () => [...known.open],
     note(subscriptionId, errorCode) {

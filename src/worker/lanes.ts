@@ -46,7 +46,8 @@ export function createLanes<Job extends { subscriptionId: string }>(concurrency:
     next() {
       if (running >= concurrency) return undefined
       for (const [id, lane] of lanes) {
-        if (lane.running >= slotsPerLane) continue
+        // Never more than are still free: however many endpoints are slow, something is left for the next one.
+        if (lane.running >= Math.max(1, Math.min(slotsPerLane, concurrency - running))) continue
         const job = lane.queue.shift()
         if (job === undefined) continue
         lane.running += 1

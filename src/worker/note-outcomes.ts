@@ -33,13 +33,14 @@ const addFailures = `
   ON CONFLICT (subscription_id) DO UPDATE
   SET failures = breaker.failures + excluded.failures,
       last_error_code = excluded.last_error_code,
-      opened_at = CASE WHEN breaker.opened_at IS NOT NULL THEN breaker.opened_at
-        WHEN breaker.failures + excluded.failures >= $4
-          AND breaker.failing_since <= sagapost.now() - $5 * interval '1 millisecond' THEN sagapost.now() END,
-      probe_at = CASE WHEN breaker.opened_at IS NOT NULL THEN breaker.probe_at
-        WHEN breaker.failures + excluded.failures >= $4
-          AND breaker.failing_since <= sagapost.now() - $5 * interval '1 millisecond'
-          THEN sagapost.now() + $6 * interval '1 millisecond' END
+      last_failed_at = sagapost.now(),
+      (opened_at, paused_until, probe_at) = (
+        SELECT coalesce(breaker.opened_at, opening),
+               coalesce(breaker.paused_until, opening + $7 * interval '1 millisecond'),
+               coalesce(breaker.probe_at, opening + $6 * interval '1 millisecond')
+        FROM (SELECT CASE WHEN breaker.failures + excluded.failures >= $4
+                AND breaker.failing_since <= sagapost.now() - $5 * interval '1 millisecond'
+                THEN sagapost.now() END AS opening) AS decision)
   RETURNING subscription_id, failures, opened_at = sagapost.now() AS opened`
 
 /** Adds failures to their runs, under the role job_worker; returns those whose breaker opened just now. */
@@ -57,6 +58,7 @@ export async function noteFailures(
       policy.failuresMin,
       policy.failingMsMin,
       policy.probeEveryMs,
+      policy.pauseMsMax,
     ],
   )
   return rows
@@ -64,10 +66,15 @@ export async function noteFailures(
     .map(({ subscription_id, failures }) => ({ subscriptionId: subscription_id, failures }))
 }
 
-// By subscription_breakers_pkey.
+// By subscription_breakers_pkey; locked in the order that everybody keeps.
 const endRuns = `
-  DELETE FROM sagapost.subscription_breakers WHERE subscription_id = ANY ($1::bigint[])
-  RETURNING subscription_id, opened_at IS NOT NULL AS was_open`
+  WITH ended AS MATERIALIZED (
+    SELECT subscription_id FROM sagapost.subscription_breakers
+    WHERE subscription_id = ANY ($1::bigint[]) ORDER BY subscription_id FOR UPDATE
+  )
+  DELETE FROM sagapost.subscription_breakers AS breaker USING ended
+  WHERE breaker.subscription_id = ended.subscription_id
+  RETURNING breaker.subscription_id, opened_at IS NOT NULL AS was_open`
 
 /** A success ends the run; returns those whose breaker was open until now. */
 export async function noteSuccesses(pool: pg.Pool, subscriptionIds: readonly string[]): Promise<string[]> {
@@ -75,4 +82,16 @@ export async function noteSuccesses(pool: pg.Pool, subscriptionIds: readonly str
     subscriptionIds,
   ])
   return rows.filter(({ was_open }) => was_open).map(({ subscription_id }) => subscription_id)
+}
+
+// The whole table. A subscription that was switched off, or gets no events, would keep its row for ever.
+const forgetIdleRuns = `
+  DELETE FROM sagapost.subscription_breakers WHERE subscription_id IN (
+    SELECT subscription_id FROM sagapost.subscription_breakers
+    WHERE last_failed_at < sagapost.now() - $1 * interval '1 millisecond'
+    ORDER BY subscription_id FOR UPDATE SKIP LOCKED)`
+
+/** Runs without a failure for as long as the longest pause are over. */
+export async function forgetOldFailures(pool: pg.Pool, { pauseMsMax }: BreakerPolicy): Promise<void> {
+  await pool.query(forgetIdleRuns, [pauseMsMax])
 }

@@ -12,16 +12,15 @@ export interface Breakers {
 
 // The whole table: it holds failing subscriptions only.
 const selectBreakers = `
-  SELECT subscription_id, opened_at > sagapost.now() - $1 * interval '1 millisecond' AS open,
-         probe_at <= sagapost.now() AS probe_due
+  SELECT subscription_id, paused_until > sagapost.now() AS open, probe_at <= sagapost.now() AS probe_due
   FROM sagapost.subscription_breakers`
 
-export async function readBreakers(pool: pg.Pool, { pauseMsMax }: BreakerPolicy): Promise<Breakers> {
+export async function readOpenBreakers(pool: pg.Pool): Promise<Breakers> {
   const { rows } = await pool.query<{
     subscription_id: string
     open: boolean | null
     probe_due: boolean | null
-  }>(selectBreakers, [pauseMsMax])
+  }>(selectBreakers)
   const open = rows.filter((row) => row.open)
   return {
     failing: new Set(rows.map(({ subscription_id }) => subscription_id)),
@@ -30,17 +29,19 @@ export async function readBreakers(pool: pg.Pool, { pauseMsMax }: BreakerPolicy)
   }
 }
 
-// The row lock gives each probe to one worker; the others find it no longer due.
+// The row lock gives each probe to one worker; the others pass over it, and then find it no longer due.
 const takeDueProbes = `
-  UPDATE sagapost.subscription_breakers SET probe_at = sagapost.now() + $1 * interval '1 millisecond'
-  WHERE probe_at <= sagapost.now() AND opened_at > sagapost.now() - $2 * interval '1 millisecond'
-  RETURNING subscription_id`
+  WITH due AS MATERIALIZED (
+    SELECT subscription_id FROM sagapost.subscription_breakers
+    WHERE probe_at <= sagapost.now() AND paused_until > sagapost.now()
+    ORDER BY subscription_id FOR UPDATE SKIP LOCKED
+  )
+  UPDATE sagapost.subscription_breakers AS breaker SET probe_at = sagapost.now() + $1 * interval '1 millisecond'
+  FROM due WHERE breaker.subscription_id = due.subscription_id
+  RETURNING breaker.subscription_id`
 
 /** The subscriptions that this worker, and no other, shall try with one delivery now. */
 export async function takeProbes(pool: pg.Pool, policy: BreakerPolicy): Promise<string[]> {
-  const { rows } = await pool.query<{ subscription_id: string }>(takeDueProbes, [
-    policy.probeEveryMs,
-    policy.pauseMsMax,
-  ])
+  const { rows } = await pool.query<{ subscription_id: string }>(takeDueProbes, [policy.probeEveryMs])
   return rows.map(({ subscription_id }) => subscription_id)
 }

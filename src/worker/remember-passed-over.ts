@@ -15,16 +15,19 @@ export interface PassedOver {
 }
 
 export function rememberPassedOver(): PassedOver {
-  let passed: ReadonlySet<string> = new Set()
+  // Whom, and since which mark: before it, their jobs were looked at as well.
+  let passed = new Map<string, Date | undefined>()
   let mark: Date | undefined
   let fullLookAtMs = Number.NEGATIVE_INFINITY
   return {
     from(except, nowMs) {
-      const now = new Set(except)
-      // A subscription that is not passed over any more has its jobs before the mark.
-      const returned = [...passed].some((id) => !now.has(id))
+      const now = new Map(except.map((id) => [id, passed.has(id) ? passed.get(id) : mark]))
+      // A subscription that is not passed over any more may have jobs before the mark, back to where it was left.
+      for (const [id, since] of passed) {
+        if (!now.has(id) && mark !== undefined && (since === undefined || since < mark)) mark = since
+      }
       passed = now
-      if (now.size === 0 || returned || nowMs - fullLookAtMs >= FULL_LOOK_MS) {
+      if (now.size === 0 || nowMs - fullLookAtMs >= FULL_LOOK_MS) {
         mark = undefined
         fullLookAtMs = nowMs
       }

@@ -3,9 +3,10 @@ import type { Logger } from 'pino'
 import type { EventRange, WorkWindow } from '../database/index.js'
 import type { SigningSecret, WebhookOutcome, WebhookSender } from '../https/index.js'
 import { startLoop, type Wakeups } from '../loop/index.js'
-import { logFields } from '../observability/index.js'
+import { logFields, type Recorders } from '../observability/index.js'
 import { createReportBatcher } from './batch-reports.js'
 import { type ClaimedJob, claimJobs } from './claim-jobs.js'
+import { findProbes } from './find-probes.js'
 import { keepBreakers } from './keep-breakers.js'
 import { createLanes } from './lanes.js'
 import { type BreakerPolicy, defaultBreakerPolicy } from './note-outcomes.js'
@@ -17,15 +18,6 @@ import { toReport, toRequest } from './translate-job.js'
 /** A job is begun only while its lease has time for the whole exchange and this much for the report. */
 const REPORT_MS = 2_000
 
-interface WorkerMetrics {
-  jobsClaimed(count: number): void
-  attemptFinished(attempt: { delivered: boolean; errorCode: string | null; durationMs: number }): void
-  /** The lease was lost: the result was refused. */
-  attemptRefused(): void
-  breakerOpened(): void
-  breakerClosed(): void
-}
-
 export interface WorkerOptions {
   /** Under the role job_worker. */
   pool: pg.Pool
@@ -35,7 +27,10 @@ export interface WorkerOptions {
   window: () => WorkWindow
   wakeups: Wakeups
   log: Logger
-  metrics: WorkerMetrics
+  metrics: Pick<
+    Recorders,
+    'jobsClaimed' | 'attemptFinished' | 'attemptRefused' | 'breakerOpened' | 'breakerClosed' | 'loopFailed'
+  >
   workerId: string
   concurrency: number
   leaseMs: number
@@ -61,6 +56,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const { pool, sender, wakeups, log, metrics, workerId, leaseMs } = options
   const lanes = createLanes<HeldJob>(options.concurrency)
   const sending = new Set<Promise<void>>()
+  const returned = new Set<Promise<void>>()
   const reports = createReportBatcher(pool, () => wakeups.wake('results'))
   const passedOver = { fresh: rememberPassedOver(), older: rememberPassedOver() }
   let stopping = false
@@ -69,14 +65,14 @@ export function startWorker(options: WorkerOptions): Worker {
     pool,
     policy: options.breakerPolicy ?? defaultBreakerPolicy,
     log,
-    onOpen: () => void giveBack(lanes.withdraw((job) => breakers.isOpen(job.subscriptionId))),
+    metrics,
+    onOpen: () => void giveBack(lanes.withdraw((job) => !job.probe && breakers.isOpen(job.subscriptionId))),
     onClose: () => loop.wake(),
     onProbe: probe,
-    opened: metrics.breakerOpened,
-    closed: metrics.breakerClosed,
   })
 
   async function claimRound(): Promise<boolean> {
+    if (!breakers.isKnown()) return false
     await giveBack(lanes.withdraw(isLate))
     const { fresh, older } = options.window()
     const more = await claimFrom(fresh, passedOver.fresh)
@@ -97,13 +93,15 @@ export function startWorker(options: WorkerOptions): Worker {
 
   async function probe(subscriptionIds: readonly string[]): Promise<void> {
     const { fresh, older } = options.window()
-    for (const only of subscriptionIds) {
-      for (const range of older ? [older, fresh] : [fresh]) {
-        const askedAtMs = performance.now()
-        const { jobs } = await claimJobs(pool, { range, batchMax: 1, leaseMs, workerId, except: [], only })
-        await hold(jobs, { askedAtMs, probe: true })
-        if (jobs.length > 0) break
-      }
+    let wanted = subscriptionIds
+    for (const range of older ? [older, fresh] : [fresh]) {
+      const found = await findProbes(pool, range, wanted)
+      wanted = wanted.filter((id) => !found.has(id))
+      const only = [...found.values()]
+      const askedAtMs = performance.now()
+      const claim = { range, batchMax: only.length, leaseMs, workerId, except: [], only }
+      const { jobs } = only.length > 0 ? await claimJobs(pool, claim) : { jobs: [] }
+      await hold(jobs, { askedAtMs, probe: true })
     }
   }
 
@@ -163,7 +161,7 @@ export function startWorker(options: WorkerOptions): Worker {
     // A paused endpoint that is still dead: the delivery keeps its attempt. Gone for good is an answer, though.
     if (job.probe && errorCode !== null && errorCode !== 'http_410') {
       log.info({ ...fields, error_code: errorCode }, 'endpoint is still failing; its breaker stays open')
-      await giveBack([job])
+      await giveBack([job], { probed: true })
       return
     }
     const accepted = await reportWhileLeased(reports, toReport(job, outcome), job.leaseEndsMs)
@@ -180,10 +178,15 @@ export function startWorker(options: WorkerOptions): Worker {
   const isLate = ({ leaseEndsMs }: HeldJob) =>
     leaseEndsMs - options.requestTimeoutMs - REPORT_MS < performance.now()
 
-  async function giveBack(jobs: readonly ClaimedJob[]): Promise<void> {
-    await releaseJobs(pool, jobs).catch((error: Error) =>
-      log.error({ err: error }, 'jobs could not be given back; their leases will run out'),
-    )
+  /** Never fails; `stop` waits for it. */
+  function giveBack(jobs: readonly ClaimedJob[], how?: { probed: boolean }): Promise<void> {
+    const returning = releaseJobs(pool, jobs, how)
+      .catch((error: Error) =>
+        log.error({ err: error }, 'jobs could not be given back; their leases will run out'),
+      )
+      .finally(() => returned.delete(returning))
+    returned.add(returning)
+    return returning
   }
 
   // [J11, O5]
@@ -193,7 +196,10 @@ export function startWorker(options: WorkerOptions): Worker {
   const loop = startLoop({
     round: claimRound,
     idleMs: options.pollMs,
-    onError: (error) => log.error({ err: error }, 'claiming jobs failed; will try again'),
+    onError: (error) => {
+      metrics.loopFailed('worker')
+      log.error({ err: error }, 'claiming jobs failed; will try again')
+    },
   })
   const unsubscribe = wakeups.onWake('claims', loop.wake)
 
@@ -204,6 +210,7 @@ export function startWorker(options: WorkerOptions): Worker {
       await Promise.all([loop.stop(), breakers.stop()])
       await giveBack(lanes.withdraw(() => true))
       while (sending.size > 0) await Promise.all(sending)
+      await Promise.all(returned)
     },
   }
 }

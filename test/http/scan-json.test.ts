@@ -20,7 +20,7 @@ function readAll(text: string, span = { start: 0, end: text.length }): unknown {
   }
   const trimmed = text.slice(span.start, span.end)
   const start = span.start + trimmed.length - trimmed.trimStart().length
-  const items = scanArray(text, { start, end: span.end })
+  const items = scanArray(text, { start, end: span.end }, Number.POSITIVE_INFINITY)
   return items ? items.map((at) => readAll(text, at)) : JSON.parse(trimmed)
 }
 

@@ -295,14 +295,14 @@ describe('the list of subscriptions', () => {
 it('[U1] shows how its endpoint fares', async () => {
   const { body: made } = await create(valid)
   await database.pool.query(
-    `INSERT INTO sagapost.subscription_breakers (subscription_id, failures, last_error_code, opened_at, probe_at)
-     VALUES ($1, 12, 'http_503', sagapost.now(), sagapost.now())`,
+    `INSERT INTO sagapost.subscription_breakers (subscription_id, failures, last_error_code, opened_at, paused_until, probe_at)
+     VALUES ($1, 12, 'http_503', sagapost.now(), sagapost.now() + interval '1 day', sagapost.now())`,
     [made.id],
   )
   const time = expect.stringMatching(/Z$/)
   const breaker = {
     ...{ state: 'open', failures: 12, lastErrorCode: 'http_503' },
-    ...{ failingSince: time, openedAt: time, nextProbeAt: time },
+    ...{ failingSince: time, openedAt: time, pausedUntil: time, nextProbeAt: time },
   }
   expect((await api.call('GET', `/v1/subscriptions/${made.id}`)).body).toMatchObject({ breaker })
   expect((await api.call('GET', '/v1/subscriptions?limit=1')).body.data).toMatchObject([{ breaker }])

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { getEventListeners } from 'node:events'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startLoop } from '../../src/loop/index.js'
 
 const NEVER_MS = 1_000_000
@@ -73,5 +74,103 @@ describe('startLoop', () => {
     release()
     await stopped
     expect(finished).toBe(true)
+  })
+})
+
+/** A loop on a clock that the test moves, with the outcomes of its rounds given in advance. */
+function startScripted(outcomes: (boolean | Error)[], options: { errorPauseMsMax?: number } = {}) {
+  const rounds: { atMs: number; told: boolean }[] = []
+  const startedAtMs = Date.now()
+  const loop = startLoop({
+    round: async (told) => {
+      rounds.push({ atMs: Date.now() - startedAtMs, told })
+      const outcome = outcomes[rounds.length - 1] ?? false
+      if (outcome instanceof Error) throw outcome
+      return outcome
+    },
+    idleMs: 1_000,
+    onError: () => {},
+    ...options,
+  })
+  return { loop, rounds, times: () => rounds.map(({ atMs }) => atMs) }
+}
+
+describe('startLoop on a clock that is moved', () => {
+  const away = new Error('away')
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+  })
+
+  it('[R1] tells a round whether somebody has said that there is work', async () => {
+    const { loop, rounds } = startScripted([false, false, true, false, away, false, false])
+    await vi.advanceTimersByTimeAsync(1_000)
+    loop.wake()
+    await vi.advanceTimersByTimeAsync(1_000)
+    await vi.advanceTimersByTimeAsync(100)
+    await vi.advanceTimersByTimeAsync(1_000)
+    await loop.stop()
+    expect(rounds).toEqual([
+      { atMs: 0, told: true }, // the first
+      { atMs: 1_000, told: false }, // on its own account
+      { atMs: 1_000, told: true }, // woken
+      { atMs: 1_000, told: true }, // there was more
+      { atMs: 2_000, told: false },
+      { atMs: 2_100, told: true }, // after an error
+      { atMs: 3_100, told: false },
+    ])
+  })
+
+  it('[R1] tells a round of a wake-up that came during the one before', async () => {
+    const { loop, rounds } = startScripted([false])
+    loop.wake()
+    await vi.advanceTimersByTimeAsync(0)
+    await loop.stop()
+    expect(rounds).toEqual([
+      { atMs: 0, told: true },
+      { atMs: 0, told: true },
+    ])
+  })
+
+  it('[O6] pauses twice as long after each error, up to a limit, and a success begins anew', async () => {
+    const { loop, times } = startScripted([away, away, away, away, away, true, away, false], {
+      errorPauseMsMax: 500,
+    })
+    await vi.advanceTimersByTimeAsync(1_800)
+    await loop.stop()
+    expect(times()).toEqual([0, 100, 300, 700, 1_200, 1_700, 1_700, 1_800])
+  })
+
+  it('[O6] a wake-up does not shorten the pause after an error', async () => {
+    const { loop, times } = startScripted([away, away, false])
+    await vi.advanceTimersByTimeAsync(50)
+    loop.wake()
+    await vi.advanceTimersByTimeAsync(49)
+    expect(times()).toEqual([0])
+    await vi.advanceTimersByTimeAsync(1)
+    loop.wake()
+    await vi.advanceTimersByTimeAsync(199)
+    expect(times()).toEqual([0, 100])
+    await loop.stop()
+  })
+
+  it('[O6] a stop ends the pause after an error, and no round follows', async () => {
+    const { loop, times } = startScripted([away])
+    await vi.advanceTimersByTimeAsync(50)
+    await loop.stop()
+    expect([times(), vi.getTimerCount()]).toEqual([[0], 0])
+  })
+
+  it('[O6] many errors leave no listeners behind', async () => {
+    const added = vi.spyOn(EventTarget.prototype, 'addEventListener')
+    const { loop, times } = startScripted(Array(50).fill(away))
+    await vi.advanceTimersByTimeAsync(50 * 5_000)
+    expect(times().length).toBeGreaterThan(50)
+    const signals = new Set(added.mock.contexts.filter((each) => each instanceof AbortSignal))
+    expect([...signals].map((signal) => getEventListeners(signal, 'abort').length)).toEqual([1])
+    await loop.stop()
   })
 })

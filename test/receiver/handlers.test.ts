@@ -193,12 +193,13 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect(events).toEqual([])
   })
 
-  // The parser refuses it first.
-  it.skipIf(name.includes('parser'))('refuses what is signed but not JSON, and an empty body', async () => {
+  it('refuses what is signed but not JSON, and an empty body', async () => {
     const { send, events } = await started()
     for (const body of ['{"order": ', '']) {
       const reply = await send(post(signRequest({ secrets: [signing], body })))
-      expect([reply.status, codeOf(reply.text)]).toEqual([400, 'bad_payload'])
+      expect(reply.status).toBeGreaterThanOrEqual(400)
+      // Behind a parser of the framework's, that one may be the first to refuse it, in its own words.
+      if (!name.includes('parser')) expect([reply.status, codeOf(reply.text)]).toEqual([400, 'bad_payload'])
     }
     expect(events).toEqual([])
   })

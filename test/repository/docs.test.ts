@@ -1,6 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
+import { describeCommands } from '../../scripts/describe-commands.js'
+import { buildProgram } from '../../src/cli/run.js'
 import { deliveryMachine, isFinal, jobMachine, type StateMachine } from '../../src/state-machines/index.js'
 import { useDatabase } from '../support/database.js'
 
@@ -21,6 +23,12 @@ function draw<Status extends string>(machine: StateMachine<Status>): string {
 it('[S5, J12] the drawings in docs/concepts/state-machines.md are the machines in src', async () => {
   const page = await readFile(new URL('concepts/state-machines.md', docs), 'utf8')
   expect(blocksOf(page, 'mermaid')).toEqual([draw(deliveryMachine), draw(jobMachine)])
+})
+
+it('[O1] docs/reference/command-line.md has the commands of the program (npm run docs:commands writes them)', async () => {
+  const page = await readFile(new URL('reference/command-line.md', docs), 'utf8')
+  const [, commands] = page.split(/^## Commands\n\n/m)
+  expect(commands).toBe(describeCommands(buildProgram({})))
 })
 
 describe('SQL samples', () => {

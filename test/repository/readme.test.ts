@@ -38,7 +38,7 @@ it('[O2, E3] the way of a newcomer in the README works as it stands: start, curl
     SAGAPOST_DATA_DIR: dataDir,
     SAGAPOST_URL: `http://127.0.0.1:${port}`,
   }
-  const start = spawn('npm', ['start'], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const start = spawn('npm', ['start'], { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   for (const stream of [start.stdout, start.stderr]) {
     stream.setEncoding('utf8').on('data', (text) => {
@@ -63,8 +63,8 @@ it('[O2, E3] the way of a newcomer in the README works as it stands: start, curl
     await arrived('{"hello": "curl"}')
     await arrived('{"hello": "you"}')
   } finally {
-    // npm passes the signal on to what it runs.
-    start.kill('SIGTERM')
+    // As a terminal does it at Ctrl-C: to npm, its shell and what that runs.
+    process.kill(-(start.pid as number), 'SIGINT')
     await ended
     rmSync(join(dataDir, '..'), { recursive: true })
   }

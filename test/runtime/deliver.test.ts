@@ -89,6 +89,16 @@ const deliveries = async (subscriptionId: string) => {
 const completed = async (subscriptionId: string) =>
   (await deliveries(subscriptionId)).filter(({ status }) => status === 'Completed').length
 
+/** Jobs that are being sent, or whose result has not been counted. */
+const unsettled = async (subscriptionId: string) => {
+  const { rows } = await database.pool.query(
+    `SELECT FROM sagapost.webhook_delivery_jobs
+     WHERE subscription_id = $1 AND (status = 'Leased' OR (status <> 'Pending' AND applied_at IS NULL))`,
+    [subscriptionId],
+  )
+  return rows.length
+}
+
 const leased = async (subscriptionId: string) => {
   const { rows } = await database.pool.query(
     `SELECT FROM sagapost.webhook_delivery_jobs WHERE subscription_id = $1 AND status = 'Leased'`,
@@ -274,7 +284,7 @@ describe('endpoints that are slow or dead', () => {
     expect((await breaker()).opened_at).toBeNull()
     await moveClock(database.pool, '31 seconds')
     await expect.poll(async () => (await breaker())?.opened_at, { timeout: 15_000 }).toBeInstanceOf(Date)
-    await expect.poll(() => leased(id), { timeout: 15_000 }).toBe(0)
+    await expect.poll(() => unsettled(id), { timeout: 15_000 }).toBe(0)
     const sent = receiver.requests.length
     const counted = await deliveries(id)
 
@@ -304,11 +314,25 @@ describe('as processes', () => {
     const receiver = await startReceiver({ respond: answering(() => ({ status: 200 })) })
     await subscribe(receiver, 'flow.sealed')
     await receiver.stop()
-    const other = spawnCli(['serve', '--only', 'worker'], {
-      ...env,
-      SAGAPOST_MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
-    })
-    expect([await other.exit, other.stderr()]).toEqual([1, expect.stringContaining('[master_key_wrong]')])
+    for (const only of ['worker', 'api']) {
+      const other = spawnCli(['serve', '--only', only], {
+        ...env,
+        PORT: '0',
+        SAGAPOST_MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
+      })
+      expect([await other.exit, other.stderr()]).toEqual([1, expect.stringContaining('[master_key_wrong]')])
+    }
+  })
+
+  it('[O5] a process without the API serves health and metrics where PORT says, and nothing else', async () => {
+    const worker = spawnCli(['serve', '--only', 'worker,cleaner'], { ...env, PORT: '0' })
+    const [, url] = await worker.printed(/"url":"(http:[^"]+)"/)
+    const get = async (path: string, key = '') =>
+      (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } })).status
+    expect(await Promise.all([get('/healthz'), get('/readyz'), get('/metrics')])).toEqual([200, 200, 401])
+    expect(await Promise.all([get('/metrics', 'test'), get('/v1/events', 'test')])).toEqual([200, 404])
+    worker.child.kill('SIGTERM')
+    expect([await worker.exit, worker.stderr()]).toEqual([0, ''])
   })
 
   it('[O2] serve refuses to start without its keys, or with a part that it does not know', async () => {

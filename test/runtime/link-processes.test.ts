@@ -51,6 +51,20 @@ describe('wake-ups between processes', () => {
     for (const each of [allInOne, other, marker]) await each.link.stop()
   })
 
+  it('[R1] a process does not hear what it sent itself', async () => {
+    const sender = await startProcess(['claims'])
+    const other = await startProcess(['routing'])
+    sender.wakeups.wake('routing')
+    // Somebody waits for it here now, when the notification comes back.
+    sender.wakeups.onWake('routing', () => sender.woken.push('routing'))
+    await expect.poll(() => other.woken, { timeout: 10_000 }).toEqual(['routing'])
+    // Notifications come in the order of their commits: with this one, the other has been here.
+    other.wakeups.wake('claims')
+    await expect.poll(() => sender.woken.includes('claims'), { timeout: 10_000 }).toBe(true)
+    expect(sender.woken).toEqual(['claims'])
+    for (const each of [sender, other]) await each.link.stop()
+  })
+
   it('[R1] many at once go out as few notifications, and none is forgotten', async () => {
     const api = await startProcess([])
     const router = await startProcess(['routing'])

@@ -72,9 +72,10 @@ const columns: Record<string, string> = {
   'saga_orchestrator UPDATE webhook_delivery_jobs': 'applied_at',
   'job_worker SELECT subscriptions': `${publicSubscription} headers`,
   'job_worker UPDATE webhook_delivery_jobs':
-    'status lease_until lease_token worker_id lease_resets response_status error_code retry_after_s duration_ms response_excerpt finished_at',
+    'status lease_until lease_token worker_id lease_resets probes response_status error_code retry_after_s duration_ms response_excerpt finished_at',
   'job_worker INSERT subscription_breakers': 'subscription_id failures last_error_code',
-  'job_worker UPDATE subscription_breakers': 'failures last_error_code opened_at probe_at',
+  'job_worker UPDATE subscription_breakers':
+    'failures last_error_code last_failed_at opened_at paused_until probe_at',
   'subscription_admin INSERT subscriptions': 'event_type callback_url max_attempts headers',
   'subscription_admin UPDATE subscriptions':
     'event_type callback_url active max_attempts headers verification_challenge deactivation_reason deleted_at',

@@ -79,7 +79,8 @@ async function waitUntilUnused(admin: pg.Client, database: string): Promise<void
   let open: string[] = []
   for (let attempt = 0; attempt < UNUSED_ATTEMPTS_MAX; attempt++) {
     const { rows } = await admin.query(
-      `SELECT application_name || ': ' || query AS what, pg_sleep(0.02)::text FROM pg_stat_activity WHERE datname = $1`,
+      `SELECT application_name || ': ' || query AS what, pg_sleep(0.02)::text FROM pg_stat_activity
+       WHERE datname = $1 AND backend_type = 'client backend'`,
       [database],
     )
     if (rows.length === 0) return

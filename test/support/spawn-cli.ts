@@ -14,12 +14,17 @@ export interface CliProcess {
   printed(pattern: RegExp): Promise<RegExpExecArray>
 }
 
-/** The command line as a user runs it: the built program in a process of its own. */
-export function spawnCli(args: string[], env: Record<string, string> = {}): CliProcess {
+/** The command line as a user runs it: the built program in a process of its own, with `input` piped in if given. */
+export function spawnCli(
+  args: string[],
+  env: Record<string, string> = {},
+  input?: string | Buffer,
+): CliProcess {
   const child = spawn(process.execPath, [main, ...args], {
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', NO_COLOR: '1', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
+  child.stdin.on('error', () => {}).end(input)
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -47,8 +52,8 @@ export function spawnCli(args: string[], env: Record<string, string> = {}): CliP
   }
 }
 
-export async function runCli(args: string[], env: Record<string, string> = {}) {
-  const cli = spawnCli(args, env)
+export async function runCli(args: string[], env: Record<string, string> = {}, input?: string | Buffer) {
+  const cli = spawnCli(args, env, input)
   const code = await cli.exit
   return { code, stdout: cli.stdout(), stderr: cli.stderr() }
 }

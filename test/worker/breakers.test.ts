@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { defaultBreakerPolicy, noteFailures, noteSuccesses } from '../../src/worker/note-outcomes.js'
-import { readBreakers, takeProbes } from '../../src/worker/read-breakers.js'
+import { readOpenBreakers, takeProbes } from '../../src/worker/read-breakers.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
@@ -16,7 +16,7 @@ const fail = async (subscriptionId: string, failures = 1) =>
   (await noteFailures(worker(), [{ subscriptionId, failures, errorCode: 'http_500' }], policy)).map(
     (opened) => opened.subscriptionId,
   )
-const isOpen = async (id: string) => (await readBreakers(worker(), policy)).open.has(id)
+const isOpen = async (id: string) => (await readOpenBreakers(worker())).open.has(id)
 
 /** Ten failures over two minutes. */
 async function openBreaker(): Promise<string> {
@@ -37,7 +37,7 @@ describe('the breaker of a subscription', () => {
     expect(await fail(brief)).toEqual([])
     await moveClock(database.pool, '1 hour')
     expect(await fail(few)).toEqual([])
-    expect((await readBreakers(worker(), policy)).failing).toEqual(new Set([few, brief]))
+    expect((await readOpenBreakers(worker())).failing).toEqual(new Set([few, brief]))
     expect(await fail(few)).toEqual([few])
     expect([await isOpen(few), await isOpen(brief)]).toEqual([true, false])
     expect(await fail(few)).toEqual([])
@@ -57,12 +57,12 @@ describe('the breaker of a subscription', () => {
 
   it('[J7] one worker gets the probe, once in thirty seconds', async () => {
     const id = await openBreaker()
-    expect([(await readBreakers(worker(), policy)).probeDue, await takeProbes(worker(), policy)]).toEqual([
+    expect([(await readOpenBreakers(worker())).probeDue, await takeProbes(worker(), policy)]).toEqual([
       false,
       [],
     ])
     await moveClock(database.pool, '30 seconds')
-    expect((await readBreakers(worker(), policy)).probeDue).toBe(true)
+    expect((await readOpenBreakers(worker())).probeDue).toBe(true)
     const taken = await Promise.all([1, 2, 3].map(() => takeProbes(worker(), policy)))
     expect(taken.flat()).toEqual([id])
     await moveClock(database.pool, '30 seconds')

@@ -106,7 +106,7 @@ describe('claiming', () => {
     expect(await claim()).toHaveLength(1)
   })
 
-  it('[J4] a job that was released with a pause waits for it', async () => {
+  it('[J4, J9] a Pending job is not claimed before its lease_until', async () => {
     const id = await newJob()
     await database.pool.query(`UPDATE sagapost.webhook_delivery_jobs SET status = 'Leased' WHERE id = $1`, [
       id,
@@ -118,6 +118,65 @@ describe('claiming', () => {
     expect(await claim()).toEqual([])
     await moveClock(database.pool, '1 minute')
     expect(await claim()).toHaveLength(1)
+  })
+})
+
+describe('a look for jobs', () => {
+  /** Three jobs, ten seconds apart, the oldest first. */
+  async function threeJobs() {
+    const jobs: { id: string; freeSince: Date }[] = []
+    for (let n = 0; n < 3; n++) {
+      await moveClock(database.pool, '10 seconds')
+      const id = await newJob()
+      jobs.push({ id, freeSince: (await job(id)).lease_until })
+    }
+    return jobs as [(typeof jobs)[0], (typeof jobs)[0], (typeof jobs)[0]]
+  }
+  const ids = (jobs: readonly { id: string }[]) => jobs.map(({ id }) => id).toSorted()
+  const now = async (): Promise<number> =>
+    (await database.pool.query('SELECT sagapost.now() AS now')).rows[0].now.getTime()
+
+  it('[J9] begins where it is told: what has been free for longer is left', async () => {
+    const [first, second, third] = await threeJobs()
+    expect(ids((await look({ freeSince: second.freeSince })).jobs)).toEqual(ids([second, third]))
+    expect(ids((await look()).jobs)).toEqual([first.id])
+  })
+
+  it('[J9] that fills its batch tells of the oldest that it took', async () => {
+    const [first, second, third] = await threeJobs()
+    const { jobs, passedOverUntil } = await look({ batchMax: 2 })
+    expect(ids(jobs)).toEqual(ids([first, second]))
+    expect(passedOverUntil).toEqual(first.freeSince)
+    const rest = await look({ batchMax: 1 })
+    expect([ids(rest.jobs), rest.passedOverUntil]).toEqual([[third.id], third.freeSince])
+  })
+
+  it.each([
+    ['some', 3],
+    ['nothing', 0],
+  ])('[J9] that found %s and no more went through to the present', async (_what, count) => {
+    if (count > 0) await threeJobs()
+    const before = await now()
+    const { jobs, passedOverUntil } = await look({ batchMax: 4 })
+    expect(jobs).toHaveLength(count)
+    expect(passedOverUntil.getTime()).toBeGreaterThanOrEqual(before)
+    expect(passedOverUntil.getTime()).toBeLessThanOrEqual(await now())
+  })
+
+  it('[J7] takes of the jobs that it is given alone, and those only while they are free', async () => {
+    const [first, second, third] = await threeJobs()
+    expect(ids((await look({ only: [second.id] })).jobs)).toEqual([second.id])
+    expect((await look({ only: [second.id] })).jobs).toEqual([])
+    expect((await look({ only: [] })).jobs).toEqual([])
+    expect(ids((await look()).jobs)).toEqual(ids([first, third]))
+  })
+
+  it('[J4] leaves whom it is told to leave, and finds the others behind them', async () => {
+    const [first, second, third] = await threeJobs()
+    const except = [(await job(first.id)).subscription_id, (await job(second.id)).subscription_id]
+    expect(ids((await look({ batchMax: 1, except })).jobs)).toEqual([third.id])
+    expect((await look({ except })).jobs).toEqual([])
+    for (const { id } of [first, second]) expect(await job(id)).toMatchObject({ status: 'Pending' })
   })
 })
 

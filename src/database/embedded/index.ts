@@ -1,3 +1,4 @@
+export { findRunningServer } from './find-running-server.js'
 export { openDataDir } from './open-data-dir.js'
 export {
   type EmbeddedPostgres,

@@ -7,7 +7,7 @@ const markerName = 'sagapost.json'
 const markerFormat = 1
 /** `dev` keeps its master key there, also when the database is elsewhere; `listen` its certificate. */
 const noticed =
-  /^lost\+found$|^sagapost\.json\.new$|^master-key$|^listen-(ca|cert|key)\.pem(\.[0-9a-f]+\.new)?$/
+  /^lost\+found$|^sagapost\.json\.new$|^(master|api)-key$|^listen-(ca|cert|key)\.pem(\.[0-9a-f]+\.new)?$/
 
 /** Makes the directory if need be, and refuses one that holds anything of somebody else. Writes nothing. */
 export async function openDataDir(dataDir: string): Promise<void> {

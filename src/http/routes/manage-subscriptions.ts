@@ -24,12 +24,7 @@ import {
 } from '../schemas.js'
 import { presentSubscription } from './present-subscription.js'
 
-const bodyRefusals = [
-  'request_malformed',
-  'request_invalid',
-  'request_too_large',
-  'content_type_unsupported',
-] as const
+const queryRefusals = ['query_invalid', 'event_type_invalid'] as const
 const valueRefusals = [
   ...['event_type_invalid', 'callback_url_not_https', 'callback_url_invalid', 'callback_url_blocked'],
   'subscription_invalid',
@@ -47,7 +42,10 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
     config: {
       access: access.changeSubscriptions,
       requestHeaders: ['Idempotency-Key'],
-      refusals: [...bodyRefusals, ...valueRefusals, 'idempotency_key_invalid', 'idempotency_conflict'],
+      refusals: [
+        ...valueRefusals,
+        ...(['idempotency_key_invalid', 'idempotency_conflict', 'subscription_secret_invalid'] as const),
+      ],
     },
     schema: {
       operationId: 'createSubscription',
@@ -73,7 +71,7 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
   api.route({
     method: 'GET',
     url: '/v1/subscriptions',
-    config: { access: access.readSubscriptions, refusals: ['request_invalid', 'event_type_invalid'] },
+    config: { access: access.readSubscriptions, refusals: queryRefusals },
     schema: {
       operationId: 'listSubscriptions',
       summary: 'List subscriptions, newest first',
@@ -114,7 +112,6 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
     config: {
       access: access.changeSubscriptions,
       refusals: [
-        ...bodyRefusals,
         ...valueRefusals,
         ...(['subscription_not_found', 'subscription_not_verified', 'subscription_deleted'] as const),
       ],

@@ -37,9 +37,9 @@ export function addPublishRoutes(api: Api, store: EventStore, note: NoteIngested
       access: access.publish,
       requestHeaders: ['Idempotency-Key', 'sagapost-correlation-id', 'traceparent'],
       refusals: [
-        ...['request_malformed', 'request_invalid', 'event_type_invalid', 'event_invalid', 'payload_invalid'],
-        ...['payload_too_large', 'request_too_large', 'content_type_unsupported', 'idempotency_key_invalid'],
-        ...['idempotency_conflict', 'idempotency_key_busy', 'overloaded'],
+        ...['event_type_invalid', 'event_invalid', 'payload_invalid', 'payload_too_large'],
+        ...['idempotency_key_invalid', 'idempotency_conflict', 'idempotency_key_busy'],
+        ...['overloaded', 'partition_missing'],
       ] as const,
     },
     schema: {
@@ -69,10 +69,7 @@ export function addPublishRoutes(api: Api, store: EventStore, note: NoteIngested
     config: {
       access: access.publish,
       requestHeaders: ['Idempotency-Key', 'sagapost-correlation-id', 'traceparent'],
-      refusals: [
-        ...['request_malformed', 'request_invalid', 'request_too_large', 'content_type_unsupported'],
-        ...['idempotency_key_invalid', 'overloaded'],
-      ] as const,
+      refusals: ['idempotency_key_invalid', 'idempotency_key_busy', 'overloaded', 'partition_missing'],
     },
     schema: {
       operationId: 'publishEvents',
@@ -89,7 +86,7 @@ export function addPublishRoutes(api: Api, store: EventStore, note: NoteIngested
       const items = readEventBatch(readText(bodyOf(request)), readEventContext(request.headers))
       const outcomes = await store.storeBatch(items.filter((item): item is NewEvent => !('refusal' in item)))
       const failures = outcomes.filter((outcome) => 'error' in outcome)
-      // All of them, and for want of a database: then nothing is stored, and the request as a whole can be repeated.
+      // All of them, and for something that passes: then nothing is stored, and the request as a whole can be repeated.
       const [first] = failures
       if (first && failures.length === items.length && explainError(first.error).status === UNAVAILABLE) {
         throw first.error

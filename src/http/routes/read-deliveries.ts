@@ -20,7 +20,7 @@ import {
   requeued,
 } from '../schemas.js'
 
-const queryRefusals = ['request_invalid', 'query_invalid', 'event_type_invalid'] as const
+const queryRefusals = ['query_invalid', 'event_type_invalid'] as const
 
 export function addEventReadRoutes(api: Api, { pools }: ApiOptions): void {
   api.route({
@@ -63,7 +63,7 @@ export function addDeliveryRoutes(api: Api, { pools }: ApiOptions): void {
   api.route({
     method: 'GET',
     url: '/v1/deliveries',
-    config: { access: access.read, refusals: ['request_invalid', 'query_invalid'] },
+    config: { access: access.read, refusals: ['query_invalid'] },
     schema: {
       operationId: 'listDeliveries',
       summary: 'List deliveries, newest first',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import type { Api, ApiOptions } from '../api.js'
+import type { Api, StateOptions } from '../api.js'
 import { access } from '../require-scope.js'
 
 /** Health and readiness, for whoever runs the process; metrics, for whoever watches it. */
-export function addStateRoutes(api: Api, { checkReadiness, metrics }: ApiOptions): void {
+export function addStateRoutes(api: Api, { checkReadiness, metrics }: StateOptions): void {
   const obstacle = z.object({ code: z.string(), detail: z.string() })
 
   // Alive: the process answers. A database that is away is no reason to restart it.

@@ -4,7 +4,14 @@ import type { Api, ApiOptions } from '../api.js'
 import { ProblemError, problem } from '../problem.js'
 import { readHeaderKey } from '../read-events.js'
 import { access } from '../require-scope.js'
-import { idParameter, rotatedSecret, rotation, testOutcome, verifiedSubscription } from '../schemas.js'
+import {
+  idParameter,
+  rotatedSecret,
+  rotation,
+  testOutcome,
+  type VerificationProblem,
+  verifiedSubscription,
+} from '../schemas.js'
 import { subscriptionNotFound } from './manage-subscriptions.js'
 
 const refusals = ['subscription_not_found', 'subscription_deleted', 'subscription_secret_invalid'] as const
@@ -31,9 +38,8 @@ export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: Ap
       if (outcome === null) throw subscriptionNotFound(request.params.id)
       if (outcome.verified) return { verified: true as const, active: true as const }
       const { reason, detail, response } = outcome
-      throw new ProblemError(
-        problem('verification_failed', detail, { reason, response: presentOutcome(response) }),
-      )
+      const extensions = { reason, response: presentOutcome(response) } satisfies VerificationProblem
+      throw new ProblemError(problem('verification_failed', detail, extensions))
     },
   })
 
@@ -65,12 +71,6 @@ export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: Ap
       bodyIsOptional: true,
       refusals: [
         ...refusals,
-        ...([
-          'request_malformed',
-          'request_invalid',
-          'request_too_large',
-          'content_type_unsupported',
-        ] as const),
         ...(['subscription_invalid', 'idempotency_key_invalid', 'idempotency_conflict'] as const),
       ],
     },

@@ -1,0 +1,78 @@
+/** A publisher outside of Sagapost's processes: in batches by SQL, or over HTTP. */
+import type pg from 'pg'
+import { Agent, request } from 'undici'
+import { createRolePool } from '../../src/database/index.js'
+import { storeEvents } from '../../src/events/index.js'
+import { makeBody } from '../harness/make-body.js'
+import { inFlight } from '../harness/post-body.js'
+import { clockMs } from '../harness/read-clock.js'
+import { API_KEY } from '../harness/sagapost-environment.js'
+import { answerCommands } from '../harness/talk-to-parent.js'
+
+const CONNECTIONS_MAX = 256
+const agent = new Agent({ connections: CONNECTIONS_MAX })
+let ingest: pg.Pool | undefined
+
+const commands = {
+  enqueue: async (databaseUrl: string, count: number, batch: number, types: readonly string[]) => {
+    ingest ??= createRolePool({ databaseUrl, role: 'event_ingest_writer', connectionsMax: 1 })
+    for (let first = 0; first < count; first += batch) {
+      const events = Array.from({ length: Math.min(batch, count - first) }, (_, index) => ({
+        type: types[(first + index) % types.length] as string,
+        payload: makeBody(first + index),
+      }))
+      const outcomes = await storeEvents(ingest, events)
+      if (outcomes.some((outcome) => 'refusal' in outcome)) throw new Error('an event was refused')
+    }
+  },
+  /**
+   * Posts single events at random times (a Poisson process, so that no loop's period is met) and returns when each was
+   * acknowledged: pairs of a sequence number and a time.
+   */
+  postAtRate: async (url: string, perSecond: number, count: number, types: readonly string[]) => {
+    const acknowledged: [number, number][] = []
+    const posts: Promise<void>[] = []
+    let dueMs = clockMs()
+    for (let sequence = 0; sequence < count; sequence++) {
+      dueMs += (-Math.log(1 - Math.random()) * 1000) / perSecond
+      const waitMs = dueMs - clockMs()
+      if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
+      posts.push(
+        post(`${url}/v1/events`, eventText(types[sequence % types.length] as string, sequence)).then(() => {
+          acknowledged.push([sequence, clockMs()])
+        }),
+      )
+    }
+    await Promise.all(posts)
+    return acknowledged
+  },
+  /** Posts of so many events each, over so many connections; returns how long it took. */
+  flood: async (url: string, posts: number, connections: number, batch: number | 'single', type: string) => {
+    const startedAt = clockMs()
+    await inFlight(posts, connections, (index) => {
+      if (batch === 'single') return post(`${url}/v1/events`, eventText(type, index))
+      const events = Array.from({ length: batch }, (_, item) => eventText(type, index * batch + item))
+      return post(`${url}/v1/events/batch`, `{"events":[${events.join()}]}`)
+    })
+    return clockMs() - startedAt
+  },
+  stop: async () => {
+    await ingest?.end()
+    await agent.destroy()
+  },
+}
+export type PublisherCommands = typeof commands
+answerCommands(commands)
+
+const eventText = (type: string, sequence: number) => `{"type":"${type}","payload":${makeBody(sequence)}}`
+
+async function post(url: string, body: string): Promise<void> {
+  const { statusCode, body: answer } = await request(url, {
+    method: 'POST',
+    dispatcher: agent,
+    headers: { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' },
+    body,
+  })
+  const text = await answer.text()
+  if (statusCode !== 202 || text.includes('"error":')) throw new Error(`${statusCode}: ${text.slice(0, 500)}`)
+}

@@ -1,0 +1,86 @@
+/** The receiver: HTTPS, answers 200, counts, and notes arrivals when it is told to. */
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { makeCertificate } from '../../src/https/index.js'
+import { sequenceOf } from '../harness/make-body.js'
+import { clockMs } from '../harness/read-clock.js'
+import { answerCommands } from '../harness/talk-to-parent.js'
+
+/** Requests under this path are not answered while the receiver hangs, and are neither counted nor noted. */
+const HANG_PATH = '/hang'
+
+const certificate = await makeCertificate()
+const server = createServer({ key: certificate.privateKey, cert: certificate.certificate }, receive)
+// Longer than the clients keep theirs: a connection is never closed under a request.
+server.keepAliveTimeout = 60_000
+server.listen(0, '127.0.0.1')
+await once(server, 'listening')
+
+let counted = 0
+let target: { count: number; reached: () => void } | undefined
+let arrivals: Map<number, number> | undefined
+let hanging = false
+let hung: ServerResponse[] = []
+
+function receive(request: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => {
+    const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+    if (String(request.headers['webhook-id']).startsWith('ver_')) {
+      response.end(JSON.stringify({ challenge: JSON.parse(body.toString()).challenge }))
+    } else if (request.url?.startsWith(HANG_PATH)) {
+      if (hanging) hung.push(response)
+      else response.end()
+    } else {
+      if (arrivals) {
+        const sequence = sequenceOf(body)
+        if (!arrivals.has(sequence)) arrivals.set(sequence, clockMs())
+      }
+      response.end()
+      counted += 1
+      if (target && counted >= target.count) target.reached()
+    }
+  })
+}
+
+const commands = {
+  start: async () => ({
+    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    authority: certificate.certificateAuthority,
+  }),
+  /** Begins to count anew; `countReached` tells when there were so many. */
+  countAgain: async () => {
+    counted = 0
+    target = undefined
+  },
+  countReached: (count: number) =>
+    new Promise<void>((resolve) => {
+      target = { count, reached: resolve }
+      if (counted >= count) resolve()
+    }),
+  counted: async () => counted,
+  noteArrivals: async () => {
+    arrivals = new Map()
+  },
+  /** Pairs of a sequence number and the time of its first arrival. */
+  takeArrivals: async () => {
+    const taken = [...(arrivals ?? [])]
+    arrivals = undefined
+    return taken
+  },
+  hang: async (on: boolean) => {
+    hanging = on
+    if (on) return
+    for (const response of hung) response.end()
+    hung = []
+  },
+  stop: async () => {
+    server.close()
+    server.closeAllConnections()
+  },
+}
+export type ReceiverCommands = typeof commands
+answerCommands(commands)

@@ -1,0 +1,17 @@
+/**
+ * Sagapost as it is shipped: what `npm run build` made, not what tsx translates on the fly (which names every inner
+ * function at run time and is slower by that).
+ */
+export const loadBuilt = {
+  runtime: (): Promise<typeof import('../../src/runtime/index.js')> => built('runtime/index.js'),
+  config: (): Promise<typeof import('../../src/config/index.js')> => built('config/index.js'),
+  observability: (): Promise<typeof import('../../src/observability/index.js')> =>
+    built('observability/index.js'),
+  database: (): Promise<typeof import('../../src/database/index.js')> => built('database/index.js'),
+  events: (): Promise<typeof import('../../src/events/index.js')> => built('events/index.js'),
+  claim: (): Promise<typeof import('../../src/worker/claim-jobs.js')> => built('worker/claim-jobs.js'),
+}
+
+function built<Module>(path: string): Promise<Module> {
+  return import(new URL(`../../dist/${path}`, import.meta.url).href)
+}

@@ -1,0 +1,62 @@
+import { Agent } from 'undici'
+
+/** As src/https/create-webhook-sender.ts has them. */
+const IDLE_CONNECTION_MS = 4_000
+
+export interface Poster {
+  /** Resolves when the response has arrived whole; rejects unless it is 2xx. */
+  post(body: string): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * undici with the settings of Sagapost's own client, by its leanest interface. Whoever is compared with Sagapost
+ * posts through this, and so does the bare limit. No signature is made.
+ */
+export function createPoster({ url, authority }: { url: string; authority: string }): Poster {
+  const { origin, pathname } = new URL(url)
+  const agent = new Agent({
+    connect: { ca: authority },
+    connections: null,
+    pipelining: 1,
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  const headers = { 'content-type': 'application/json', 'user-agent': 'bench' }
+  return {
+    post: (body) =>
+      new Promise((resolve, reject) => {
+        let status = 0
+        agent.dispatch(
+          { origin, path: pathname, method: 'POST', headers, body },
+          {
+            onRequestStart() {},
+            onResponseStart(_, received) {
+              status = received
+            },
+            onResponseData() {},
+            onResponseEnd() {
+              if (status >= 200 && status < 300) resolve()
+              else reject(new Error(`answered with ${status}`))
+            },
+            onResponseError: (_, error) => reject(error),
+          },
+        )
+      }),
+    close: () => agent.destroy(),
+  }
+}
+
+/** Does `work` for 0 … count − 1, at most `concurrency` at once. */
+export async function inFlight(
+  count: number,
+  concurrency: number,
+  work: (index: number) => Promise<unknown>,
+): Promise<void> {
+  let next = 0
+  const run = async () => {
+    while (next < count) await work(next++)
+  }
+  await Promise.all(Array.from({ length: Math.min(concurrency, count) }, run))
+}

@@ -1,0 +1,86 @@
+import { parseArgs } from 'node:util'
+
+const partNames = ['throughput', 'latency', 'fan-out', 'ingestion', 'isolation', 'growth', 'idle'] as const
+type PartName = (typeof partNames)[number]
+
+export interface BenchOptions {
+  quick: boolean
+  only: readonly PartName[]
+  /** Interleaved turns of every system. */
+  rounds: number
+  /** About so long each turn, by the rate of the warm-up. */
+  roundS: number
+  /** Requests in flight at once, in every system. */
+  concurrency: number
+  /** Events per second of the latency part. */
+  rates: readonly number[]
+  /** Completed deliveries that the growth part fills the tables with. */
+  grownSagas: number
+  jsonFile: string | undefined
+  plotsFolder: string
+  /** Where Node's CPU profiles of Sagapost's process go. */
+  profileFolder: string | undefined
+}
+
+export const usage = `npm run bench -- [options]
+
+  --quick             throughput, ratios and latency at one rate, in under three minutes
+  --only a,b          of ${partNames.join(', ')}
+  --rounds n          interleaved turns of every system (7; quick: 5)
+  --seconds s         about so long each turn (5; quick: 2)
+  --concurrency n     requests in flight at once, in every system (100)
+  --rates a,b         events per second of the latency part (1,10,100,1000; quick: 100)
+  --grown n           completed deliveries that the tables are filled with for the growth part (2000000)
+  --json FILE         the results for machines
+  --plots FOLDER      where the plots go (bench/output)
+  --profile FOLDER    where CPU profiles of Sagapost's own process go`
+
+/** Undefined when only help was asked for. */
+export function readOptions(args: readonly string[]): BenchOptions | undefined {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      help: { type: 'boolean' },
+      quick: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      concurrency: { type: 'string' },
+      rates: { type: 'string' },
+      grown: { type: 'string' },
+      json: { type: 'string' },
+      plots: { type: 'string' },
+      profile: { type: 'string' },
+    },
+  })
+  if (values.help) return undefined
+  const { quick } = values
+  return {
+    quick,
+    only: values.only ? values.only.split(',').map(toPart) : quick ? ['throughput', 'latency'] : partNames,
+    rounds: toNumber('rounds', values.rounds ?? (quick ? '5' : '7'), 1, 1_000),
+    roundS: toNumber('seconds', values.seconds ?? (quick ? '2' : '5'), 0.1, 600),
+    concurrency: toNumber('concurrency', values.concurrency ?? '100', 2, 1_000),
+    rates: (values.rates ?? (quick ? '100' : '1,10,100,1000'))
+      .split(',')
+      .map((rate) => toNumber('rates', rate, 0.1, 100_000)),
+    grownSagas: toNumber('grown', values.grown ?? '2000000', 1_000, 100_000_000),
+    jsonFile: values.json,
+    plotsFolder: values.plots ?? 'bench/output',
+    profileFolder: values.profile,
+  }
+}
+
+function toPart(text: string): PartName {
+  const part = partNames.find((name) => name === text)
+  if (!part) throw new Error(`--only knows ${partNames.join(', ')}, not "${text}"`)
+  return part
+}
+
+function toNumber(name: string, text: string, min: number, max: number): number {
+  const value = Number(text)
+  if (text === '' || !(value >= min && value <= max)) {
+    throw new Error(`--${name} must be a number from ${min} to ${max}, not "${text}"`)
+  }
+  return value
+}

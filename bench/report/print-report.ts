@@ -1,0 +1,137 @@
+import type { Percentiles, Summary } from '../harness/summarise-samples.js'
+import { ratioNames } from '../parts/measure-throughput.js'
+import type { Report } from './build-report.js'
+import { printTable, show } from './print-table.js'
+
+/** Every number with its spread over the rounds: median (least–most). */
+export function printReport(report: Report): void {
+  const { machine, settings } = report
+  console.log(
+    `\n${machine.cores} cores, ${machine.cpu}, ${machine.memoryGb} GB, ${machine.system}, ` +
+      `Node ${machine.node}, PostgreSQL ${machine.postgres}; ${settings.rounds} rounds of about ${settings.roundS} s, ` +
+      `${settings.concurrency} requests in flight, bodies of ${settings.bodyBytes} bytes\n`,
+  )
+  printThroughput(report)
+  printLatency(report)
+  printOthers(report)
+  if (report.goals.length > 0) {
+    printTable(
+      ['goal', 'target', 'value', ''],
+      report.goals.map(({ goal, target, value, met }) => [
+        goal,
+        target,
+        show(value, 2),
+        met ? 'met' : 'MISSED',
+      ]),
+    )
+  }
+}
+
+function printThroughput({ throughput }: Report): void {
+  if (!throughput) return
+  printTable(
+    [
+      'system',
+      'deliveries/s',
+      'PG CPU ms',
+      'node CPU ms',
+      'WAL bytes',
+      'commits',
+      'buffers',
+      'HOT',
+      'memory MB',
+    ],
+    throughput.systems.map((system) => [
+      system.name,
+      spread(system.perSecond),
+      show(system.postgresCpuMs?.median, 3),
+      show(system.nodeCpuMs?.median, 3),
+      show(system.walBytes?.median),
+      show(system.commits, 3),
+      show(system.buffers),
+      system.hotShare === null ? '–' : `${show(system.hotShare * 100)} %`,
+      system.memoryMb.map(({ peak }) => peak.toFixed(0)).join('+'),
+    ]),
+  )
+  const { oneProcess, separateProcesses } = throughput.ratios
+  printTable(
+    ['ratio, within each round', 'one process', 'separate processes'],
+    (Object.keys(ratioNames) as (keyof typeof ratioNames)[]).map((to) => [
+      `to ${ratioNames[to]}`,
+      spread(oneProcess[to], 2),
+      spread(separateProcesses[to], 2),
+    ]),
+  )
+}
+
+const percentileHeader = ['p50', 'p95', 'p99', 'most', 'samples']
+const percentileCells = (of: Percentiles, digits = 1) => [
+  ...[of.p50, of.p95, of.p99, of.max].map((value) => show(value, digits)),
+  String(of.samples),
+]
+
+function printLatency({ latency, isolation }: Report): void {
+  if (latency) {
+    printTable(
+      ['latency, ms, acknowledged to arrived', ...percentileHeader],
+      latency.map((of) => [`at ${of.perSecond} events/s`, ...percentileCells(of)]),
+    )
+  }
+  if (isolation) {
+    printTable(
+      [`the others' latency, ms, at ${isolation.perSecond} events/s`, ...percentileHeader],
+      [
+        ['alone', ...percentileCells(isolation.without)],
+        [`beside one that hangs, ${isolation.waiting} waiting`, ...percentileCells(isolation.withHanging)],
+      ],
+    )
+  }
+}
+
+function printOthers({ fanOut, ingestion, growth, idle }: Report): void {
+  if (fanOut) {
+    printTable(
+      ['fan-out', 'deliveries/s', 'PG CPU ms', 'WAL bytes'],
+      fanOut.map((of) => [
+        String(of.fanOut),
+        spread(of.perSecond),
+        show(of.postgresCpuMs, 3),
+        show(of.walBytes),
+      ]),
+    )
+  }
+  if (ingestion) {
+    const { connections, batch, perSecond } = ingestion
+    printTable(
+      ['ingestion over HTTP', 'events/s'],
+      [
+        [`single posts, ${connections} connections`, spread(perSecond.single)],
+        ['one commit for each post', spread(perSecond.oneCommitPerPost)],
+        [`batches of ${batch}`, spread(perSecond.batches)],
+      ],
+    )
+  }
+  if (growth) {
+    printTable(
+      ['growth', 'deliveries/s', ...percentileHeader.map((name) => `claim ${name}`)],
+      [
+        ['empty tables', spread(growth.perSecond.empty), ...percentileCells(growth.claimMs.empty, 2)],
+        [
+          `${growth.sagas} completed deliveries`,
+          spread(growth.perSecond.grown),
+          ...percentileCells(growth.claimMs.grown, 2),
+        ],
+      ],
+    )
+  }
+  if (idle) {
+    console.log(
+      `idle, in % of a core: node ${show(idle.nodePercent, 2)}, PostgreSQL ${show(idle.postgresPercent, 2)}; ` +
+        `memory ${show(idle.memoryMb)} MB\n`,
+    )
+  }
+}
+
+function spread({ median, min, max }: Summary, digits = 0): string {
+  return `${show(median, digits)} (${show(min, digits)}–${show(max, digits)})`
+}

@@ -1,0 +1,73 @@
+import type { Command } from 'commander'
+import type { EventWithPayload } from '../client/index.js'
+import {
+  addListOptions,
+  addRangeOptions,
+  addVerb,
+  type ListOptions,
+  type RangeOptions,
+  readId,
+} from './add-verb.js'
+import { connectApi, type Environment } from './connect-api.js'
+import { deliveryRow, deliveryTitles } from './deliveries-commands.js'
+import { createTable, formatFields, makeVisible } from './format-table.js'
+import { formatAgo, formatTime } from './format-values.js'
+import { print, printList } from './print-list.js'
+import { withJsonText } from './with-json-text.js'
+
+interface EventListOptions extends ListOptions, RangeOptions {
+  type?: string
+}
+
+export function addEventsCommands(program: Command, env: Environment): void {
+  const events = program.command('events').description('look at events')
+
+  const list = addVerb(events, 'list', 'list events, newest first', [
+    'events list --type order.placed --from 1h',
+    'events list --all --json',
+  ]).option('--type <type>', 'only events of this type')
+  addListOptions(addRangeOptions(list)).action(async (options: EventListOptions) => {
+    const client = await connectApi(env)
+    const { type, from, to } = options
+    const filter = {
+      ...(type === undefined ? {} : { type }),
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to }),
+    }
+    await printList({
+      options,
+      list: (page) => client.events.list({ ...filter, ...page }),
+      all: () => client.events.all(filter),
+      titles: ['ID', 'TYPE', 'CREATED', 'CORRELATION'],
+      row: (event) => [event.id, event.type, formatAgo(event.createdAt), event.correlationId ?? '-'],
+      empty: 'No events',
+    })
+  })
+
+  addVerb(events, 'show', 'show one event with its payload and deliveries', ['events show 1042'])
+    .argument('<id>', 'id of the event', readId)
+    .action(async (id: string, { json }: { json?: true }) => {
+      const client = await connectApi(env)
+      const event = await client.events.get(id)
+      await print(json ? asJson(event) : asText(event))
+    })
+}
+
+function asJson({ payload: _, payloadJson, ...event }: EventWithPayload): string {
+  return withJsonText(event, 'payload', payloadJson)
+}
+
+function asText(event: EventWithPayload): string {
+  const fields = formatFields([
+    ['Event', event.id],
+    ['Type', event.type],
+    ['Created', formatTime(event.createdAt)],
+    ['Correlation', event.correlationId ?? '-'],
+  ])
+  const payload = `Payload\n${event.payloadJson.split('\n').map(makeVisible).join('\n')}`
+  if (event.deliveries.length === 0) return `${fields}\n\n${payload}\n\nNo deliveries`
+  const table = createTable(deliveryTitles)(event.deliveries.map(deliveryRow))
+  const more =
+    event.deliveriesNextCursor === null ? '' : `\n… sagapost deliveries list --event ${event.id} --all`
+  return `${fields}\n\n${payload}\n\nDeliveries\n${table}${more}`
+}

@@ -1,0 +1,53 @@
+import pc from 'picocolors'
+import type { Cell } from './format-table.js'
+
+const UNITS_S = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['m', 60],
+  ['s', 1],
+] as const
+
+/** `3m ago`, `in 25s`, `now`; `-` for no time. */
+export function formatAgo(time: string | null, now: number = Date.now()): string {
+  if (time === null) return '-'
+  const distanceS = Math.round((now - Date.parse(time)) / 1_000)
+  const [unit, unitS] = UNITS_S.find(([, seconds]) => Math.abs(distanceS) >= seconds) ?? ['s', 1]
+  const count = Math.floor(Math.abs(distanceS) / unitS)
+  if (count === 0) return 'now'
+  return distanceS > 0 ? `${count}${unit} ago` : `in ${count}${unit}`
+}
+
+/** The time itself, and how long ago that is. */
+export function formatTime(time: string | null): string {
+  return time === null ? '-' : `${time} (${formatAgo(time)})`
+}
+
+const paints: Readonly<Record<string, (text: string) => string>> = {
+  Completed: pc.green,
+  DeadLettered: pc.red,
+  Failed: pc.red,
+  PendingRetry: pc.yellow,
+  InProgress: pc.cyan,
+  Leased: pc.cyan,
+}
+
+/** The status of a delivery or of an attempt. */
+export function formatStatus(status: string): Cell {
+  const paint = paints[status]
+  return paint ? { text: status, paint } : { text: status }
+}
+
+/** What became of a subscription, in a word. */
+export function formatState(subscription: {
+  active: boolean
+  verified: boolean
+  deletedAt: string | null
+  deactivationReason: string | null
+}): Cell {
+  const { active, verified, deletedAt, deactivationReason } = subscription
+  if (deletedAt !== null) return { text: 'deleted', paint: pc.dim }
+  if (active) return { text: 'active', paint: pc.green }
+  if (!verified) return { text: 'unverified', paint: pc.yellow }
+  return { text: deactivationReason ? `paused (${deactivationReason})` : 'paused', paint: pc.yellow }
+}

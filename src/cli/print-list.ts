@@ -1,0 +1,72 @@
+import pc from 'picocolors'
+import type { Page, PageRequest } from '../client/index.js'
+import type { ListOptions } from './add-verb.js'
+import { createTable, type Row } from './format-table.js'
+
+/** Rows that are printed together when all pages are asked for. */
+const CHUNK_ROWS = 200
+
+export interface Listing<Item> {
+  options: ListOptions
+  list: (page: PageRequest) => Promise<Page<Item>>
+  all: () => AsyncIterable<Item>
+  titles: readonly string[]
+  row: (item: Item) => Row
+  /** What to say when there is nothing. */
+  empty: string
+}
+
+/** One page, or with --all every one; as a table for people, with --json in the API's own shape. */
+export async function printList<Item>(listing: Listing<Item>): Promise<void> {
+  const { json, limit, cursor, all } = listing.options
+  if (all) return json ? printAllAsJson(listing.all()) : printAllAsTable(listing)
+  const page = await listing.list({
+    ...(limit === undefined ? {} : { limit }),
+    ...(cursor === undefined ? {} : { cursor }),
+  })
+  if (json) return print(JSON.stringify(page))
+  if (page.data.length === 0) return print(listing.empty)
+  await print(createTable(listing.titles)(page.data.map(listing.row)))
+  // Not among the rows, which may go into a pipe.
+  if (page.nextCursor !== null) console.error(pc.dim(`There are more: --all, or --cursor ${page.nextCursor}`))
+}
+
+async function printAllAsTable<Item>({ all, titles, row, empty }: Listing<Item>): Promise<void> {
+  const format = createTable(titles)
+  let rows: Row[] = []
+  let count = 0
+  for await (const item of all()) {
+    rows.push(row(item))
+    count += 1
+    if (rows.length < CHUNK_ROWS) continue
+    await print(format(rows))
+    rows = []
+  }
+  if (rows.length > 0) await print(format(rows))
+  if (count === 0) await print(empty)
+}
+
+/** Item by item, so that the list may be longer than the memory. */
+async function printAllAsJson(items: AsyncIterable<unknown>): Promise<void> {
+  let before = '{"data":['
+  for await (const item of items) {
+    await write(before + JSON.stringify(item))
+    before = ','
+  }
+  await write(`${before === ',' ? '' : before}],"nextCursor":null}\n`)
+}
+
+export function print(text: string): Promise<void> {
+  return write(`${text}\n`)
+}
+
+/** Waits for a slow reader; one that has gone, like `head`, has all it wants. */
+function write(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => {
+      if ((error as NodeJS.ErrnoException | null)?.code === 'EPIPE') process.exit(0)
+      if (error) reject(error)
+      else resolve()
+    })
+  })
+}

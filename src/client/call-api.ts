@@ -1,0 +1,117 @@
+import { SagapostApiError } from './api-error.js'
+import type { paths } from './api-types.js'
+import { type CallOptions, type Fetch, type PreparedRequest, sendRequest } from './send-request.js'
+
+const TIMEOUT_MS = 30_000
+const RETRIES = 3
+
+type Method = 'get' | 'post' | 'patch' | 'delete'
+
+/** The paths of the document that take this method. */
+type PathWith<M extends Method> = {
+  [Path in keyof paths]: paths[Path][M] extends { responses: unknown } ? Path : never
+}[keyof paths]
+
+/** What the document says a call is answered with when it succeeds. */
+type Success<Operation> = Operation extends { responses: infer Responses }
+  ? {
+      [Status in keyof Responses]: Status extends 200 | 201 | 202
+        ? Responses[Status] extends { content: { 'application/json': infer Body } }
+          ? Body
+          : never
+        : never
+    }[keyof Responses]
+  : never
+
+type QueryValue = string | number | boolean | Date | undefined
+
+interface Call extends CallOptions {
+  /** In the place of `{id}`. */
+  id?: string
+  query?: Readonly<Record<string, QueryValue>>
+  /** JSON text. */
+  body?: string
+  headers?: Readonly<Record<string, string | undefined>>
+  /** True where the method alone does not say it: the request carries a key, or repeats itself harmlessly. */
+  repeatable?: boolean
+}
+
+interface Answer<Body> {
+  body: Body
+  /** As it came, for values that parsing would change. */
+  text: string
+}
+
+/** Calls one path of the document; the answer has the type that the document gives it. */
+export type CallApi = <M extends Method, Path extends PathWith<M>>(
+  method: M,
+  path: Path,
+  call?: Call,
+) => Promise<Answer<Success<paths[Path][M]>>>
+
+export interface ApiAccess extends Pick<CallOptions, 'timeoutMs' | 'retries'> {
+  baseUrl: string
+  apiKey: string
+  fetch: Fetch
+}
+
+export function createCallApi({ baseUrl, apiKey, fetch, ...defaults }: ApiAccess): CallApi {
+  const base = readBaseUrl(baseUrl)
+  // Anything else could not stand in a header, and fetch would tell it as a failed connection.
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey must be printable ASCII without spaces')
+
+  return async (method, path, call = {}) => {
+    const request: PreparedRequest = {
+      method: method.toUpperCase(),
+      url: base + fillPath(path, call.id) + writeQuery(call.query),
+      headers: writeHeaders({ authorization: `Bearer ${apiKey}`, ...call.headers }, call.body !== undefined),
+      body: call.body,
+      repeatable: call.repeatable ?? method !== 'post',
+    }
+    const text = await sendRequest(fetch, request, {
+      signal: call.signal,
+      timeoutMs: call.timeoutMs ?? defaults.timeoutMs ?? TIMEOUT_MS,
+      retries: call.retries ?? defaults.retries ?? RETRIES,
+    })
+    return { body: readBody(text), text }
+  }
+}
+
+function readBaseUrl(baseUrl: string): string {
+  const url = new URL(baseUrl)
+  if (!/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    throw new TypeError('baseUrl must be an http(s) URL without credentials, query or fragment')
+  }
+  return url.origin + url.pathname.replace(/\/+$/, '')
+}
+
+function fillPath(path: string, id = ''): string {
+  if (!path.includes('{id}')) return path
+  // They would lead to another path; everything else is the server's to judge.
+  if (/^\.{0,2}$/.test(id)) throw new TypeError(`"${id}" is not an id`)
+  return path.replace('{id}', encodeURIComponent(id))
+}
+
+function writeQuery(query: Call['query'] = {}): string {
+  const pairs = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) pairs.set(name, value instanceof Date ? value.toISOString() : String(value))
+  }
+  return pairs.size === 0 ? '' : `?${pairs}`
+}
+
+function writeHeaders(given: NonNullable<Call['headers']>, hasBody: boolean): Headers {
+  const headers = new Headers({ accept: 'application/json, application/problem+json' })
+  if (hasBody) headers.set('content-type', 'application/json')
+  for (const [name, value] of Object.entries(given)) if (value !== undefined) headers.set(name, value)
+  return headers
+}
+
+function readBody<Body>(text: string): Body {
+  try {
+    return (text === '' ? undefined : JSON.parse(text)) as Body
+  } catch {
+    const detail = 'The server answered with something that is not JSON: is baseUrl right?'
+    throw new SagapostApiError({ status: 200, code: 'server_answer_unexpected', detail })
+  }
+}

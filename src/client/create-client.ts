@@ -1,0 +1,32 @@
+import { createCallApi } from './call-api.js'
+import { createDeadLetters, type DeadLetters } from './dead-letters.js'
+import { createDeliveries, type Deliveries } from './deliveries.js'
+import { createEvents, type Events } from './events.js'
+import type { CallOptions, Fetch } from './send-request.js'
+import { createSubscriptions, type Subscriptions } from './subscriptions.js'
+
+export interface ClientOptions extends Pick<CallOptions, 'timeoutMs' | 'retries'> {
+  /** Where the server answers: `https://sagapost.example`, with a path if it stands behind one. */
+  baseUrl: string
+  apiKey: string
+  /** In the place of the platform's own. */
+  fetch?: Fetch
+}
+
+export interface SagapostClient {
+  events: Events
+  subscriptions: Subscriptions
+  deliveries: Deliveries
+  deadLetters: DeadLetters
+}
+
+/** A client of Sagapost's HTTP API, for Node and browsers. It holds no connection: there is nothing to close. */
+export function createClient({ fetch, ...access }: ClientOptions): SagapostClient {
+  const call = createCallApi({ ...access, fetch: fetch ?? ((url, init) => globalThis.fetch(url, init)) })
+  return {
+    events: createEvents(call),
+    subscriptions: createSubscriptions(call),
+    deliveries: createDeliveries(call),
+    deadLetters: createDeadLetters(call),
+  }
+}

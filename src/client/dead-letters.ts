@@ -1,0 +1,47 @@
+import type { components } from './api-types.js'
+import type { CallApi } from './call-api.js'
+import { cutMember } from './cut-member.js'
+import type { Page, PageRequest } from './events.js'
+import type { CallOptions } from './send-request.js'
+import { walkPages } from './walk-pages.js'
+
+type Schemas = components['schemas']
+
+export type DeadLetter = Schemas['DeadLetter']
+/** `payloadSnapshotJson` is the payload as it was published, byte for byte. */
+export type DeadLetterWithPayload = Schemas['DeadLetterWithPayload'] & { payloadSnapshotJson: string }
+
+export interface DeadLetterFilter {
+  subscriptionId?: string
+  eventType?: string
+  errorCode?: string
+  /** Inclusive. */
+  from?: string | Date
+  /** Exclusive. */
+  to?: string | Date
+}
+
+export interface DeadLetters {
+  get(id: string, options?: CallOptions): Promise<DeadLetterWithPayload>
+  list(filter?: DeadLetterFilter & PageRequest, options?: CallOptions): Promise<Page<DeadLetter>>
+  /** Every dead letter that the filter finds, newest first. */
+  all(filter?: DeadLetterFilter, options?: CallOptions): AsyncGenerator<DeadLetter, void, undefined>
+  /** Delivers the event to the subscription again; asked again, it tells the same delivery. */
+  requeue(id: string, options?: CallOptions): Promise<{ deliveryId: string }>
+}
+
+export function createDeadLetters(call: CallApi): DeadLetters {
+  const list: DeadLetters['list'] = async (filter = {}, options = {}) =>
+    (await call('get', '/v1/dead-letters', { ...options, query: { ...filter } })).body
+
+  return {
+    async get(id, options = {}) {
+      const { body, text } = await call('get', '/v1/dead-letters/{id}', { ...options, id })
+      return { ...body, payloadSnapshotJson: cutMember(text, 'payloadSnapshot') ?? 'null' }
+    },
+    list,
+    all: (filter = {}, options) => walkPages((page) => list({ ...filter, ...page }, options)),
+    requeue: async (id, options = {}) =>
+      (await call('post', '/v1/dead-letters/{id}/requeue', { ...options, id, repeatable: true })).body,
+  }
+}

@@ -1,0 +1,37 @@
+import type { components } from './api-types.js'
+import type { CallApi } from './call-api.js'
+import type { Page, PageRequest } from './events.js'
+import type { CallOptions } from './send-request.js'
+import { walkPages } from './walk-pages.js'
+
+type Schemas = components['schemas']
+
+export type Delivery = Schemas['Delivery']
+export type DeliveryStatus = Delivery['status']
+export type Attempt = Schemas['Attempt']
+export type DeliveryWithAttempts = Schemas['DeliveryWithAttempts']
+
+export interface DeliveryFilter {
+  status?: DeliveryStatus
+  eventId?: string
+  subscriptionId?: string
+}
+
+export interface Deliveries {
+  /** With its attempts, oldest first. */
+  get(id: string, options?: CallOptions): Promise<DeliveryWithAttempts>
+  list(filter?: DeliveryFilter & PageRequest, options?: CallOptions): Promise<Page<Delivery>>
+  /** Every delivery that the filter finds, newest first. */
+  all(filter?: DeliveryFilter, options?: CallOptions): AsyncGenerator<Delivery, void, undefined>
+}
+
+export function createDeliveries(call: CallApi): Deliveries {
+  const list: Deliveries['list'] = async (filter = {}, options = {}) =>
+    (await call('get', '/v1/deliveries', { ...options, query: { ...filter } })).body
+
+  return {
+    get: async (id, options = {}) => (await call('get', '/v1/deliveries/{id}', { ...options, id })).body,
+    list,
+    all: (filter = {}, options) => walkPages((page) => list({ ...filter, ...page }, options)),
+  }
+}

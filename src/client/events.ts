@@ -1,0 +1,103 @@
+import type { components } from './api-types.js'
+import type { CallApi } from './call-api.js'
+import { cutMember } from './cut-member.js'
+import { makeKey } from './make-key.js'
+import type { CallOptions } from './send-request.js'
+import { walkPages } from './walk-pages.js'
+import { type NewEvent, writeEvent } from './write-event.js'
+
+type Schemas = components['schemas']
+
+export type Event = Schemas['Event']
+export type EventReceipt = Schemas['EventReceipt']
+export type ItemError = Schemas['ItemError']
+/** `payloadJson` is the payload as it was published, byte for byte. */
+export type EventWithPayload = Schemas['EventWithPayload'] & { payloadJson: string }
+
+export interface EventFilter {
+  type?: string
+  /** Inclusive. */
+  from?: string | Date
+  /** Exclusive. */
+  to?: string | Date
+}
+
+export interface PageRequest {
+  /** 50 unless told, at most 200. */
+  limit?: number
+  /** `nextCursor` of the page before. */
+  cursor?: string
+}
+
+export interface Page<Item> {
+  data: Item[]
+  /** Null: the last page. */
+  nextCursor: string | null
+}
+
+export interface PublishOptions extends CallOptions {
+  /** 1 to 255 printable ASCII characters without spaces; goes with the event to its receivers and into the logs. */
+  correlationId?: string
+  /** W3C Trace Context. */
+  traceparent?: string
+}
+
+export interface PublishBatchOptions extends PublishOptions {
+  /** For the batch as a whole: items without a key of their own get one by their place. */
+  idempotencyKey?: string
+}
+
+export interface Events {
+  /**
+   * Stored durably when this resolves. Without an `idempotencyKey` it gets a random one, so that the retries of this
+   * call store one event (`duplicate` is then always false); only your own key makes a second call safe.
+   */
+  publish(event: NewEvent, options?: PublishOptions): Promise<EventReceipt>
+  /** Up to 1,000 events, answered in order; one that is refused does not stop the rest. */
+  publishBatch(
+    events: readonly NewEvent[],
+    options?: PublishBatchOptions,
+  ): Promise<(EventReceipt | ItemError)[]>
+  get(id: string, options?: CallOptions): Promise<EventWithPayload>
+  list(filter?: EventFilter & PageRequest, options?: CallOptions): Promise<Page<Event>>
+  /** Every event that the filter finds, newest first. */
+  all(filter?: EventFilter, options?: CallOptions): AsyncGenerator<Event, void, undefined>
+}
+
+export function createEvents(call: CallApi): Events {
+  const list: Events['list'] = async (filter = {}, options = {}) =>
+    (await call('get', '/v1/events', { ...options, query: { ...filter } })).body
+
+  return {
+    async publish(event, options = {}) {
+      const body = writeEvent({ ...event, idempotencyKey: event.idempotencyKey ?? makeKey() })
+      const headers = contextHeaders(options)
+      const receipt = (await call('post', '/v1/events', { ...options, body, headers, repeatable: true })).body
+      return event.idempotencyKey === undefined ? newByOurKey(receipt) : receipt
+    },
+    async publishBatch(events, { idempotencyKey, ...options } = {}) {
+      const body = `{"events":[${events.map(writeEvent).join(',')}]}`
+      const headers = { ...contextHeaders(options), 'idempotency-key': idempotencyKey ?? makeKey() }
+      const answer = await call('post', '/v1/events/batch', { ...options, body, headers, repeatable: true })
+      return answer.body.results.map((result, index) => {
+        const byOurKey = idempotencyKey === undefined && events[index]?.idempotencyKey === undefined
+        return byOurKey && 'id' in result ? newByOurKey(result) : result
+      })
+    },
+    async get(id, options = {}) {
+      const { body, text } = await call('get', '/v1/events/{id}', { ...options, id })
+      return { ...body, payloadJson: cutMember(text, 'payload') ?? 'null' }
+    },
+    list,
+    all: (filter = {}, options) => walkPages((page) => list({ ...filter, ...page }, options)),
+  }
+}
+
+/** Nobody else has the random key: a duplicate is what an earlier attempt of the same call stored. */
+function newByOurKey(receipt: EventReceipt): EventReceipt {
+  return { ...receipt, duplicate: false }
+}
+
+function contextHeaders({ correlationId, traceparent }: PublishOptions) {
+  return { 'sagapost-correlation-id': correlationId, traceparent }
+}

@@ -1,0 +1,7 @@
+const KEY_BYTES = 16
+
+/** A random idempotency key. Not by randomUUID, which browsers have on secure pages only. */
+export function makeKey(): string {
+  const bytes = globalThis.crypto.getRandomValues(new Uint8Array(KEY_BYTES))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,84 @@
+import type { components } from './api-types.js'
+import type { CallApi } from './call-api.js'
+import type { Page, PageRequest } from './events.js'
+import { makeKey } from './make-key.js'
+import type { CallOptions } from './send-request.js'
+import { walkPages } from './walk-pages.js'
+
+type Schemas = components['schemas']
+
+export type Subscription = Schemas['Subscription']
+export type NewSubscription = Schemas['NewSubscription']
+export type SubscriptionChange = Schemas['SubscriptionChange']
+/** With the `secret` that receivers verify with, shown this once. */
+export type CreatedSubscription = Schemas['CreatedSubscription']
+export type RotatedSecret = Schemas['RotatedSecret']
+export type TestOutcome = Schemas['TestOutcome']
+
+export interface SubscriptionFilter {
+  eventType?: string
+  active?: boolean
+  /** Absent: deleted ones are listed among the others. */
+  deleted?: boolean
+}
+
+export interface KeyedOptions extends CallOptions {
+  /** The same request with the same key again makes nothing new. Without one, a random key covers the retries. */
+  idempotencyKey?: string
+}
+
+export interface RotateOptions extends KeyedOptions {
+  /** How long the previous secret signs along; 24 hours unless told. */
+  overlapMs?: number
+  scheme?: 'v1' | 'v1a'
+}
+
+export interface Subscriptions {
+  /** Nothing is sent to it before it is verified. */
+  create(subscription: NewSubscription, options?: KeyedOptions): Promise<CreatedSubscription>
+  get(id: string, options?: CallOptions): Promise<Subscription>
+  list(filter?: SubscriptionFilter & PageRequest, options?: CallOptions): Promise<Page<Subscription>>
+  /** Every subscription that the filter finds, newest first. */
+  all(filter?: SubscriptionFilter, options?: CallOptions): AsyncGenerator<Subscription, void, undefined>
+  /** Changes what is given and leaves the rest. */
+  change(id: string, change: SubscriptionChange, options?: CallOptions): Promise<Subscription>
+  /** Final and repeatable. */
+  delete(id: string, options?: CallOptions): Promise<void>
+  /** Asks the callback's owner, and activates it; `verification_failed` says why not. Never retried by itself. */
+  verify(id: string, options?: CallOptions): Promise<{ verified: true; active: true }>
+  rotateSecret(id: string, options?: RotateOptions): Promise<RotatedSecret>
+  /** Sends a signed request at once and tells what came back. Never retried by itself. */
+  test(id: string, options?: CallOptions): Promise<TestOutcome>
+}
+
+const path = '/v1/subscriptions'
+
+export function createSubscriptions(call: CallApi): Subscriptions {
+  const list: Subscriptions['list'] = async (filter = {}, options = {}) =>
+    (await call('get', path, { ...options, query: { ...filter } })).body
+
+  return {
+    async create(subscription, { idempotencyKey = makeKey(), ...options } = {}) {
+      const body = JSON.stringify(subscription)
+      const headers = { 'idempotency-key': idempotencyKey }
+      return (await call('post', path, { ...options, body, headers, repeatable: true })).body
+    },
+    get: async (id, options = {}) => (await call('get', `${path}/{id}`, { ...options, id })).body,
+    list,
+    all: (filter = {}, options) => walkPages((page) => list({ ...filter, ...page }, options)),
+    async change(id, change, options = {}) {
+      return (await call('patch', `${path}/{id}`, { ...options, id, body: JSON.stringify(change) })).body
+    },
+    async delete(id, options = {}) {
+      await call('delete', `${path}/{id}`, { ...options, id })
+    },
+    verify: async (id, options = {}) => (await call('post', `${path}/{id}/verify`, { ...options, id })).body,
+    async rotateSecret(id, { idempotencyKey = makeKey(), overlapMs, scheme, ...options } = {}) {
+      const body = JSON.stringify({ overlapMs, scheme })
+      const headers = { 'idempotency-key': idempotencyKey }
+      const request = { ...options, id, body, headers, repeatable: true }
+      return (await call('post', `${path}/{id}/rotate-secret`, request)).body
+    },
+    test: async (id, options = {}) => (await call('post', `${path}/{id}/test`, { ...options, id })).body,
+  }
+}

@@ -1,0 +1,31 @@
+/** An event to publish: its payload as a value, or as JSON text that is kept byte for byte. */
+export type NewEvent = {
+  /** 1 to 100 characters of A–Z, a–z, 0–9, _, . and - */
+  type: string
+  /** The same key again stores nothing new. */
+  idempotencyKey?: string
+} & ({ payload: unknown; payloadJson?: never } | { payloadJson: string; payload?: never })
+
+/** The event as the API takes it. Throws a TypeError for a payload that cannot be sent as it is. */
+export function writeEvent(event: NewEvent): string {
+  const members = [`"type":${JSON.stringify(event.type)}`, `"payload":${writePayload(event)}`]
+  if (event.idempotencyKey !== undefined)
+    members.push(`"idempotencyKey":${JSON.stringify(event.idempotencyKey)}`)
+  return `{${members.join(',')}}`
+}
+
+function writePayload({ payload, payloadJson }: NewEvent): string {
+  if (payloadJson === undefined) {
+    const written = JSON.stringify(payload) as string | undefined
+    if (written === undefined) throw new TypeError('payload cannot be written as JSON')
+    return written
+  }
+  try {
+    JSON.parse(payloadJson) // text that is not one value would become more members of the request
+  } catch (error) {
+    throw new TypeError(`payloadJson is not JSON: ${(error as Error).message}`, { cause: error })
+  }
+  // As UTF-8 it would be another character, and not the bytes that were meant.
+  if (/\p{Surrogate}/u.test(payloadJson)) throw new TypeError('payloadJson has a lone surrogate')
+  return payloadJson
+}

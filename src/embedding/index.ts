@@ -1,0 +1,38 @@
+export type {
+  DeadLetterOperations,
+  DeliveryOperations,
+  EventOperations,
+  SubscriptionOperations,
+} from './operations.js'
+export type { Duration, Log, Part, SagapostOptions } from './options.js'
+export { Sagapost } from './sagapost.js'
+export type {
+  Attempt,
+  Breaker,
+  CreatedSubscription,
+  DeadLetter,
+  DeadLetterFilter,
+  Delivery,
+  DeliveryFilter,
+  Event,
+  EventFilter,
+  EventToPublish,
+  NewSubscription,
+  Page,
+  PageRequest,
+  PublishOutcome,
+  QueryClient,
+  RepeatableRequest,
+  RequestOutcome,
+  Requeued,
+  RotatedSecret,
+  Rotation,
+  Subscription,
+  SubscriptionChange,
+  SubscriptionFilter,
+  VerificationFailure,
+  VerificationOutcome,
+  WholeDeadLetter,
+  WholeDelivery,
+  WholeEvent,
+} from './types.js'

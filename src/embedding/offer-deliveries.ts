@@ -1,0 +1,31 @@
+import { getDeadLetter, listDeadLetters, requeueDeadLetter } from '../dead-letters/index.js'
+import { getDelivery, listDeliveries } from '../deliveries/index.js'
+import type { Context } from './context.js'
+import type { DeadLetterOperations, DeliveryOperations } from './operations.js'
+
+/** Under saga_readonly_role. */
+export function offerDeliveries(context: Context): DeliveryOperations {
+  return {
+    get: async (id) => getDelivery(context.pool('saga_readonly_role'), id),
+    list: async (filter) => listDeliveries(context.pool('saga_readonly_role'), filter),
+  }
+}
+
+/** Reads under saga_readonly_role, requeues under dead_letter_operator. */
+export function offerDeadLetters(context: Context): DeadLetterOperations {
+  return {
+    async get(id) {
+      const found = await getDeadLetter(context.pool('saga_readonly_role'), id)
+      if (found === null) return null
+      const { payloadSnapshot, ...rest } = found
+      return { ...rest, payloadSnapshotJson: payloadSnapshot }
+    },
+    list: async (filter) => listDeadLetters(context.pool('saga_readonly_role'), filter),
+    async requeue(id) {
+      const requeued = await requeueDeadLetter(context.pool('dead_letter_operator'), id)
+      context.metrics.requeued(requeued.created)
+      if (requeued.created) context.wake('first-jobs')
+      return requeued
+    },
+  }
+}

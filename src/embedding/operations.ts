@@ -1,0 +1,63 @@
+import type {
+  CreatedSubscription,
+  DeadLetter,
+  DeadLetterFilter,
+  Delivery,
+  DeliveryFilter,
+  Event,
+  EventFilter,
+  EventToPublish,
+  NewSubscription,
+  Page,
+  PublishOutcome,
+  RepeatableRequest,
+  RequestOutcome,
+  Requeued,
+  RotatedSecret,
+  Rotation,
+  Subscription,
+  SubscriptionChange,
+  SubscriptionFilter,
+  VerificationOutcome,
+  WholeDeadLetter,
+  WholeDelivery,
+  WholeEvent,
+} from './types.js'
+
+/** Where there is no such subscription, everything but `get` throws `subscription_not_found`. */
+export interface SubscriptionOperations {
+  /** Inactive and unverified; nothing is sent. */
+  create(subscription: NewSubscription, request?: RepeatableRequest): Promise<CreatedSubscription>
+  get(id: string): Promise<Subscription | null>
+  list(filter?: SubscriptionFilter): Promise<Page<Subscription>>
+  change(id: string, change: SubscriptionChange): Promise<Subscription>
+  /** Final, and repeatable. Open deliveries run on. */
+  delete(id: string): Promise<Subscription>
+  /** Asks the callback's owner with a challenge, and activates the subscription if they agree. */
+  verify(id: string): Promise<VerificationOutcome>
+  rotateSecret(id: string, rotation?: Rotation): Promise<RotatedSecret>
+  /** A signed request at once; no event, no delivery. */
+  test(id: string): Promise<RequestOutcome>
+}
+
+export interface EventOperations {
+  /**
+   * Up to 1,000 events in a transaction of their own, answered in order; one bad event does not stop the others. When
+   * it throws, nothing was stored, or nobody knows: with idempotency keys, asking again is safe.
+   */
+  publishMany(events: readonly EventToPublish[]): Promise<PublishOutcome[]>
+  get(id: string): Promise<WholeEvent | null>
+  list(filter?: EventFilter): Promise<Page<Event>>
+}
+
+export interface DeliveryOperations {
+  get(id: string): Promise<WholeDelivery | null>
+  list(filter?: DeliveryFilter): Promise<Page<Delivery>>
+}
+
+export interface DeadLetterOperations {
+  get(id: string): Promise<WholeDeadLetter | null>
+  list(filter?: DeadLetterFilter): Promise<Page<DeadLetter>>
+  /** A new delivery; asked again, the same one. Throws `dead_letter_not_found` or `subscription_inactive`. */
+  requeue(id: string): Promise<Requeued>
+}

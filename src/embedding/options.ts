@@ -1,0 +1,51 @@
+/** Milliseconds as a number, or a text like `500ms`, `30s`, `5m`, `1h`, `30d`. */
+export type Duration = number | string
+
+/** What can run in the application's process. */
+export type Part = 'api' | 'router' | 'orchestrator' | 'worker' | 'cleaner'
+
+type WriteLine = (fields: Record<string, unknown>, message: string) => void
+
+/** Where log lines go; pino's loggers, Fastify's `app.log` and their children fit as they are. */
+export interface Log {
+  error: WriteLine
+  warn: WriteLine
+  info: WriteLine
+  debug: WriteLine
+}
+
+/**
+ * The environment's settings (docs/reference/configuration.md) under names without the prefix. The environment itself
+ * is not read. Absent or empty: the default.
+ */
+export interface SagapostOptions {
+  /** `postgres://user:password@host:5432/database` */
+  databaseUrl: string
+  /** 32 bytes in base64; encrypts the secrets of subscriptions. Only an instance without parts can do without it. */
+  masterKey?: string | undefined
+  /** What runs here; absent: router, orchestrator, worker and cleaner. `[]`: nothing, for a process that publishes. */
+  parts?: readonly Part[] | undefined
+  /** Bring the schema to the newest version when it starts. */
+  migrate?: boolean | undefined
+  /** Absent: nothing is logged. */
+  log?: Log | undefined
+
+  /** A direct connection for LISTEN, where `databaseUrl` leads to a pooler. */
+  listenUrl?: string | undefined
+  retryBaseDelay?: Duration | undefined
+  retryMaxDelay?: Duration | undefined
+  retryLimit?: number | undefined
+  requestTimeout?: Duration | undefined
+  leaseDuration?: Duration | undefined
+  concurrency?: number | undefined
+  /** Private ranges that callbacks may use. */
+  allowedCidrs?: string | readonly string[] | undefined
+  deduplicationWindow?: Duration | undefined
+  /** PEM, beside Node's own and those of NODE_EXTRA_CA_CERTS. */
+  extraCertificateAuthorities?: readonly string[] | undefined
+
+  /** Of the part `api`: an administrator's key, and where it listens. A port without it serves health and metrics. */
+  apiKey?: string | undefined
+  host?: string | undefined
+  port?: number | undefined
+}

@@ -1,0 +1,104 @@
+import { type Config, readConfig } from '../config/index.js'
+import { SagapostError } from '../errors/index.js'
+import { parseAllowedCidrs } from '../https/index.js'
+import { partNames, systemParts } from '../runtime/index.js'
+import type { Part, SagapostOptions } from './options.js'
+
+/** The variable that says the same. */
+const variables = {
+  databaseUrl: 'DATABASE_URL',
+  listenUrl: 'SAGAPOST_LISTEN_URL',
+  host: 'HOST',
+  port: 'PORT',
+  apiKey: 'SAGAPOST_API_KEY',
+  masterKey: 'SAGAPOST_MASTER_KEY',
+  retryBaseDelay: 'SAGAPOST_RETRY_BASE_DELAY',
+  retryMaxDelay: 'SAGAPOST_RETRY_MAX_DELAY',
+  retryLimit: 'SAGAPOST_RETRY_LIMIT',
+  requestTimeout: 'SAGAPOST_REQUEST_TIMEOUT',
+  leaseDuration: 'SAGAPOST_LEASE_DURATION',
+  concurrency: 'SAGAPOST_CONCURRENCY',
+  allowedCidrs: 'SAGAPOST_ALLOWED_CIDRS',
+  deduplicationWindow: 'SAGAPOST_DEDUPLICATION_WINDOW',
+} as const satisfies Partial<Record<keyof SagapostOptions, string>>
+type Setting = keyof typeof variables
+
+const durations: ReadonlySet<Setting> = new Set([
+  ...(['retryBaseDelay', 'retryMaxDelay', 'requestTimeout', 'leaseDuration'] as const),
+  'deduplicationWindow',
+])
+const others = ['parts', 'migrate', 'log', 'extraCertificateAuthorities'] satisfies (keyof SagapostOptions)[]
+
+/** What the constructor's options come to, checked by the rules of the environment. */
+export interface Settings {
+  databaseUrl: string
+  config: Config
+  parts: readonly Part[]
+}
+
+export function readOptions(options: SagapostOptions): Settings {
+  try {
+    return checkOptions(options)
+  } catch (error) {
+    throw inOptionNames(error)
+  }
+}
+
+function checkOptions(options: SagapostOptions): Settings {
+  if (typeof options !== 'object' || options === null) throw invalid('new Sagapost() takes an object')
+  for (const name of Object.keys(options)) {
+    if (!(name in variables) && !others.includes(name as never)) {
+      throw invalid(`there is no option "${name}"`)
+    }
+  }
+  const config = readConfig(toEnvironment(options))
+  parseAllowedCidrs(config.allowedCidrs)
+  const { databaseUrl, masterKey, apiKey } = config
+  if (databaseUrl === undefined) throw invalid('DATABASE_URL is missing')
+  const parts = readParts(options.parts)
+  if (parts.length > 0 && masterKey === undefined) {
+    throw invalid('SAGAPOST_MASTER_KEY is missing; only an instance with parts: [] can do without it')
+  }
+  if (parts.includes('api') && apiKey === undefined) {
+    throw invalid('SAGAPOST_API_KEY is missing; the part api needs it')
+  }
+  return { databaseUrl, config, parts }
+}
+
+function toEnvironment(options: SagapostOptions): Record<string, string> {
+  const given = Object.entries(variables).flatMap(([name, variable]) => {
+    const value = options[name as Setting]
+    if (value === undefined || value === null) return []
+    return [[variable, durations.has(name as Setting) ? durationText(value) : String(value)]]
+  })
+  return Object.fromEntries(given)
+}
+
+function durationText(value: unknown): string {
+  if (typeof value !== 'number') return String(value)
+  return value % 1000 === 0 ? `${value / 1000}s` : `${value}ms`
+}
+
+function readParts(parts: readonly Part[] | undefined): readonly Part[] {
+  if (parts === undefined) return partNames
+  if (!Array.isArray(parts)) throw invalid(`parts must be a list of ${systemParts.join(', ')}`)
+  const unknown = parts.find((part) => !systemParts.includes(part))
+  if (unknown !== undefined) throw invalid(`parts knows ${systemParts.join(', ')}, not "${unknown}"`)
+  return parts
+}
+
+const VARIABLE = /\b(?:SAGAPOST_[A-Z_]+|DATABASE_URL|HOST|PORT)\b/g
+const optionOf = new Map<string, string>(
+  Object.entries(variables).map(([name, variable]) => [variable, name]),
+)
+
+/** The same error in the words of the one who wrote the options: `retryLimit`, not `SAGAPOST_RETRY_LIMIT`. */
+export function inOptionNames(error: unknown): unknown {
+  if (!(error instanceof SagapostError)) return error
+  const message = error.message.replaceAll(VARIABLE, (variable) => optionOf.get(variable) ?? variable)
+  return message === error.message ? error : new SagapostError(error.code, message, { cause: error })
+}
+
+function invalid(message: string): SagapostError {
+  return new SagapostError('config_invalid', message)
+}

@@ -1,0 +1,156 @@
+import type { Logger } from 'pino'
+import { migrate, requireMigrated } from '../database/index.js'
+import { SagapostError } from '../errors/index.js'
+import { publish } from '../events/index.js'
+import type { Stage } from '../loop/index.js'
+import { createNotifier, type Notifier, type System, startSystem } from '../runtime/index.js'
+import { adaptLog } from './adapt-log.js'
+import { createContext, type OpenContext } from './create-context.js'
+import { offerDeadLetters, offerDeliveries } from './offer-deliveries.js'
+import { offerEvents } from './offer-events.js'
+import { offerSubscriptions } from './offer-subscriptions.js'
+import type {
+  DeadLetterOperations,
+  DeliveryOperations,
+  EventOperations,
+  SubscriptionOperations,
+} from './operations.js'
+import type { SagapostOptions } from './options.js'
+import { inOptionNames, readOptions, type Settings } from './read-options.js'
+import type { EventToPublish, QueryClient } from './types.js'
+
+/**
+ * Sagapost inside an application: publishes in the application's own transactions, and runs parts in its process. It
+ * installs no signal handler, never ends the process, and prints nothing; `stop()` is the application's to call.
+ */
+export class Sagapost {
+  readonly subscriptions: SubscriptionOperations
+  readonly events: EventOperations
+  readonly deliveries: DeliveryOperations
+  readonly deadLetters: DeadLetterOperations
+
+  readonly #settings: Settings
+  readonly #migrateFirst: boolean
+  readonly #extraCertificateAuthorities: readonly string[]
+  readonly #log: Logger
+  readonly #context: OpenContext
+  readonly #notifier: Notifier
+  #system: System | undefined
+  #starting: Promise<void> | undefined
+  #stopping: Promise<void> | undefined
+
+  /** Reads and checks the options; connects nowhere. Throws `config_invalid` or `database_url_invalid`. */
+  constructor(options: SagapostOptions) {
+    this.#settings = readOptions(options)
+    this.#migrateFirst = options.migrate === true
+    this.#extraCertificateAuthorities = options.extraCertificateAuthorities ?? []
+    this.#log = adaptLog(options.log)
+    try {
+      this.#context = createContext(this.#settings, {
+        extraCertificateAuthorities: this.#extraCertificateAuthorities,
+        wake: (stage) => this.#wake(stage),
+      })
+    } catch (error) {
+      throw inOptionNames(error)
+    }
+    this.#notifier = createNotifier({ pool: this.#context.pool('saga_readonly_role'), log: this.#log })
+    this.subscriptions = offerSubscriptions(this.#context)
+    this.events = offerEvents(this.#context)
+    this.deliveries = offerDeliveries(this.#context)
+    this.deadLetters = offerDeadLetters(this.#context)
+  }
+
+  /** Of the API, or of health and metrics, while they are served here. */
+  get url(): string | undefined {
+    return this.#system?.url
+  }
+
+  /** Brings the schema to the newest version; returns what was applied now. Any number may run at once. */
+  async migrate(): Promise<{ version: number; name: string }[]> {
+    try {
+      const applied = await migrate({ databaseUrl: this.#settings.databaseUrl })
+      return applied.map(({ version, name }) => ({ version, name }))
+    } catch (error) {
+      throw inOptionNames(error)
+    }
+  }
+
+  /**
+   * Checks that the database is ready and starts the parts. When it throws, nothing runs, and it may be called again.
+   * Called twice, it starts once. From then on a database that goes away is waited for.
+   */
+  start(): Promise<void> {
+    if (this.#stopping) {
+      return Promise.reject(
+        new SagapostError('instance_stopped', 'this Sagapost was stopped; make another one'),
+      )
+    }
+    this.#starting ??= this.#start().catch((error: unknown) => {
+      this.#starting = undefined
+      throw inOptionNames(error)
+    })
+    return this.#starting
+  }
+
+  async #start(): Promise<void> {
+    const { databaseUrl, config, parts } = this.#settings
+    if (this.#migrateFirst) await this.migrate()
+    await requireMigrated(databaseUrl)
+    const { masterKey } = config
+    if (parts.length === 0 || masterKey === undefined) return
+    this.#system = await startSystem({
+      databaseUrl,
+      config: { ...config, masterKey },
+      only: parts,
+      log: this.#log,
+      metrics: this.#context.metrics,
+      extraCertificateAuthorities: this.#extraCertificateAuthorities,
+    })
+  }
+
+  /**
+   * Finishes what is being sent, gives back what was not begun, closes every connection. For good, and repeatable:
+   * whoever calls it again waits for the same end.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    await this.#starting?.catch(() => {})
+    try {
+      await this.#system?.stop()
+    } finally {
+      this.#system = undefined
+      this.#notifier.stop()
+      await this.#context.close()
+    }
+  }
+
+  /**
+   * Stores an event in the transaction that is open on `client`: it exists if and only if that transaction commits.
+   * Its login needs the role event_publisher. Returns the event's id. The router finds it within 200 ms of the commit;
+   * `wake()` saves them.
+   */
+  publish(client: QueryClient, event: EventToPublish): Promise<string> {
+    return publish(client, event)
+  }
+
+  /** Something was committed: the router looks at once, in this process or another. It never fails. */
+  wake(): void {
+    this.#wake('routing')
+  }
+
+  /** What Prometheus scrapes, of this instance and of what waits in the database. */
+  async metrics(): Promise<string> {
+    this.#context.pool('saga_readonly_role')
+    const { body } = await this.#context.metrics.render()
+    return body
+  }
+
+  #wake(stage: Stage): void {
+    if (this.#system) this.#system.wakeups.wake(stage)
+    else this.#notifier.send(stage)
+  }
+}

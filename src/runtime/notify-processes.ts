@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto'
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import type { Stage } from '../loop/index.js'
+
+export const WAKE_CHANNEL = 'sagapost_wake'
+/** NOTIFY takes a global lock at commit: at most one in this time for each stage. */
+const NOTIFY_EVERY_MS = 20
+
+export interface Notifier {
+  /** What its notifications are signed with, so that their sender knows them again. */
+  sender: string
+  send(stage: Stage): void
+  stop(): void
+}
+
+const notify = 'SELECT pg_notify($1, $2)'
+
+/** Tells other processes on this database that there is work. */
+export function createNotifier({ pool, log }: { pool: pg.Pool; log: Logger }): Notifier {
+  const sender = randomBytes(6).toString('hex')
+  const pending = new Map<Stage, NodeJS.Timeout>()
+  const again = new Set<Stage>()
+  let stopped = false
+
+  const send = (stage: Stage) => {
+    if (stopped) return
+    // The leading one goes at once; those that follow within the interval go together at its end.
+    if (pending.has(stage)) {
+      again.add(stage)
+      return
+    }
+    pending.set(
+      stage,
+      setTimeout(() => {
+        pending.delete(stage)
+        if (again.delete(stage)) send(stage)
+      }, NOTIFY_EVERY_MS),
+    )
+    pool
+      .query(notify, [WAKE_CHANNEL, `${stage} ${sender}`])
+      .catch((error: Error) =>
+        log.debug({ err: error, stage }, 'a wake-up was not sent; polling finds the work'),
+      )
+  }
+
+  return {
+    sender,
+    send,
+    stop() {
+      stopped = true
+      for (const timer of pending.values()) clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises'
+import { expect, it } from 'vitest'
+import { readOptions } from '../../src/embedding/read-options.js'
+import { Sagapost, type SagapostOptions } from '../../src/index.js'
+
+const masterKey = Buffer.alloc(32, 7).toString('base64')
+const databaseUrl = 'postgres://user@127.0.0.1:1/nowhere'
+
+it.each<[string, object, string]>([
+  ['no database', { masterKey }, 'databaseUrl is missing'],
+  ['an empty database', { databaseUrl: '', masterKey }, 'databaseUrl is missing'],
+  ['no URL', { databaseUrl: 'localhost', masterKey }, 'databaseUrl cannot be used: it is not a URL'],
+  ['no master key', { databaseUrl }, 'masterKey is missing'],
+  ['a short master key', { databaseUrl, masterKey: 'abc' }, 'masterKey must be 32 random bytes in base64'],
+  ['the API without a key', { databaseUrl, masterKey, parts: ['api'] }, 'apiKey is missing'],
+  ['an unknown part', { databaseUrl, masterKey, parts: ['routers'] }, 'not "routers"'],
+  ['parts as a text', { databaseUrl, masterKey, parts: 'router' }, 'parts must be a list'],
+  ['an unknown option', { databaseUrl, masterKey, retrylimit: 3 }, 'there is no option "retrylimit"'],
+  [
+    'a limit of 0',
+    { databaseUrl, masterKey, retryLimit: 0 },
+    'retryLimit must be a whole number from 1 to 100, not "0"',
+  ],
+  ['half a limit', { databaseUrl, masterKey, retryLimit: 2.5 }, 'retryLimit must be'],
+  [
+    'a duration without a unit',
+    { databaseUrl, masterKey, retryBaseDelay: '30' },
+    'retryBaseDelay must be a duration',
+  ],
+  [
+    'a negative duration',
+    { databaseUrl, masterKey, retryBaseDelay: -5 },
+    'retryBaseDelay must be a duration',
+  ],
+  [
+    'a duration of NaN',
+    { databaseUrl, masterKey, retryMaxDelay: Number.NaN },
+    'retryMaxDelay must be a duration',
+  ],
+  [
+    'a lease shorter than a request',
+    { databaseUrl, masterKey, leaseDuration: '11s' },
+    'leaseDuration must be at least 5 s longer than requestTimeout',
+  ],
+  ['a bad range', { databaseUrl, masterKey, allowedCidrs: ['10.0.0.0/99'] }, 'allowedCidrs: "10.0.0.0/99"'],
+])('[O2] %s is refused at once, in the words of the options', (_, options, message) => {
+  const make = () => new Sagapost(options as SagapostOptions)
+  expect(make).toThrow(message)
+  expect(make).toThrow(
+    expect.objectContaining({ code: expect.stringMatching(/^(config|database_url)_invalid$/) }),
+  )
+})
+
+it('[O4] durations are texts or milliseconds, lists are lists, and the rest has the defaults of the environment', () => {
+  const { config, parts } = readOptions({
+    databaseUrl,
+    masterKey,
+    retryBaseDelay: 1_500,
+    retryMaxDelay: '2h',
+    deduplicationWindow: 40 * 86_400_000,
+    allowedCidrs: ['10.0.0.0/8', 'fd00::/8'],
+    concurrency: undefined,
+    apiKey: '',
+  })
+  expect(parts).toEqual(['router', 'orchestrator', 'worker', 'cleaner'])
+  expect(config).toMatchObject({
+    retryBaseDelayMs: 1_500,
+    retryMaxDelayMs: 7_200_000,
+    retryLimit: 5,
+    deduplicationWindowMs: 40 * 86_400_000,
+    concurrency: 50,
+    allowedCidrs: '10.0.0.0/8,fd00::/8',
+    apiKey: undefined,
+  })
+})
+
+it('[O2] an instance that runs nothing needs no master key, and the environment is not read', () => {
+  process.env['SAGAPOST_RETRY_LIMIT'] = 'nonsense'
+  try {
+    expect(readOptions({ databaseUrl, parts: [] }).config.masterKey).toBeUndefined()
+  } finally {
+    delete process.env['SAGAPOST_RETRY_LIMIT']
+  }
+})
+
+it('[O1] every documented variable is an option, but for those of the command line', async () => {
+  const root = new URL('../../', import.meta.url)
+  const page = await readFile(new URL('docs/reference/configuration.md', root), 'utf8')
+  const source = await readFile(new URL('src/embedding/read-options.ts', root), 'utf8')
+  const documented = [...page.matchAll(/^\| `([A-Z_]+)`/gm)].map(([, name]) => name)
+  const known = [...source.matchAll(/^ {2}\w+: '([A-Z_]+)',$/gm)].map(([, name]) => name)
+  expect([...known, 'SAGAPOST_DATA_DIR', 'SAGAPOST_LOG_LEVEL'].sort()).toEqual(documented.sort())
+})

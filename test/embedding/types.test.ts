@@ -1,0 +1,48 @@
+import { describe, expectTypeOf, it } from 'vitest'
+import type { Page, PageRequest } from '../../src/database/index.js'
+import type { DeadLetter, DeadLetterFilter, Requeued, WholeDeadLetter } from '../../src/dead-letters/index.js'
+import type { Attempt, Delivery, DeliveryFilter } from '../../src/deliveries/index.js'
+import type { Event, EventFilter, WholeEvent } from '../../src/events/index.js'
+import type * as face from '../../src/index.js'
+import type { SystemPart } from '../../src/runtime/index.js'
+import type {
+  Breaker,
+  NewSubscription,
+  Subscription,
+  SubscriptionChange,
+} from '../../src/subscriptions/index.js'
+import type { SubscriptionFilter } from '../../src/subscriptions/list-subscriptions.js'
+import type { RotatedSecret } from '../../src/subscriptions/rotate-secret.js'
+
+type Renamed<Whole, From extends keyof Whole, To extends string> = Omit<Whole, From> & Record<To, Whole[From]>
+
+// Checked by tsc (npm run check): the public types are written by hand, so that a user's compiler meets no other.
+describe('[O1] the public types say what the operations take and return', () => {
+  it('of events', () => {
+    expectTypeOf<face.Event>().toEqualTypeOf<Event>()
+    expectTypeOf<face.EventFilter>().branded.toEqualTypeOf<EventFilter>()
+    expectTypeOf<face.WholeEvent>().branded.toEqualTypeOf<Renamed<WholeEvent, 'payload', 'payloadJson'>>()
+    expectTypeOf<face.Page<string>>().toEqualTypeOf<Page<string>>()
+    expectTypeOf<face.PageRequest>().toEqualTypeOf<PageRequest>()
+  })
+  it('of deliveries and dead letters', () => {
+    expectTypeOf<face.Delivery>().toEqualTypeOf<Delivery>()
+    expectTypeOf<face.Attempt>().toEqualTypeOf<Attempt>()
+    expectTypeOf<face.DeliveryFilter>().branded.toEqualTypeOf<DeliveryFilter>()
+    expectTypeOf<face.DeadLetter>().toEqualTypeOf<DeadLetter>()
+    expectTypeOf<face.DeadLetterFilter>().branded.toEqualTypeOf<DeadLetterFilter>()
+    expectTypeOf<face.WholeDeadLetter>().branded.toEqualTypeOf<
+      Renamed<WholeDeadLetter, 'payloadSnapshot', 'payloadSnapshotJson'>
+    >()
+    expectTypeOf<face.Requeued>().toEqualTypeOf<Requeued>()
+  })
+  it('of subscriptions and parts', () => {
+    expectTypeOf<Omit<face.Subscription, 'breaker'>>().branded.toEqualTypeOf<Subscription>()
+    expectTypeOf<face.Breaker>().toEqualTypeOf<Breaker>()
+    expectTypeOf<face.NewSubscription>().branded.toEqualTypeOf<NewSubscription>()
+    expectTypeOf<face.SubscriptionChange>().branded.toEqualTypeOf<SubscriptionChange>()
+    expectTypeOf<face.SubscriptionFilter>().branded.toEqualTypeOf<SubscriptionFilter>()
+    expectTypeOf<face.RotatedSecret>().toEqualTypeOf<RotatedSecret>()
+    expectTypeOf<face.Part>().toEqualTypeOf<SystemPart>()
+  })
+})

@@ -1,0 +1,78 @@
+import { pino } from 'pino'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
+import { createWakeups } from '../../src/loop/index.js'
+import { startOrchestrator } from '../../src/runtime/start-orchestrator.js'
+import { useDatabase } from '../support/database.js'
+import { insertDelivery } from '../support/fixtures.js'
+
+const database = useDatabase()
+const WAIT = { timeout: 20_000 }
+const POLL_MS = 333
+const SETTLE_MS = 100
+let window: WorkWindow
+const stops: (() => Promise<void>)[] = []
+
+beforeAll(async () => {
+  window = await readWorkWindow(database.as('saga_orchestrator'))
+})
+afterEach(async () => {
+  vi.restoreAllMocks()
+  for (const stop of stops.splice(0)) await stop()
+})
+
+async function status(id: string): Promise<string> {
+  const { rows } = await database.pool.query(
+    'SELECT status FROM sagapost.webhook_delivery_sagas WHERE id = $1',
+    [id],
+  )
+  return rows[0].status
+}
+
+/** In other hands until it is let go. */
+async function lock(id: string): Promise<() => Promise<void>> {
+  const client = await database.pool.connect()
+  await client.query('BEGIN')
+  await client.query('SELECT FROM sagapost.webhook_delivery_sagas WHERE id = $1 FOR UPDATE', [id])
+  return async () => {
+    await client.query('ROLLBACK')
+    client.release()
+  }
+}
+
+describe('the orchestrator', () => {
+  it('[S16] asks less and less often for what is in other hands, and finds it when it is let go', async () => {
+    const { id } = await insertDelivery(database.pool)
+    const letGo = await lock(id)
+    const other = await insertDelivery(database.pool)
+    const letOtherGo = await lock(other.id)
+    const wakeups = createWakeups()
+    const claims: string[] = []
+    wakeups.onWake('claims', () => claims.push('claims'))
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    // The pauses of the loop; the connections' own time-outs are longer.
+    const pauses = () => timers.mock.calls.map(([, ms]) => ms ?? 0).filter((ms) => ms >= 1 && ms <= POLL_MS)
+    const loop = startOrchestrator({
+      pool: database.as('saga_orchestrator'),
+      window: () => window,
+      wakeups,
+      log: pino({ level: 'silent' }),
+      metrics: { resultApplied() {}, jobsMade() {}, deadLettered() {}, loopFailed() {} },
+      policy: { baseDelayMs: 30_000, maxDelayMs: 3_600_000, limit: 5 },
+      pollMs: () => POLL_MS,
+    })
+    stops.push(() => loop.stop())
+    await expect.poll(() => pauses().slice(0, 7), WAIT).toEqual([20, 40, 80, 160, 320, POLL_MS, POLL_MS])
+    expect([await status(id), claims]).toEqual(['Pending', []])
+    await letGo()
+    await expect.poll(() => status(id), WAIT).toBe('InProgress')
+    await expect.poll(() => claims, WAIT).toEqual(['claims'])
+
+    // After work it begins anew with short pauses, for what is left.
+    await expect
+      .poll(() => pauses().slice(pauses().indexOf(SETTLE_MS)).slice(0, 5), WAIT)
+      .toEqual([SETTLE_MS, 10, 20, 40, 80])
+    await letOtherGo()
+    await expect.poll(() => status(other.id), WAIT).toBe('InProgress')
+  })
+})

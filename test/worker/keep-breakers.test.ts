@@ -1,0 +1,176 @@
+import type pg from 'pg'
+import { pino } from 'pino'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { keepBreakers } from '../../src/worker/keep-breakers.js'
+import { defaultBreakerPolicy } from '../../src/worker/note-outcomes.js'
+import { useDatabase } from '../support/database.js'
+import { insertSubscription } from '../support/fixtures.js'
+
+const database = useDatabase()
+const WAIT = { timeout: 15_000 }
+const stops: (() => Promise<void>)[] = []
+
+beforeEach(() => database.pool.query('DELETE FROM sagapost.subscription_breakers'))
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop()
+})
+
+/** A keeper that has read the breakers; `onQuery` sees every statement first, and may throw. */
+async function start(onQuery: (sql: string) => void = () => {}) {
+  const statements: string[] = []
+  const events: string[] = []
+  const pool = {
+    query: async (sql: string, values: unknown[]) => {
+      statements.push(sql)
+      onQuery(sql)
+      return database.as('job_worker').query(sql, values)
+    },
+  } as unknown as pg.Pool
+  const breakers = keepBreakers({
+    pool,
+    policy: { ...defaultBreakerPolicy, failuresMin: 3, failingMsMin: 0 },
+    log: pino({ level: 'silent' }),
+    onOpen: () => events.push('onOpen'),
+    onClose: () => events.push('onClose'),
+    onProbe: async () => {},
+    metrics: {
+      breakerOpened: () => events.push('opened'),
+      breakerClosed: () => events.push('closed'),
+      loopFailed: (part) => events.push(`${part} failed`),
+    },
+  })
+  stops.push(breakers.stop)
+  await expect.poll(breakers.isKnown, WAIT).toBe(true)
+  events.length = 0
+  statements.length = 0
+  return { breakers, statements, events }
+}
+
+const subscription = () => insertSubscription(database.pool)
+
+/** The failures of each subscription that has a row. */
+async function written(): Promise<Record<string, number>> {
+  const { rows } = await database.pool.query(
+    'SELECT subscription_id, failures FROM sagapost.subscription_breakers',
+  )
+  return Object.fromEntries(rows.map(({ subscription_id, failures }) => [subscription_id, failures]))
+}
+
+describe('what is noted between two exchanges', () => {
+  it('[J7] failures add up', async () => {
+    const { breakers } = await start()
+    const failing = await subscription()
+    for (let n = 0; n < 2; n++) breakers.note(failing, 'http_500')
+    breakers.wake()
+    await expect.poll(written, WAIT).toEqual({ [failing]: 2 })
+  })
+
+  it.each([
+    ['before', [null, 'http_500', 'timeout']],
+    ['after', ['http_500', 'timeout', null]],
+  ])('[J7] a success %s the failures ends their run', async (_when, outcomes) => {
+    const { breakers } = await start()
+    const [mixed, failing] = [await subscription(), await subscription()]
+    for (const outcome of outcomes) breakers.note(mixed, outcome)
+    breakers.note(failing, 'http_500')
+    breakers.wake()
+    await expect.poll(written, WAIT).toEqual({ [failing]: 1 })
+  })
+
+  it.each(['aborted', 'secret_unreadable', 'invalid_headers', 'invalid_url'])(
+    '[J7] %s says nothing about the endpoint',
+    async (code) => {
+      const { breakers } = await start()
+      const [ours, failing] = [await subscription(), await subscription()]
+      breakers.note(ours, code)
+      breakers.note(failing, 'connection_refused')
+      breakers.wake()
+      await expect.poll(written, WAIT).toEqual({ [failing]: 1 })
+    },
+  )
+
+  it('[J7] a success is written only where there were failures', async () => {
+    const { breakers, statements, events } = await start()
+    const [healthy, failing] = [await subscription(), await subscription()]
+    const deletions = () => statements.filter((sql) => sql.includes('DELETE')).length
+    breakers.note(healthy, null)
+    breakers.note(failing, 'http_500')
+    breakers.wake()
+    await expect.poll(written, WAIT).toEqual({ [failing]: 1 })
+    expect(deletions()).toBe(0)
+    await expect.poll(() => statements.some((sql) => sql.includes('probe_due')), WAIT).toBe(true)
+    breakers.note(failing, null)
+    breakers.wake()
+    await expect.poll(written, WAIT).toEqual({})
+    expect([deletions(), events]).toEqual([1, []])
+  })
+
+  it('[J7] opens the breaker for all to see, and closes it', async () => {
+    const { breakers, events } = await start()
+    const failing = await subscription()
+    breakers.note(failing, 'http_500')
+    breakers.wake()
+    await expect.poll(written, WAIT).toEqual({ [failing]: 1 })
+    for (let n = 0; n < 2; n++) breakers.note(failing, 'http_500')
+    breakers.wake()
+    await expect.poll(() => breakers.isOpen(failing), WAIT).toBe(true)
+    expect([breakers.open(), events]).toEqual([[failing], ['opened', 'onOpen']])
+    breakers.note(failing, null)
+    breakers.wake()
+    await expect.poll(() => breakers.isOpen(failing), WAIT).toBe(false)
+    expect(events).toEqual(['opened', 'onOpen', 'closed', 'onClose'])
+  })
+})
+
+describe('an exchange that fails', () => {
+  it('[J7] loses no failure, but of an endpoint that is back meanwhile', async () => {
+    let meanwhile: (() => void) | undefined
+    const { breakers } = await start((sql) => {
+      if (!meanwhile || !sql.includes('INSERT')) return
+      meanwhile()
+      meanwhile = undefined
+      throw new Error('the database is away')
+    })
+    const [failing, recovered] = [await subscription(), await subscription()]
+    meanwhile = () => breakers.note(recovered, null)
+    for (let n = 0; n < 2; n++) breakers.note(failing, 'http_500')
+    breakers.note(recovered, 'http_500')
+    breakers.wake()
+    await expect.poll(written, WAIT).toEqual({ [failing]: 2 })
+    expect(meanwhile).toBeUndefined()
+  })
+
+  it('[J7] adds what failed meanwhile to what was noted before', async () => {
+    let meanwhile: (() => void) | undefined
+    const { breakers } = await start((sql) => {
+      if (!meanwhile || !sql.includes('INSERT')) return
+      meanwhile()
+      meanwhile = undefined
+      throw new Error('the database is away')
+    })
+    const failing = await subscription()
+    meanwhile = () => breakers.note(failing, 'timeout')
+    breakers.note(failing, 'http_500')
+    breakers.wake()
+    await expect.poll(written, WAIT).toEqual({ [failing]: 2 })
+  })
+
+  it('[J7] loses no success, whatever fails meanwhile', async () => {
+    let away = false
+    const { breakers } = await start((sql) => {
+      if (!away || !sql.includes('DELETE')) return
+      away = false
+      breakers.note(failing, 'timeout')
+      throw new Error('the database is away')
+    })
+    const failing = await subscription()
+    breakers.note(failing, 'http_500')
+    breakers.wake()
+    await expect.poll(written, WAIT).toEqual({ [failing]: 1 })
+    away = true
+    breakers.note(failing, null)
+    breakers.wake()
+    await expect.poll(written, WAIT).toEqual({})
+    expect(away).toBe(false)
+  })
+})

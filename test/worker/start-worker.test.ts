@@ -1,0 +1,339 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
+import { useDatabase } from '../support/database.js'
+import { insertEvent, insertJob, insertSubscription } from '../support/fixtures.js'
+import { delivered, failed, useWorker } from './use-worker.js'
+
+const database = useDatabase()
+const nothing: WorkWindow = { fresh: { from: '0', to: '0' }, older: null }
+let everything: WorkWindow
+let window: WorkWindow
+const start = useWorker(() => ({ pool: database.as('job_worker'), window: () => window }))
+
+beforeAll(async () => {
+  everything = await readWorkWindow(database.as('job_worker'))
+})
+
+/** Whatever other tests have left is finished. */
+beforeEach(async () => {
+  window = everything
+  await database.pool.query('DELETE FROM sagapost.subscription_breakers')
+  await database.pool.query(
+    `UPDATE sagapost.webhook_delivery_jobs SET status = 'Leased' WHERE status = 'Pending'`,
+  )
+  await database.pool.query(
+    `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed' WHERE status = 'Leased'`,
+  )
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+const WAIT = { timeout: 15_000 }
+
+interface Job {
+  id: string
+  eventId: string
+}
+
+async function newJob(subscriptionId: string): Promise<Job> {
+  const eventId = await insertEvent(database.pool)
+  const { rows } = await database.pool.query(
+    `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) VALUES ($1, $2) RETURNING id`,
+    [eventId, subscriptionId],
+  )
+  await database.pool.query(
+    `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE id = $1`,
+    [rows[0].id],
+  )
+  return { id: await insertJob(database.pool, { id: rows[0].id, eventId, subscriptionId }), eventId }
+}
+
+async function newJobs(count: number): Promise<{ subscriptionId: string; jobs: Job[] }> {
+  const subscriptionId = await insertSubscription(database.pool)
+  const jobs: Job[] = []
+  for (let n = 0; n < count; n++) jobs.push(await newJob(subscriptionId))
+  return { subscriptionId, jobs }
+}
+
+async function row({ id }: Job) {
+  const { rows } = await database.pool.query('SELECT * FROM sagapost.webhook_delivery_jobs WHERE id = $1', [
+    id,
+  ])
+  return rows[0]
+}
+const status = async (job: Job) => (await row(job)).status
+const given = { status: 'Pending', lease_resets: 0, probes: 0, finished_at: null }
+
+async function openBreaker(subscriptionId: string, probeIn = '1 hour'): Promise<void> {
+  await database.pool.query(
+    `INSERT INTO sagapost.subscription_breakers (subscription_id, failures, opened_at, paused_until, probe_at)
+     VALUES ($1, 10, sagapost.now(), sagapost.now() + interval '1 day', sagapost.now() + $2::interval)`,
+    [subscriptionId, probeIn],
+  )
+}
+async function breakerOf(subscriptionId: string) {
+  const { rows } = await database.pool.query(
+    'SELECT * FROM sagapost.subscription_breakers WHERE subscription_id = $1',
+    [subscriptionId],
+  )
+  return rows[0]
+}
+
+/** Moves the clock of this process. */
+function movePerformanceClock(byMs: number): void {
+  const real = performance.now.bind(performance)
+  vi.spyOn(performance, 'now').mockImplementation(() => real() + byMs)
+}
+
+describe('a delivery', () => {
+  it('[J3, O5] takes the headers, the correlation id and the trace along, and its result wakes the orchestrator', async () => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const subscriptionId = await insertSubscription(database.pool)
+    await database.pool.query(`UPDATE sagapost.subscriptions SET headers = $2 WHERE id = $1`, [
+      subscriptionId,
+      { 'x-tenant': 'blue' },
+    ])
+    const { rows } = await database.pool.query(
+      `WITH event AS (
+         INSERT INTO sagapost.events (event_type, payload, correlation_id, traceparent)
+         VALUES ('order.placed', '{"order":  7}', 'order-7', $2) RETURNING id
+       ), saga AS (
+         INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, correlation_id)
+         SELECT id, $1, 'order-7' FROM event RETURNING id, event_id
+       )
+       INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, correlation_id)
+       SELECT id, event_id, $1, 'order-7' FROM saga RETURNING id, event_id`,
+      [subscriptionId, traceparent],
+    )
+    const job: Job = { id: rows[0].id, eventId: rows[0].event_id }
+    const { sent, wakeups } = start({ respond: () => delivered })
+    let woken = 0
+    wakeups.onWake('results', () => {
+      woken += 1
+    })
+    await expect.poll(() => status(job), WAIT).toBe('Completed')
+    expect(sent.map(({ request }) => request)).toMatchObject([
+      {
+        url: 'https://receiver.example/hooks',
+        webhookId: `evt_${job.eventId}`,
+        body: Buffer.from('{"order":  7}'),
+        headers: {
+          'x-tenant': 'blue',
+          'sagapost-event-type': 'order.placed',
+          'sagapost-attempt': '1',
+          'sagapost-correlation-id': 'order-7',
+          traceparent,
+        },
+      },
+    ])
+    await expect.poll(() => woken, WAIT).toBe(1)
+  })
+
+  it('[J6] without a readable secret is not sent and fails', async () => {
+    const [job] = (await newJobs(1)).jobs as [Job]
+    const { sent } = start({ readSecrets: async () => new Map() })
+    await expect.poll(() => status(job), WAIT).toBe('Failed')
+    expect(await row(job)).toMatchObject({ error_code: 'secret_unreadable' })
+    expect(sent).toEqual([])
+  })
+
+  it('[J5] whose lease was lost meanwhile is refused, and counted as refused', async () => {
+    const [job] = (await newJobs(1)).jobs as [Job]
+    const { sent, counts } = start()
+    await expect.poll(() => sent.length, WAIT).toBe(1)
+    await database.pool.query(`UPDATE sagapost.webhook_delivery_jobs SET status = 'Pending' WHERE id = $1`, [
+      job.id,
+    ])
+    window = nothing
+    sent[0]?.answer(delivered)
+    await expect.poll(() => counts.refused, WAIT).toBe(1)
+    expect(await status(job)).toBe('Pending')
+  })
+})
+
+describe('jobs that were claimed and not begun', () => {
+  it('[J5] are given back when their lease is nearly over, though their slot is still taken', async () => {
+    const [first, second] = (await newJobs(2)).jobs as [Job, Job]
+    const { sent, wakeups } = start({ concurrency: 1 })
+    await expect.poll(() => sent.length, WAIT).toBe(1)
+    await expect.poll(() => status(second), WAIT).toBe('Leased')
+    window = nothing
+    movePerformanceClock(48_500)
+    wakeups.wake('claims')
+    await expect.poll(() => status(second), WAIT).toBe('Pending')
+    expect(await row(second)).toMatchObject(given)
+    expect([await status(first), sent.length]).toEqual(['Leased', 1])
+  })
+
+  it('[J5] are given back, not sent, when their turn comes too late, and leave their slot to others', async () => {
+    const [first, second] = (await newJobs(2)).jobs as [Job, Job]
+    const { sent, sentIds, wakeups } = start({ concurrency: 1 })
+    await expect.poll(() => sent.length, WAIT).toBe(1)
+    await expect.poll(() => status(second), WAIT).toBe('Leased')
+    window = nothing
+    movePerformanceClock(48_500)
+    sent[0]?.answer(delivered)
+    await expect.poll(() => status(second), WAIT).toBe('Pending')
+    expect(await row(second)).toMatchObject(given)
+    expect([await status(first), sentIds()]).toEqual(['Completed', [first.eventId]])
+    window = everything
+    wakeups.wake('claims')
+    await expect.poll(sentIds, WAIT).toEqual([first.eventId, second.eventId])
+  })
+
+  it('[J5] are begun as long as the lease has time for the exchange and the report', async () => {
+    const [first, second] = (await newJobs(2)).jobs as [Job, Job]
+    const { sent, sentIds } = start({ concurrency: 1 })
+    await expect.poll(() => sent.length, WAIT).toBe(1)
+    await expect.poll(() => status(second), WAIT).toBe('Leased')
+    window = nothing
+    movePerformanceClock(20_000)
+    sent[0]?.answer(delivered)
+    await expect.poll(sentIds, WAIT).toEqual([first.eventId, second.eventId])
+  })
+
+  it('[J12] are given back when their secrets cannot be read, and taken up again', async () => {
+    const { jobs } = await newJobs(2)
+    let asked = 0
+    const { sent, counts, wakeups } = start({
+      readSecrets: async (ids) => {
+        asked += 1
+        if (asked > 1) return new Map(ids.map((id) => [id, [{ scheme: 'v1', key: Buffer.alloc(32) }]]))
+        window = nothing
+        throw new Error('the database is away')
+      },
+    })
+    await expect.poll(() => counts.claimed, WAIT).toBe(2)
+    for (const job of jobs) {
+      await expect.poll(() => status(job), WAIT).toBe('Pending')
+      expect(await row(job)).toMatchObject(given)
+    }
+    expect([sent, counts.failedRounds]).toEqual([[], 1])
+    window = everything
+    wakeups.wake('claims')
+    await expect.poll(() => sent.length, WAIT).toBe(2)
+  })
+
+  it('[J12] are given back by a stop, which waits for what was begun and for nothing else', async () => {
+    const [begun, queued] = (await newJobs(2)).jobs as [Job, Job]
+    const [other] = (await newJobs(1)).jobs as [Job]
+    const { worker, sent, sentIds } = start({ concurrency: 1 })
+    for (const job of [begun, queued, other]) await expect.poll(() => status(job), WAIT).toBe('Leased')
+    let stopped = false
+    const stopping = worker.stop().then(() => {
+      stopped = true
+    })
+    for (const job of [queued, other]) await expect.poll(() => status(job), WAIT).toBe('Pending')
+    expect([await status(begun), stopped]).toEqual(['Leased', false])
+    sent[0]?.answer(delivered)
+    await stopping
+    expect([await status(begun), sentIds()]).toEqual(['Completed', [begun.eventId]])
+    for (const job of [queued, other]) expect(await row(job)).toMatchObject(given)
+  })
+
+  it('[J12] are given back when the stop came between their claim and their secrets', async () => {
+    const [job] = (await newJobs(1)).jobs as [Job]
+    let answer = (_secrets: Map<string, { scheme: 'v1'; key: Buffer }[]>) => {}
+    let ids: readonly string[] = []
+    const { worker, sent } = start({
+      respond: () => delivered,
+      readSecrets: (asked) =>
+        new Promise((resolve) => {
+          ids = asked
+          answer = resolve
+        }),
+    })
+    await expect.poll(() => ids.length, WAIT).toBe(1)
+    const stopping = worker.stop()
+    answer(new Map(ids.map((id) => [id, [{ scheme: 'v1', key: Buffer.alloc(32) }]])))
+    await stopping
+    expect(sent).toEqual([])
+    expect(await row(job)).toMatchObject(given)
+  })
+})
+
+describe('a paused endpoint', () => {
+  it('[J7] gets nothing from a worker that starts, and all of it as soon as it is taken up again', async () => {
+    const { subscriptionId, jobs } = await newJobs(2)
+    await openBreaker(subscriptionId)
+    const [healthy] = (await newJobs(1)).jobs as [Job]
+    const { sentIds, counts } = start({ respond: () => delivered })
+    await expect.poll(() => status(healthy), WAIT).toBe('Completed')
+    expect([sentIds(), counts.claimed]).toEqual([[healthy.eventId], 1])
+    for (const job of jobs) expect(await row(job)).toMatchObject({ ...given, worker_id: null })
+    await database.pool.query('DELETE FROM sagapost.subscription_breakers')
+    for (const job of jobs) await expect.poll(() => status(job), WAIT).toBe('Completed')
+  })
+
+  it('[J7] gets its queued jobs no more once its breaker opens: they go back', async () => {
+    const { subscriptionId, jobs } = await newJobs(2)
+    const [begun, queued] = jobs as [Job, Job]
+    const { sent, sentIds, wakeups } = start({ concurrency: 1 })
+    for (const job of jobs) await expect.poll(() => status(job), WAIT).toBe('Leased')
+    await openBreaker(subscriptionId)
+    await expect.poll(() => status(queued), WAIT).toBe('Pending')
+    sent[0]?.answer(failed(500))
+    await expect.poll(() => status(begun), WAIT).toBe('Failed')
+    const [healthy] = (await newJobs(1)).jobs as [Job]
+    wakeups.wake('claims')
+    await expect.poll(sentIds, WAIT).toEqual([begun.eventId, healthy.eventId])
+    expect(await row(queued)).toMatchObject(given)
+  })
+
+  it('[J7] is probed with one delivery, which keeps its attempt when it fails', async () => {
+    const { subscriptionId, jobs } = await newJobs(2)
+    const [first, second] = jobs as [Job, Job]
+    await openBreaker(subscriptionId, '-1 second')
+    const { sentIds } = start({ respond: () => failed(500) })
+    await expect.poll(async () => (await row(first)).probes, WAIT).toBe(1)
+    expect(await row(first)).toMatchObject({ ...given, probes: 1, error_code: null, response_status: null })
+    await expect.poll(async () => (await breakerOf(subscriptionId))?.failures, WAIT).toBe(11)
+    expect(await row(second)).toMatchObject(given)
+    expect(sentIds()).toEqual([first.eventId])
+  })
+
+  it('[J7] that answers a probe with 410 is gone: the delivery fails', async () => {
+    const { subscriptionId, jobs } = await newJobs(1)
+    const [job] = jobs as [Job]
+    await openBreaker(subscriptionId, '-1 second')
+    start({ respond: () => failed(410) })
+    await expect.poll(() => status(job), WAIT).toBe('Failed')
+    expect(await row(job)).toMatchObject({ error_code: 'http_410', response_status: 410, probes: 0 })
+  })
+
+  it('[J7] that answers a probe well is taken up again, and gets the rest without a poll', async () => {
+    const { subscriptionId, jobs } = await newJobs(3)
+    await openBreaker(subscriptionId, '-1 second')
+    const { counts } = start({ respond: () => delivered })
+    for (const job of jobs) await expect.poll(() => status(job), WAIT).toBe('Completed')
+    expect([await breakerOf(subscriptionId), counts.closed]).toEqual([undefined, 1])
+  })
+})
+
+describe('the older range of the window', () => {
+  it('[J9] is claimed from as well', async () => {
+    const { jobs } = await newJobs(2)
+    const [old, fresh] = jobs as [Job, Job]
+    window = {
+      older: { from: everything.fresh.from, to: fresh.eventId },
+      fresh: { from: fresh.eventId, to: everything.fresh.to },
+    }
+    start({ respond: () => delivered })
+    for (const job of [old, fresh]) await expect.poll(() => status(job), WAIT).toBe('Completed')
+  })
+
+  it('[J7] is probed first, and one delivery is enough for both', async () => {
+    const { subscriptionId, jobs } = await newJobs(2)
+    const [old, fresh] = jobs as [Job, Job]
+    await openBreaker(subscriptionId, '-1 second')
+    window = {
+      older: { from: everything.fresh.from, to: fresh.eventId },
+      fresh: { from: fresh.eventId, to: everything.fresh.to },
+    }
+    const { sentIds, counts } = start({ respond: () => failed(500) })
+    await expect.poll(async () => (await row(old)).probes, WAIT).toBe(1)
+    await expect.poll(async () => (await breakerOf(subscriptionId))?.failures, WAIT).toBe(11)
+    expect([sentIds(), counts.claimed]).toEqual([[old.eventId], 1])
+  })
+})
