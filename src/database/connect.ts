@@ -8,7 +8,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 const OLDEST_POSTGRES_MAJOR = 15
 
 /** Reads a connection URL, or says in one line what is wrong with it. */
-function parseDatabaseUrl(databaseUrl: string): URL {
+export function parseDatabaseUrl(databaseUrl: string): URL {
   let url: URL
   try {
     url = new URL(databaseUrl)

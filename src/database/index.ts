@@ -1,3 +1,4 @@
+export { createApplicationPool } from './application-pool.js'
 export { checkReadiness, type Obstacle } from './check-readiness.js'
 export { checkTimeRange, type TimeRange } from './check-time-range.js'
 export { connect } from './connect.js'
@@ -16,6 +17,7 @@ export { listen } from './listen.js'
 export { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
 export { type MigrationState, migrate, migrationStatus } from './migrate.js'
 export {
+  encodeCursor,
   PAGE_ROWS_MAX,
   type Page,
   type PageRequest,

@@ -56,14 +56,17 @@ export function readIdCursor(cursor: string | undefined): string | null {
 const MICROSECONDS = /^\d{1,16}$/
 
 /** The position of a cursor in a list that goes by time, then id. */
-export function readTimeCursor(cursor: string | undefined): { id: string | null; atUs: string | null } {
+export function readTimeCursor(
+  cursor: string | undefined,
+  isId: (id: string) => boolean = isRowId,
+): { id: string | null; atUs: string | null } {
   if (cursor === undefined) return { id: null, atUs: null }
   const [id = '', atUs = '', ...more] = decodeCursor(cursor)
-  if (more.length > 0 || !isRowId(id) || !MICROSECONDS.test(atUs)) throw invalidCursor()
+  if (more.length > 0 || !isId(id) || !MICROSECONDS.test(atUs)) throw invalidCursor()
   return { id, atUs }
 }
 
-function encodeCursor({ id, atUs }: PagePosition): string {
+export function encodeCursor({ id, atUs }: PagePosition): string {
   return Buffer.from(atUs === undefined ? id : `${id} ${atUs}`).toString('base64url')
 }
 

@@ -20,3 +20,4 @@ export type OperationRole =
   | 'subscription_admin'
   | 'saga_readonly_role'
   | 'dead_letter_operator'
+  | 'saga_app_role'

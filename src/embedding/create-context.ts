@@ -24,6 +24,7 @@ export function createContext(
     subscription_admin: open('subscription_admin'),
     saga_readonly_role: open('saga_readonly_role'),
     dead_letter_operator: open('dead_letter_operator'),
+    saga_app_role: open('saga_app_role'),
   }
   const allowedCidrs = parseAllowedCidrs(config.allowedCidrs)
   const { extraCertificateAuthorities } = options

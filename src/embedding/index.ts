@@ -5,6 +5,15 @@ export type {
   SubscriptionOperations,
 } from './operations.js'
 export type { Duration, Log, Part, SagapostOptions } from './options.js'
+export type {
+  SagaCancel,
+  SagaCancelOutcome,
+  SagaEnd,
+  SagaHandle,
+  SagaOperations,
+  SagaResolution,
+  SagaStart,
+} from './saga-types.js'
 export { Sagapost } from './sagapost.js'
 export type {
   Attempt,

@@ -1,8 +1,10 @@
+import type { SagaDefinition } from './saga-face.js'
+
 /** Milliseconds as a number, or a text like `500ms`, `30s`, `5m`, `1h`, `30d`. */
 export type Duration = number | string
 
 /** What can run in the application's process. */
-export type Part = 'api' | 'router' | 'orchestrator' | 'worker' | 'cleaner'
+export type Part = 'api' | 'router' | 'orchestrator' | 'worker' | 'cleaner' | 'sagas'
 
 type WriteLine = (fields: Record<string, unknown>, message: string) => void
 
@@ -21,14 +23,24 @@ export interface Log {
 export interface SagapostOptions {
   /** `postgres://user:password@host:5432/database` */
   databaseUrl: string
-  /** 32 bytes in base64; encrypts the secrets of subscriptions. Only an instance without parts can do without it. */
+  /** 32 bytes in base64; encrypts the secrets of subscriptions. Without it nothing can run but sagas. */
   masterKey?: string | undefined
-  /** What runs here; absent: router, orchestrator, worker and cleaner. `[]`: nothing, for a process that publishes. */
+  /**
+   * What runs here; absent: router, orchestrator, worker and cleaner, and sagas where there are definitions. `[]`:
+   * nothing, for a process that publishes, or starts sagas that others run.
+   */
   parts?: readonly Part[] | undefined
   /** Bring the schema to the newest version when it starts. */
   migrate?: boolean | undefined
   /** Absent: nothing is logged. */
   log?: Log | undefined
+
+  /** What the part `sagas` runs. Several versions of one are welcome: running sagas stay on theirs. */
+  sagas?: readonly SagaDefinition[] | undefined
+  /** For transaction steps: a login that may write your tables and has the role saga_app_role. Absent: `databaseUrl`. */
+  sagaTransactionUrl?: string | undefined
+  /** 32 bytes in base64; encrypts the inputs, outputs and results of sagas. */
+  sagaDataKey?: string | undefined
 
   /** A direct connection for LISTEN, where `databaseUrl` leads to a pooler. */
   listenUrl?: string | undefined

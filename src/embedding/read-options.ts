@@ -2,6 +2,7 @@ import { type Config, readConfig } from '../config/index.js'
 import { SagapostError } from '../errors/index.js'
 import { parseAllowedCidrs } from '../https/index.js'
 import { partNames, systemParts } from '../runtime/index.js'
+import { createDataBox, type DataBox, indexDefinitions, type SagaDefinition } from '../sagas/index.js'
 import type { Part, SagapostOptions } from './options.js'
 
 /** The variable that says the same. */
@@ -27,13 +28,21 @@ const durations: ReadonlySet<Setting> = new Set([
   ...(['retryBaseDelay', 'retryMaxDelay', 'requestTimeout', 'leaseDuration'] as const),
   'deduplicationWindow',
 ])
-const others = ['parts', 'migrate', 'log', 'extraCertificateAuthorities'] satisfies (keyof SagapostOptions)[]
+const others = [
+  ...(['parts', 'migrate', 'log', 'extraCertificateAuthorities'] as const),
+  ...(['sagas', 'sagaTransactionUrl', 'sagaDataKey'] as const),
+] satisfies (keyof SagapostOptions)[]
 
 /** What the constructor's options come to, checked by the rules of the environment. */
 export interface Settings {
   databaseUrl: string
   config: Config
   parts: readonly Part[]
+  sagas: {
+    definitions: readonly SagaDefinition[]
+    transactionUrl: string | undefined
+    dataBox: DataBox | undefined
+  }
 }
 
 export function readOptions(options: SagapostOptions): Settings {
@@ -55,14 +64,22 @@ function checkOptions(options: SagapostOptions): Settings {
   parseAllowedCidrs(config.allowedCidrs)
   const { databaseUrl, masterKey, apiKey } = config
   if (databaseUrl === undefined) throw invalid('DATABASE_URL is missing')
-  const parts = readParts(options.parts)
-  if (parts.length > 0 && masterKey === undefined) {
-    throw invalid('SAGAPOST_MASTER_KEY is missing; only an instance with parts: [] can do without it')
+  const definitions = readDefinitions(options.sagas)
+  const parts = readParts(options.parts, definitions.length > 0)
+  if (parts.some((part) => part !== 'sagas') && masterKey === undefined) {
+    throw invalid(
+      "SAGAPOST_MASTER_KEY is missing; only an instance with parts: [] or ['sagas'] can do without it",
+    )
+  }
+  if (parts.includes('sagas') && definitions.length === 0) {
+    throw invalid('sagas is missing; the part sagas needs definitions to run')
   }
   if (parts.includes('api') && apiKey === undefined) {
     throw invalid('SAGAPOST_API_KEY is missing; the part api needs it')
   }
-  return { databaseUrl, config, parts }
+  const { sagaTransactionUrl: transactionUrl, sagaDataKey } = options
+  const dataBox = sagaDataKey ? createDataBox(readKey(sagaDataKey)) : undefined
+  return { databaseUrl, config, parts, sagas: { definitions, transactionUrl, dataBox } }
 }
 
 function toEnvironment(options: SagapostOptions): Record<string, string> {
@@ -79,8 +96,26 @@ function durationText(value: unknown): string {
   return value % 1000 === 0 ? `${value / 1000}s` : `${value}ms`
 }
 
-function readParts(parts: readonly Part[] | undefined): readonly Part[] {
-  if (parts === undefined) return partNames
+function readDefinitions(definitions: SagapostOptions['sagas'] = []): readonly SagaDefinition[] {
+  if (!Array.isArray(definitions) || !definitions.every((each) => Array.isArray(each?.steps))) {
+    throw invalid('sagas must be a list of definitions, made by saga()')
+  }
+  indexDefinitions(definitions)
+  return definitions
+}
+
+const KEY_BYTES = 32
+
+function readKey(text: string): Buffer {
+  const key = Buffer.from(String(text), 'base64')
+  if (key.length !== KEY_BYTES || key.toString('base64') !== text) {
+    throw invalid(`sagaDataKey must be ${KEY_BYTES} random bytes in base64`)
+  }
+  return key
+}
+
+function readParts(parts: readonly Part[] | undefined, hasDefinitions: boolean): readonly Part[] {
+  if (parts === undefined) return partNames.filter((part) => part !== 'sagas' || hasDefinitions)
   if (!Array.isArray(parts)) throw invalid(`parts must be a list of ${systemParts.join(', ')}`)
   const unknown = parts.find((part) => !systemParts.includes(part))
   if (unknown !== undefined) throw invalid(`parts knows ${systemParts.join(', ')}, not "${unknown}"`)

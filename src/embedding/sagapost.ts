@@ -8,6 +8,7 @@ import { adaptLog } from './adapt-log.js'
 import { createContext, type OpenContext } from './create-context.js'
 import { offerDeadLetters, offerDeliveries } from './offer-deliveries.js'
 import { offerEvents } from './offer-events.js'
+import { offerSagas } from './offer-sagas.js'
 import { offerSubscriptions } from './offer-subscriptions.js'
 import type {
   DeadLetterOperations,
@@ -17,6 +18,7 @@ import type {
 } from './operations.js'
 import type { SagapostOptions } from './options.js'
 import { inOptionNames, readOptions, type Settings } from './read-options.js'
+import type { SagaOperations } from './saga-types.js'
 import type { EventToPublish, QueryClient } from './types.js'
 
 /**
@@ -28,6 +30,7 @@ export class Sagapost {
   readonly events: EventOperations
   readonly deliveries: DeliveryOperations
   readonly deadLetters: DeadLetterOperations
+  readonly sagas: SagaOperations
 
   readonly #settings: Settings
   readonly #migrateFirst: boolean
@@ -38,6 +41,8 @@ export class Sagapost {
   #system: System | undefined
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
+  readonly #stopped = new AbortController()
+  #startedSagas = false
 
   /** Reads and checks the options; connects nowhere. Throws `config_invalid` or `database_url_invalid`. */
   constructor(options: SagapostOptions) {
@@ -58,6 +63,16 @@ export class Sagapost {
     this.events = offerEvents(this.#context)
     this.deliveries = offerDeliveries(this.#context)
     this.deadLetters = offerDeadLetters(this.#context)
+    this.sagas = offerSagas({
+      pool: this.#context.pool,
+      wake: (stage) => this.#wake(stage),
+      dataBox: this.#settings.sagas.dataBox,
+      coordinator: () => (this.#stopping ? undefined : this.#system?.coordinator),
+      stopped: this.#stopped.signal,
+      onStartedIn: () => {
+        this.#startedSagas = true
+      },
+    })
   }
 
   /** Of the API, or of health and metrics, while they are served here. */
@@ -93,15 +108,15 @@ export class Sagapost {
   }
 
   async #start(): Promise<void> {
-    const { databaseUrl, config, parts } = this.#settings
+    const { databaseUrl, config, parts, sagas } = this.#settings
     if (this.#migrateFirst) await this.migrate()
     await requireMigrated(databaseUrl)
-    const { masterKey } = config
-    if (parts.length === 0 || masterKey === undefined) return
+    if (parts.length === 0) return
     this.#system = await startSystem({
       databaseUrl,
-      config: { ...config, masterKey },
+      config,
       only: parts,
+      sagas,
       log: this.#log,
       metrics: this.#context.metrics,
       extraCertificateAuthorities: this.#extraCertificateAuthorities,
@@ -123,6 +138,7 @@ export class Sagapost {
       await this.#system?.stop()
     } finally {
       this.#system = undefined
+      this.#stopped.abort()
       this.#notifier.stop()
       await this.#context.close()
     }
@@ -137,9 +153,10 @@ export class Sagapost {
     return publish(client, event)
   }
 
-  /** Something was committed: the router looks at once, in this process or another. It never fails. */
+  /** Something was committed: whoever waits for it looks at once, in this process or another. It never fails. */
   wake(): void {
     this.#wake('routing')
+    if (this.#startedSagas) this.#wake('sagas')
   }
 
   /** What Prometheus scrapes, of this instance and of what waits in the database. */

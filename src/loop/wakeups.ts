@@ -1,5 +1,5 @@
 /** The stages that somebody can have work for. */
-export const stages = ['routing', 'first-jobs', 'claims', 'results'] as const
+export const stages = ['routing', 'first-jobs', 'claims', 'results', 'sagas'] as const
 export type Stage = (typeof stages)[number]
 
 export interface Wakeups {

@@ -8,6 +8,7 @@ import { expireEventKeys } from '../events/index.js'
 import { createWebhookSender, parseAllowedCidrs, type SigningSecret } from '../https/index.js'
 import { createWakeups, startLoop, type Wakeups } from '../loop/index.js'
 import type { LoopPart, Recorders } from '../observability/index.js'
+import type { Coordinator, DataBox, SagaDefinition } from '../sagas/index.js'
 import {
   checkMasterKey,
   createSecretBox,
@@ -16,12 +17,14 @@ import {
 } from '../subscriptions/index.js'
 import { type BreakerPolicy, startWorker } from '../worker/index.js'
 import { linkProcesses } from './link-processes.js'
+import { masterKeyOf } from './master-key-of.js'
 import { startCleaner } from './start-cleaner.js'
 import { startOrchestrator } from './start-orchestrator.js'
 import { startRouter } from './start-router.js'
+import { startSagas } from './start-sagas.js'
 
 /** The parts that work by themselves; the API is served beside them. */
-export const partNames = ['router', 'orchestrator', 'worker', 'cleaner'] as const
+export const partNames = ['router', 'orchestrator', 'worker', 'cleaner', 'sagas'] as const
 export type PartName = (typeof partNames)[number]
 
 /** How often the router looks by itself: the latency of events that are published by plain SQL. */
@@ -39,7 +42,7 @@ const GONE_WITHIN_MS = 24 * 3_600_000
 
 export interface PartsOptions {
   databaseUrl: string
-  config: Config & { masterKey: Buffer }
+  config: Config
   only: readonly PartName[]
   log: Logger
   metrics: Recorders
@@ -47,10 +50,20 @@ export interface PartsOptions {
   extraCertificateAuthorities?: readonly string[]
   /** Other numbers than the documented ones, for tests. */
   breakerPolicy?: BreakerPolicy
+  /** What the part `sagas` runs; without any there is nothing to coordinate. */
+  sagas?: SagasSettings
+}
+
+export interface SagasSettings {
+  definitions: readonly SagaDefinition[]
+  transactionUrl?: string | undefined
+  dataBox?: DataBox | undefined
 }
 
 export interface Parts {
   wakeups: Wakeups
+  /** Absent: no sagas run here. */
+  coordinator: Coordinator | undefined
   /** Workers first, then what feeds them: nothing new is begun, what is under way is finished. */
   stop(): Promise<void>
 }
@@ -167,7 +180,7 @@ export async function startParts({
         stops.push(() => cleaner.stop())
       }
       if (only.includes('worker')) {
-        const box = createSecretBox(config.masterKey)
+        const box = createSecretBox(masterKeyOf(config))
         await checkMasterKey(pool, box)
         const sender = createWebhookSender({
           requestTimeoutMs: config.requestTimeoutMs,
@@ -195,7 +208,14 @@ export async function startParts({
         stops.push(() => worker.stop())
       }
     }
-    return { wakeups, stop }
+    const { sagas } = options
+    let coordinator: Coordinator | undefined
+    if (only.includes('sagas') && sagas && sagas.definitions.length > 0) {
+      const started = startSagas({ databaseUrl, ...sagas, log, metrics, wakeups })
+      stops.push(() => started.stop())
+      coordinator = started.coordinator
+    }
+    return { wakeups, coordinator, stop }
   } catch (error) {
     await stop()
     throw error

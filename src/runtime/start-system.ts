@@ -3,16 +3,19 @@ import type { Config } from '../config/index.js'
 import { createRolePool } from '../database/index.js'
 import type { Wakeups } from '../loop/index.js'
 import { createBacklogCollector, createMetrics, type Metrics } from '../observability/index.js'
+import type { Coordinator } from '../sagas/index.js'
 import { checkMasterKey, createSecretBox } from '../subscriptions/index.js'
+import { masterKeyOf } from './master-key-of.js'
 import { type PartName, type PartsOptions, partNames, startParts } from './start-parts.js'
 
 /** What `serve --only` can name. */
 export const systemParts = ['api', ...partNames] as const
 export type SystemPart = 'api' | PartName
 
-export interface SystemOptions extends Pick<PartsOptions, 'extraCertificateAuthorities' | 'breakerPolicy'> {
+export interface SystemOptions
+  extends Pick<PartsOptions, 'extraCertificateAuthorities' | 'breakerPolicy' | 'sagas'> {
   databaseUrl: string
-  config: Config & { masterKey: Buffer }
+  config: Config
   only: readonly SystemPart[]
   log: Logger
   /** The caller's own, which it keeps; absent: made here. */
@@ -24,6 +27,8 @@ export interface System {
   url: string | undefined
   wakeups: Wakeups
   metrics: Metrics
+  /** Absent: no sagas run here. */
+  coordinator: Coordinator | undefined
   /** The API first, so that nothing new comes in; then the parts. */
   stop(): Promise<void>
 }
@@ -48,18 +53,24 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
       only: partNames.filter((name) => only.includes(name)),
     })
     stops.push(() => parts.stop())
-    const { wakeups } = parts
+    const { wakeups, coordinator } = parts
     const { config } = options
-    if (!only.includes('api') && !config.portGiven) return { url: undefined, wakeups, metrics, stop }
+    if (!only.includes('api') && !config.portGiven)
+      return { url: undefined, wakeups, metrics, coordinator, stop }
     // Loaded only here: a process without a server does without fastify and the reference page.
     if (only.includes('api')) await requireMasterKey(options)
     const { startApi, startStateServer } = await import('../http/index.js')
     const server = only.includes('api')
-      ? await startApi({ ...options, wakeups, metrics })
+      ? await startApi({
+          ...options,
+          config: { ...config, masterKey: masterKeyOf(config) },
+          wakeups,
+          metrics,
+        })
       : await startStateServer({ databaseUrl, config, log, metrics })
     stops.push(() => server.stop())
     log.info({ url: server.url }, 'listening')
-    return { url: server.url, wakeups, metrics, stop }
+    return { url: server.url, wakeups, metrics, coordinator, stop }
   } catch (error) {
     await stop()
     throw error
@@ -72,5 +83,5 @@ async function requireMasterKey({
   config,
 }: Pick<SystemOptions, 'databaseUrl' | 'config'>): Promise<void> {
   const pool = createRolePool({ databaseUrl, role: 'subscription_admin', connectionsMax: 1 })
-  await checkMasterKey(pool, createSecretBox(config.masterKey)).finally(() => pool.end())
+  await checkMasterKey(pool, createSecretBox(masterKeyOf(config))).finally(() => pool.end())
 }

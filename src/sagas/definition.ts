@@ -1,9 +1,21 @@
-import type pg from 'pg'
 import type { RetryPolicy } from './retry-policy.js'
 import type { StandardSchema } from './standard-schema.js'
 
-/** The database transaction of a step. Its end is the coordinator's: neither COMMIT nor ROLLBACK. */
-export type StepTransaction = Pick<pg.ClientBase, 'query'>
+// A user's compiler reads this file: it imports neither `pg` nor anything else that may not be installed there.
+
+/** A `pg` client inside of a transaction. That of a step is ended by its coordinator: neither COMMIT nor ROLLBACK. */
+export interface StepTransaction {
+  // biome-ignore lint/suspicious/noExplicitAny: rows are whatever the statement returns
+  query<Row extends Record<string, any> = any>(
+    text: string,
+    values?: unknown[],
+  ): Promise<{ rows: Row[]; rowCount: number | null }>
+}
+
+/** AbortSignal, where the compiler knows it: it comes with the types of Node or of the browser. */
+type StepSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
+  ? Signal
+  : { readonly aborted: boolean; readonly reason: unknown }
 
 export interface StepContext<Input, Outputs> {
   readonly sagaId: string
@@ -15,7 +27,7 @@ export interface StepContext<Input, Outputs> {
   /** The same for every attempt at this step of this saga: hand it on to whoever must do the thing once. */
   readonly idempotencyKey: string
   /** Aborted when the step's time is up, the saga is cancelled or overdue, or the lease is lost. */
-  readonly signal: AbortSignal
+  readonly signal: StepSignal
   /** W3C trace context of this attempt. */
   readonly traceparent: string
 }

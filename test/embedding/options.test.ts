@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { readOptions } from '../../src/embedding/read-options.js'
-import { Sagapost, type SagapostOptions } from '../../src/index.js'
+import { Sagapost, type SagapostOptions, saga } from '../../src/index.js'
 
 const masterKey = Buffer.alloc(32, 7).toString('base64')
 const databaseUrl = 'postgres://user@127.0.0.1:1/nowhere'
@@ -15,6 +15,9 @@ it.each<[string, object, string]>([
   ['the API without a key', { databaseUrl, masterKey, parts: ['api'] }, 'apiKey is missing'],
   ['an unknown part', { databaseUrl, masterKey, parts: ['routers'] }, 'not "routers"'],
   ['parts as a text', { databaseUrl, masterKey, parts: 'router' }, 'parts must be a list'],
+  ['sagas without definitions', { databaseUrl, parts: ['sagas'] }, 'sagas is missing'],
+  ['a saga that is none', { databaseUrl, sagas: [{}] }, 'sagas must be a list of definitions'],
+  ['a short key for data', { databaseUrl, parts: [], sagaDataKey: 'abc' }, 'sagaDataKey must be 32'],
   ['an unknown option', { databaseUrl, masterKey, retrylimit: 3 }, 'there is no option "retrylimit"'],
   [
     'a limit of 0',
@@ -81,6 +84,16 @@ it('[O2] an instance that runs nothing needs no master key, and the environment 
   } finally {
     delete process.env['SAGAPOST_RETRY_LIMIT']
   }
+})
+
+it('[G14] sagas run by default where there are definitions, and alone without a master key', () => {
+  const hello = saga('hello').step('say', { run: () => 'hello' })
+  const all = ['router', 'orchestrator', 'worker', 'cleaner', 'sagas']
+  expect(readOptions({ databaseUrl, masterKey, sagas: [hello] }).parts).toEqual(all)
+  expect(readOptions({ databaseUrl, parts: ['sagas'], sagas: [hello] }).config.masterKey).toBeUndefined()
+  expect(() => new Sagapost({ databaseUrl, parts: ['sagas'], sagas: [hello, hello] })).toThrow(
+    expect.objectContaining({ code: 'saga_definition_invalid' }),
+  )
 })
 
 it('[O1] every documented variable is an option, but for those of the command line', async () => {

@@ -96,7 +96,7 @@ describe('a project that has installed it', { timeout: 240_000 }, () => {
       cwd: folder,
       encoding: 'utf8',
     })
-    expect(stdout.trim()).toBe('Sagapost,SagapostError')
+    expect(stdout.trim()).toBe('NonRetryableError,Sagapost,SagapostError,saga')
   })
 
   /** Runs tsc as strictly as a user may, on `code`, with nothing but these packages of types. */
@@ -118,13 +118,25 @@ describe('a project that has installed it', { timeout: 240_000 }, () => {
   }
 
   const use = `
-    import { type Delivery, type Page, Sagapost, SagapostError, type SagapostOptions } from 'sagapost'
+    import { type Delivery, type Page, Sagapost, SagapostError, type SagapostOptions, saga } from 'sagapost'
     const options: SagapostOptions = { databaseUrl: '', masterKey: '', parts: ['worker'], retryBaseDelay: '30s' }
     const sagapost = new Sagapost({ ...options, retryMaxDelay: 60_000 })
     const page: Page<Delivery> = await sagapost.deliveries.list({ status: 'Completed' })
     const text: string = await sagapost.metrics()
     export const isGone = (error: unknown) => error instanceof SagapostError && error.code === 'instance_stopped'
     export { page, text }
+    const shop = saga<{ sku: string }>('shop', { retry: { maxAttempts: 2 } })
+      .step('reserve', { run: ({ input, signal }) => ({ item: input.sku, stopped: signal.aborted }) })
+      .transaction('book', { run: ({ tx, outputs }) => tx.query('SELECT $1', [outputs.reserve.item]) })
+    const runner = new Sagapost({ databaseUrl: '', sagas: [shop], parts: ['sagas'] })
+    const handle = await runner.sagas.start(shop, { sku: 'a' }, { key: 'order-7' })
+    const ended = await handle.result()
+    export const item: string | undefined = ended.outputs.reserve?.item
+    export const sure: string | false = ended.state === 'Completed' && ended.outputs.reserve.item
+    // @ts-expect-error another input
+    runner.sagas.start(shop, { sku: 7 })
+    // @ts-expect-error there is no such step before
+    saga('other').step('first', { run: ({ outputs }) => outputs.last })
     // @ts-expect-error a part that is not one
     new Sagapost({ databaseUrl: '', parts: ['routers'] })
     // @ts-expect-error either a value or a text
@@ -158,7 +170,10 @@ describe('a project that has installed it', { timeout: 240_000 }, () => {
       const event = { type: 'order.placed', payload: { order: 7 } }
       sagapost.publish(await pool.connect(), event)
       sagapost.publish(new pg.Client(), event)
-      sagapost.publish(pool, { type: 'order.placed', payloadJson: '{}', idempotencyKey: 'order-7' })`
+      sagapost.publish(pool, { type: 'order.placed', payloadJson: '{}', idempotencyKey: 'order-7' })
+      runner.sagas.startIn(await pool.connect(), shop, { sku: 'a' })
+      saga('call').step('fetch', { run: ({ signal }) => fetch('https://example.com', { signal }).then((it) => it.status) })
+        .transaction('keep', { run: async ({ tx }) => (await tx.query<{ n: number }>('SELECT 1 AS n')).rows[0]?.n })`
     expect(compile(code, ['@types/node', '@types/pg'])).toBe('')
   })
 })

@@ -30,7 +30,7 @@ export function createPostgresStorage({
   dataBox: box = openBox,
 }: PostgresStorageOptions): StateStorage {
   return {
-    startSaga: (saga, tx) => startSaga(tx ?? pool, saga, box),
+    startSaga: (saga, tx) => startSaga((tx as pg.PoolClient | undefined) ?? pool, saga, box),
     getSaga: (id) => getSaga(pool, id, box),
     listSagas: (filter) => listSagas(pool, filter, box),
     findTimedOut: (limit) => findTimedOut(pool, limit, box),

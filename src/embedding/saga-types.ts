@@ -1,0 +1,85 @@
+// What `sagapost.sagas` takes and returns. As in types.ts, nothing here leads a user's compiler to another package.
+import type { SagaState } from '../state-machines/index.js'
+import type { Saga, SagaFailure, SagaInstance, SagaListFilter, WholeSaga } from './saga-face.js'
+import type { Page, QueryClient } from './types.js'
+
+export interface SagaStart {
+  /** Starting again with the same key finds the first one; with another input it throws `idempotency_conflict`. */
+  key?: string | undefined
+  /** Shown to operators; never to the steps. */
+  metadata?: Record<string, unknown> | undefined
+  /** W3C ids of the trace that the saga belongs to; absent: a new one. */
+  traceId?: string | undefined
+  spanId?: string | undefined
+}
+
+export interface SagaCancel {
+  /** Who asks, up to 255 characters. */
+  by: string
+  /** Up to 1,000 characters. */
+  reason: string
+}
+
+/** An operator's word on a saga whose undo failed: try again, go on without, or leave it as it is. */
+export interface SagaResolution {
+  action: 'retry' | 'skip' | 'resolve'
+  by: string
+  why: string
+}
+
+/** `too_late`: it is being undone already, or has ended. */
+export type SagaCancelOutcome = 'requested' | 'already_requested' | 'too_late'
+
+export type SagaEnd<Outputs = Record<string, unknown>> =
+  | {
+      state: 'Completed'
+      /** What the last step returned. */
+      result: unknown
+      /** What the steps returned, by their names. */
+      outputs: Outputs
+      error: null
+    }
+  | {
+      /** Failed: an undo failed for good, and an operator has to say what becomes of it. */
+      state: Exclude<SagaState, 'Pending' | 'Running' | 'StepCompleted' | 'Compensating' | 'Completed'>
+      result: undefined
+      outputs: Partial<Outputs>
+      error: SagaFailure | null
+    }
+
+export interface SagaHandle<Outputs = Record<string, unknown>> {
+  readonly id: string
+  /** False: the key had been used, and this is the saga that it started. */
+  readonly created: boolean
+  /** Waits until it has ended or waits for an operator, wherever it runs. Throws `instance_stopped` if this one stops. */
+  result(): Promise<SagaEnd<Outputs>>
+  cancel(request: SagaCancel): Promise<SagaCancelOutcome>
+}
+
+export interface SagaOperations {
+  /** The definition need not be run here: whichever process has it takes the saga up. */
+  start<Given, Input, Outputs>(
+    definition: Saga<Given, Input, Outputs>,
+    input: Given,
+    options?: SagaStart,
+  ): Promise<SagaHandle<Outputs>>
+  /**
+   * In the transaction that is open on `client`: there is a saga if and only if that commits. Its login needs the role
+   * saga_app_role. `wake()` after the COMMIT saves the time until somebody looks.
+   */
+  startIn<Given, Input, Outputs>(
+    client: QueryClient,
+    definition: Saga<Given, Input, Outputs>,
+    input: Given,
+    options?: SagaStart,
+  ): Promise<SagaHandle<Outputs>>
+  get(id: string): Promise<WholeSaga | null>
+  /** Newest first. A page may be shorter than its limit and still have a next one. */
+  list(filter?: SagaListFilter): Promise<Page<SagaInstance>>
+  /** Stops what runs and undoes what was done. Throws `saga_not_found`. */
+  cancel(id: string, request: SagaCancel): Promise<SagaCancelOutcome>
+  /** Throws `saga_not_found` or `saga_not_awaiting_operator`. */
+  resolve(id: string, resolution: SagaResolution): Promise<SagaInstance>
+  /** Removes ended sagas that were last changed before this, with their history; those that wait for an operator stay. */
+  cleanUp(olderThan: Date): Promise<number>
+}

@@ -1,0 +1,11 @@
+import type { Config } from '../config/index.js'
+import { SagapostError } from '../errors/index.js'
+
+/** Only the parts that seal or open secrets need it. */
+export function masterKeyOf({ masterKey }: Pick<Config, 'masterKey'>): Buffer {
+  if (masterKey) return masterKey
+  throw new SagapostError(
+    'config_invalid',
+    'SAGAPOST_MASTER_KEY is missing; the parts api and worker need it',
+  )
+}

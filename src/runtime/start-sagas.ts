@@ -1,0 +1,72 @@
+import type { Logger } from 'pino'
+import { createApplicationPool, createRolePool } from '../database/index.js'
+import type { Wakeups } from '../loop/index.js'
+import type { Recorders } from '../observability/index.js'
+import {
+  type Coordinator,
+  createCoordinator,
+  createPostgresStorage,
+  type DataBox,
+  type SagaDefinition,
+} from '../sagas/index.js'
+
+/** Writes of many sagas share a commit: a few connections carry them all. */
+const CONNECTIONS_MAX = 4
+/** Each transaction step that runs has one to itself. */
+const TRANSACTIONS_MAX = 16
+
+export interface SagasOptions {
+  databaseUrl: string
+  /** For transaction steps: a login that may write the application's tables. Absent: `databaseUrl`. */
+  transactionUrl?: string | undefined
+  definitions: readonly SagaDefinition[]
+  dataBox?: DataBox | undefined
+  log: Logger
+  metrics: Pick<Recorders, 'loopFailed'>
+  wakeups: Wakeups
+}
+
+export interface Sagas {
+  coordinator: Coordinator
+  stop(): Promise<void>
+}
+
+/** The coordinator of general sagas, under the role saga_app_role [G12]; only transaction steps run as the application. */
+export function startSagas({
+  databaseUrl,
+  definitions,
+  log,
+  metrics,
+  wakeups,
+  ...options
+}: SagasOptions): Sagas {
+  const pool = createRolePool({ databaseUrl, role: 'saga_app_role', connectionsMax: CONNECTIONS_MAX })
+  const transacting = definitions.some(({ steps }) => steps.some(({ kind }) => kind === 'transaction'))
+  const transactionPool = transacting
+    ? createApplicationPool({
+        databaseUrl: options.transactionUrl ?? databaseUrl,
+        connectionsMax: TRANSACTIONS_MAX,
+      })
+    : undefined
+  const coordinator = createCoordinator({
+    storage: createPostgresStorage({
+      pool,
+      ...(transactionPool && { transactionPool }),
+      ...(options.dataBox && { dataBox: options.dataBox }),
+    }),
+    definitions,
+    onError(error, sagaId) {
+      metrics.loopFailed('sagas')
+      log.error({ err: error, ...(sagaId && { saga_id: sagaId }) }, 'running sagas failed; will try again')
+    },
+  })
+  const unsubscribe = wakeups.onWake('sagas', coordinator.wake)
+  return {
+    coordinator,
+    async stop() {
+      unsubscribe()
+      await coordinator.stop()
+      await Promise.all([pool.end(), transactionPool?.end()])
+    },
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * What users of the package see of this folder. Apart from index.ts, because a user's compiler follows every import of
+ * a declaration: nothing here leads to `pg`, whose types may not be installed there.
+ */
+export type {
+  CompensateContext,
+  CompensationMode,
+  SagaDefinition,
+  StepContext,
+  StepTransaction,
+  TransactionContext,
+} from './definition.js'
+export type { RetryOptions } from './retry-policy.js'
+export { type Saga, type SagaOptions, saga } from './saga.js'
+export { NonRetryableError } from './saga-error.js'
+export type {
+  SagaEvent,
+  SagaFailure,
+  SagaInstance,
+  SagaListFilter,
+  SagaStep,
+  WholeSaga,
+} from './saga-view.js'
+export type { StandardSchema } from './standard-schema.js'
