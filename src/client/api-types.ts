@@ -253,6 +253,80 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sagas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sagas, newest first
+         * @description A page may be shorter than its limit and still have a nextCursor.
+         */
+        get: operations["listSagas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sagas/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One saga with its steps and its history */
+        get: operations["getSaga"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sagas/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop a saga and undo what it has done
+         * @description It is asked to: 202, and the saga as it is now. Asked again: the same.
+         */
+        post: operations["cancelSaga"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sagas/{id}/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say what becomes of a saga whose undo failed */
+        post: operations["resolveSaga"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -640,6 +714,179 @@ export interface components {
         Requeued: {
             /** @example 1042 */
             deliveryId: string;
+        };
+        SagaFailure: {
+            code: string;
+            message: string;
+            type: string | null;
+            retryable: boolean | null;
+            timestamp: string | null;
+            stackTrace: string | null;
+            details: {
+                [key: string]: unknown;
+            } | null;
+            cause: components["schemas"]["SagaFailure"] | null;
+        };
+        Saga: {
+            /** @example 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a */
+            id: string;
+            /** @example checkout */
+            definition: string;
+            definitionVersion: number;
+            /** @description starting again with the same key finds this saga */
+            key: string | null;
+            /** @enum {string} */
+            state: "Pending" | "Running" | "StepCompleted" | "Completed" | "Compensating" | "Compensated" | "Failed" | "Cancelled" | "TimedOut";
+            /** @description index of the step that runs, or comes next */
+            currentStep: number;
+            totalSteps: number;
+            error: components["schemas"]["SagaFailure"] | null;
+            /** @description Failed, and nobody has said yet what is to become of it */
+            awaitingOperator: boolean;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            updatedAt: string;
+            startedAt: string | null;
+            completedAt: string | null;
+            timedOutAt: string | null;
+            deadlineAt: string | null;
+            /** @description when it is taken up again: a retry’s time, or the end of its lease */
+            wakeAt: string | null;
+            /** @description the coordinator that holds it */
+            leaseOwner: string | null;
+            leaseUntil: string | null;
+            cancelRequestedAt: string | null;
+            cancelRequestedBy: string | null;
+            cancelReason: string | null;
+            traceId: string | null;
+            spanId: string | null;
+        };
+        SagaStep: {
+            index: number;
+            name: string;
+            /** @enum {string} */
+            state: "Pending" | "Running" | "Completed" | "Failed" | "Compensating" | "Compensated" | "Skipped";
+            attempts: number;
+            maxAttempts: number;
+            /** @description what it returned; encrypted data is shown as it is kept */
+            output: unknown;
+            error: components["schemas"]["SagaFailure"] | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            createdAt: string;
+            startedAt: string | null;
+            completedAt: string | null;
+            lastAttemptAt: string | null;
+            /** @description null: nobody has begun to undo it */
+            compensation: {
+                /** @enum {string} */
+                state: "Pending" | "Running" | "Completed" | "Failed" | "Compensating" | "Compensated" | "Skipped";
+                attempts: number;
+                maxAttempts: number;
+                startedAt: string | null;
+                completedAt: string | null;
+                error: components["schemas"]["SagaFailure"] | null;
+            } | null;
+        };
+        SagaEvent: {
+            /** @description from 1, without gaps */
+            sequence: number;
+            /** @enum {string} */
+            type: "saga.started" | "saga.step.started" | "saga.step.completed" | "saga.step.failed" | "saga.completed" | "saga.failed" | "saga.cancelled" | "saga.timed_out" | "compensation.started" | "compensation.step.started" | "compensation.step.completed" | "compensation.step.failed" | "compensation.completed" | "compensation.failed" | "retry.attempted" | "retry.exhausted" | "state.changed";
+            /** @description null: it is about the saga itself */
+            stepIndex: number | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            timestamp: string;
+            /** @description of the step if there is one, else of the saga */
+            oldState: string;
+            newState: string;
+            /** @description of an operator’s action: action, by and why */
+            data: {
+                [key: string]: unknown;
+            } | null;
+            error: components["schemas"]["SagaFailure"] | null;
+            traceId: string | null;
+            spanId: string | null;
+        };
+        SagaWithSteps: {
+            /** @example 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a */
+            id: string;
+            /** @example checkout */
+            definition: string;
+            definitionVersion: number;
+            /** @description starting again with the same key finds this saga */
+            key: string | null;
+            /** @enum {string} */
+            state: "Pending" | "Running" | "StepCompleted" | "Completed" | "Compensating" | "Compensated" | "Failed" | "Cancelled" | "TimedOut";
+            /** @description index of the step that runs, or comes next */
+            currentStep: number;
+            totalSteps: number;
+            error: components["schemas"]["SagaFailure"] | null;
+            /** @description Failed, and nobody has said yet what is to become of it */
+            awaitingOperator: boolean;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            updatedAt: string;
+            startedAt: string | null;
+            completedAt: string | null;
+            timedOutAt: string | null;
+            deadlineAt: string | null;
+            /** @description when it is taken up again: a retry’s time, or the end of its lease */
+            wakeAt: string | null;
+            /** @description the coordinator that holds it */
+            leaseOwner: string | null;
+            leaseUntil: string | null;
+            cancelRequestedAt: string | null;
+            cancelRequestedBy: string | null;
+            cancelReason: string | null;
+            traceId: string | null;
+            spanId: string | null;
+            input: unknown;
+            result: unknown;
+            metadata: {
+                [key: string]: unknown;
+            } | null;
+            /** @description of all events there are */
+            eventCount: number;
+            steps: components["schemas"]["SagaStep"][];
+            /** @description the last 1,000, oldest first */
+            events: components["schemas"]["SagaEvent"][];
+        };
+        SagaCancel: {
+            /** @description who asks; the API key is recorded as well */
+            by: string;
+            /** @description goes into the saga’s history */
+            why: string;
+        };
+        SagaResolution: {
+            /**
+             * @description retry: undo again; skip: go on without; resolve: leave it as it is
+             * @enum {string}
+             */
+            action: "retry" | "skip" | "resolve";
+            /** @description who asks; the API key is recorded as well */
+            by: string;
+            /** @description goes into the saga’s history */
+            why: string;
         };
         Problem: {
             type: string;
@@ -2299,6 +2546,396 @@ export interface operations {
             };
             /** @description content_type_unsupported */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too_many_bad_keys */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database_unreachable, schema_outdated, permission_denied */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listSagas: {
+        parameters: {
+            query?: {
+                state?: "Pending" | "Running" | "StepCompleted" | "Completed" | "Compensating" | "Compensated" | "Failed" | "Cancelled" | "TimedOut";
+                definition?: string;
+                traceId?: string;
+                /** @description those only that wait for an operator */
+                awaitingOperator?: "true";
+                /** @description how many, at most 200 */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Saga"][];
+                        /** @description null: the last page */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+            /** @description request_invalid, query_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too_many_bad_keys */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database_unreachable, schema_outdated, permission_denied */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getSaga: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SagaWithSteps"];
+                };
+            };
+            /** @description request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description saga_not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too_many_bad_keys */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database_unreachable, schema_outdated, permission_denied */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancelSaga: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SagaCancel"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Saga"];
+                };
+            };
+            /** @description request_malformed, request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description saga_not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description saga_not_cancellable */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description request_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description content_type_unsupported */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description saga_resolution_invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too_many_bad_keys */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database_unreachable, schema_outdated, permission_denied */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resolveSaga: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SagaResolution"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Saga"];
+                };
+            };
+            /** @description request_malformed, request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description saga_not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description saga_not_awaiting_operator */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description request_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description content_type_unsupported */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description saga_resolution_invalid */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -2,6 +2,7 @@ import { createCallApi } from './call-api.js'
 import { createDeadLetters, type DeadLetters } from './dead-letters.js'
 import { createDeliveries, type Deliveries } from './deliveries.js'
 import { createEvents, type Events } from './events.js'
+import { createSagas, type Sagas } from './sagas.js'
 import type { CallOptions, Fetch } from './send-request.js'
 import { createSubscriptions, type Subscriptions } from './subscriptions.js'
 
@@ -18,6 +19,7 @@ export interface SagapostClient {
   subscriptions: Subscriptions
   deliveries: Deliveries
   deadLetters: DeadLetters
+  sagas: Sagas
 }
 
 /** A client of Sagapost's HTTP API, for Node and browsers. It holds no connection: there is nothing to close. */
@@ -28,5 +30,6 @@ export function createClient({ fetch, ...access }: ClientOptions): SagapostClien
     subscriptions: createSubscriptions(call),
     deliveries: createDeliveries(call),
     deadLetters: createDeadLetters(call),
+    sagas: createSagas(call),
   }
 }

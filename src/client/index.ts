@@ -21,6 +21,17 @@ export type {
   PublishBatchOptions,
   PublishOptions,
 } from './events.js'
+export type {
+  Saga,
+  SagaCancel,
+  SagaEvent,
+  SagaFilter,
+  SagaResolution,
+  SagaState,
+  SagaStep,
+  Sagas,
+  SagaWithSteps,
+} from './sagas.js'
 export type { CallOptions, Fetch } from './send-request.js'
 export type {
   CreatedSubscription,

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { SagapostError } from '../errors/index.js'
 import {
+  blindBox,
   type Coordinator,
   cancelSaga,
   createPostgresStorage,
@@ -37,8 +38,8 @@ export interface SagasContext extends Pick<Context, 'pool' | 'wake'> {
 /** Reads under saga_readonly_role, everything else under saga_app_role. */
 export function offerSagas(context: SagasContext): SagaOperations {
   const { dataBox, stopped } = context
-  const storage = () =>
-    createPostgresStorage({ pool: context.pool('saga_app_role'), ...(dataBox && { dataBox }) })
+  const storage = (box = dataBox) =>
+    createPostgresStorage({ pool: context.pool('saga_app_role'), ...(box && { dataBox: box }) })
 
   const end = async (id: string): Promise<SagaEnd<never>> => {
     for (;;) {
@@ -95,15 +96,15 @@ export function offerSagas(context: SagasContext): SagaOperations {
     },
     get: async (id) => showSaga(context.pool('saga_readonly_role'), id, dataBox),
     list: async (filter) => pageSagas(context.pool('saga_readonly_role'), filter),
-    async cancel(id, request) {
+    async cancel(id, { by, why }) {
       requireId(id)
-      const outcome = await cancelSaga(storage(), id, request)
+      const outcome = await cancelSaga(storage(), id, { by, reason: why })
       context.wake('sagas')
       return outcome
     },
     async resolve(id, resolution) {
       requireId(id)
-      await resolveSaga(storage(), id, resolution)
+      await resolveSaga(storage(dataBox ?? blindBox), id, resolution)
       context.wake('sagas')
       return (await showSaga(context.pool('saga_readonly_role'), id, dataBox)) as SagaInstance
     },

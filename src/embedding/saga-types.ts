@@ -17,7 +17,7 @@ export interface SagaCancel {
   /** Who asks, up to 255 characters. */
   by: string
   /** Up to 1,000 characters. */
-  reason: string
+  why: string
 }
 
 /** An operator's word on a saga whose undo failed: try again, go on without, or leave it as it is. */

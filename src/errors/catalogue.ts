@@ -228,6 +228,7 @@ export const errorCatalogue = {
   saga_definition_unknown: { title: 'This process does not have the definition, or not in this version' },
   saga_input_invalid: { title: 'The input of the saga does not fit its schema, or cannot be kept as JSON' },
   saga_data_unreadable: { title: 'The data of the saga cannot be opened: another key, or damaged' },
+  saga_not_cancellable: { title: 'The saga is being undone already, or has ended' },
   saga_not_awaiting_operator: { title: 'The saga does not wait for an operator' },
   saga_resolution_invalid: { title: 'A resolution says what to do, who decided it and why' },
 

@@ -27,6 +27,8 @@ interface ApiPools {
   reads: pg.Pool
   /** dead_letter_operator */
   deadLetters: pg.Pool
+  /** saga_app_role */
+  sagas: pg.Pool
   /** api_key_admin */
   keys: pg.Pool
 }
@@ -53,6 +55,8 @@ export interface ApiOptions {
   /** Something new is stored, or requeued: wakes the router and the orchestrator of this process. */
   onEventsStored?: () => void
   onRequeued?: () => void
+  /** Somebody asked a saga to stop, or to go on. */
+  onSagaChanged?: () => void
   /** Another time than the documented one for a request to arrive, for tests. */
   requestMsMax?: number | undefined
   /** What GET /metrics shows, and where the API counts; absent: there is no such path. */

@@ -17,6 +17,7 @@ import {
   addDocsRoutes,
   addEventReadRoutes,
   addPublishRoutes,
+  addSagaRoutes,
   addStateRoutes,
   addSubscriptionActionRoutes,
   addSubscriptionRoutes,
@@ -52,6 +53,7 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
   addSubscriptionActionRoutes(api, options)
   addDeliveryRoutes(api, options)
   addDeadLetterRoutes(api, options)
+  addSagaRoutes(api, options)
   addStateRoutes(api, options)
   addDocsRoutes(api)
   return api

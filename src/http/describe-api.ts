@@ -62,13 +62,15 @@ export function describeApi(api: Api): void {
       info: {
         title: 'Sagapost',
         description:
-          'Webhook delivery on PostgreSQL. Refusals are problem details (RFC 9457) with a stable `code`. Lists are ' +
+          'Webhook delivery and sagas on PostgreSQL. Refusals are problem details (RFC 9457) with a stable `code`. Lists are ' +
           '`{ data, nextCursor }`, newest first. Unknown fields and parameters are refused by name.',
         version: packageVersion(),
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/' }],
-      tags: ['events', 'subscriptions', 'deliveries', 'dead letters', 'operation'].map((name) => ({ name })),
+      tags: ['events', 'subscriptions', 'deliveries', 'dead letters', 'sagas', 'operation'].map((name) => ({
+        name,
+      })),
       components: {
         securitySchemes: {
           key: { type: 'http', scheme: 'bearer', description: 'an API key: spk_…, or SAGAPOST_API_KEY' },

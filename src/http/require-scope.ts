@@ -22,6 +22,7 @@ export const access = {
   changeSubscriptions: ['subscriptions', 'admin'],
   trySubscriptions: ['subscriptions', 'operator', 'admin'],
   requeue: ['operator', 'admin'],
+  settleSagas: ['operator', 'admin'],
 } as const satisfies Record<string, readonly Scope[]>
 
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i

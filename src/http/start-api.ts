@@ -69,6 +69,7 @@ export async function startApi({
         subscriptions,
         reads,
         deadLetters: openPool('dead_letter_operator'),
+        sagas: openPool('saga_app_role'),
         keys: openPool('api_key_admin'),
       },
       box,
@@ -79,6 +80,7 @@ export async function startApi({
       checkReadiness: () => checkReadiness(reads, migrations),
       onEventsStored: () => wakeups?.wake('routing'),
       onRequeued: () => wakeups?.wake('first-jobs'),
+      onSagaChanged: () => wakeups?.wake('sagas'),
       metrics,
       requestMsMax,
     })

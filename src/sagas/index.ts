@@ -4,7 +4,7 @@ export {
   createCoordinator,
   type SagaHandle,
 } from './create-coordinator.js'
-export { createDataBox, type DataBox } from './data-box.js'
+export { blindBox, createDataBox, type DataBox } from './data-box.js'
 export type {
   CompensateContext,
   CompensationMode,

@@ -10,6 +10,7 @@ import {
 import { useDatabase } from '../support/database.js'
 import { insertDelivery } from '../support/fixtures.js'
 import { adminKey, useSagapost } from '../support/sagapost-server.js'
+import { insertSaga, insertStuckSaga } from '../support/sagas.js'
 
 const database = useDatabase()
 const server = useSagapost(database)
@@ -250,5 +251,33 @@ describe('errors', () => {
       code: 'server_unreachable',
       message: expect.stringContaining('127.0.0.1:1'),
     })
+  })
+})
+
+describe('sagas', () => {
+  it('[G14] gets, lists, cancels and resolves', async () => {
+    const { sagas } = connect()
+    const app = database.as('saga_app_role')
+    const made: string[] = []
+    for (const _ of [1, 2, 3]) made.unshift(await insertSaga(app, { definition: 'client' }))
+    const seen: string[] = []
+    for await (const { id } of sagas.all({ definition: 'client' })) seen.push(id)
+    expect(seen).toEqual(made)
+    expect((await sagas.list({ definition: 'client', state: 'Running' })).data).toEqual([])
+    const [id = ''] = made
+    expect(await sagas.get(id)).toMatchObject({ id, input: { order: 7 }, steps: [{ name: 'wait' }] })
+    const asked = { by: 'ann', why: 'tried' }
+    expect(await sagas.cancel(id, asked)).toMatchObject({ id, cancelReason: 'tried' })
+
+    const stuck = await insertStuckSaga(app)
+    const waiting = await sagas.list({ awaitingOperator: true })
+    expect(waiting.data.map((each) => each.id)).toContain(stuck)
+    expect(await sagas.resolve(stuck, { action: 'skip', ...asked })).toMatchObject({ state: 'Compensating' })
+    await expect(sagas.resolve(stuck, { action: 'skip', ...asked })).rejects.toMatchObject({
+      status: 409,
+      code: 'saga_not_awaiting_operator',
+    })
+    await expect(sagas.cancel(stuck, asked)).rejects.toMatchObject({ code: 'saga_not_cancellable' })
+    await expect(sagas.get('nobody')).rejects.toMatchObject({ status: 404, code: 'saga_not_found' })
   })
 })

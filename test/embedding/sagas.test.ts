@@ -105,9 +105,9 @@ describe('sagas inside an application', () => {
     const found = await instance.sagas.list({ traceId })
     expect(found).toMatchObject({ data: [{ id: handle.id, definition: 'slow', state: 'Running' }] })
 
-    expect(await handle.cancel({ by: 'ann', reason: 'no longer wanted' })).toBe('requested')
+    expect(await handle.cancel({ by: 'ann', why: 'no longer wanted' })).toBe('requested')
     expect(await handle.result()).toMatchObject({ state: 'Cancelled', error: { code: 'saga_cancelled' } })
-    expect(await handle.cancel({ by: 'ann', reason: 'again' })).toBe('too_late')
+    expect(await handle.cancel({ by: 'ann', why: 'again' })).toBe('too_late')
     const whole = await instance.sagas.get(handle.id)
     expect(whole?.events.map(({ sequence }) => sequence)).toEqual(whole?.events.map((_, index) => index + 1))
     expect(whole?.events).toContainEqual(
@@ -115,7 +115,7 @@ describe('sagas inside an application', () => {
     )
     for (const id of ['nobody', 'a\0b', '', 'é']) {
       expect(await instance.sagas.get(id)).toBeNull()
-      const asked = instance.sagas.cancel(id, { by: 'ann', reason: 'x' })
+      const asked = instance.sagas.cancel(id, { by: 'ann', why: 'x' })
       await expect(asked).rejects.toMatchObject({ code: 'saga_not_found' })
     }
   })

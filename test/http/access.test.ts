@@ -27,6 +27,10 @@ const matrix: Record<string, readonly Scope[]> = {
   'GET /v1/dead-letters': ['read', 'operator'],
   'GET /v1/dead-letters/{id}': ['read', 'operator'],
   'POST /v1/dead-letters/{id}/requeue': ['operator'],
+  'GET /v1/sagas': ['read', 'operator'],
+  'GET /v1/sagas/{id}': ['read', 'operator'],
+  'POST /v1/sagas/{id}/cancel': ['operator'],
+  'POST /v1/sagas/{id}/resolve': ['operator'],
   'GET /metrics': ['read', 'operator'],
 }
 const keyless = ['GET /healthz', 'GET /readyz']

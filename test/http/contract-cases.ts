@@ -1,6 +1,7 @@
 import { type Case, event, valid } from './contract-case.js'
 import { deliveryCases } from './contract-delivery-cases.js'
 import { eventCases } from './contract-event-cases.js'
+import { sagaBodies, sagaCases } from './contract-saga-cases.js'
 import { subscriptionCases } from './contract-subscription-cases.js'
 
 /** Every answer of every operation, by operationId: a code, or the status of an answer that is no refusal. */
@@ -8,6 +9,7 @@ export const cases: Record<string, Record<string, Case>> = {
   ...eventCases,
   ...subscriptionCases,
   ...deliveryCases,
+  ...sagaCases,
   health: { '200': ({ call }) => call('GET', '/healthz', { key: null }) },
   readiness: { '200': ({ call }) => call('GET', '/readyz', { key: null }) },
   metrics: { '200': async ({ call, keyOf }) => call('GET', '/metrics', { key: await keyOf('read') }) },
@@ -19,4 +21,5 @@ export const plainBodies: Record<string, unknown> = {
   publishEvents: { events: [event] },
   createSubscription: valid,
   changeSubscription: { maxAttempts: 3 },
+  ...sagaBodies,
 }

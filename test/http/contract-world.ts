@@ -4,6 +4,7 @@ import { createBacklogCollector, createMetrics } from '../../src/observability/i
 import type { TestDatabase } from '../support/database.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
 import { type Receiver, startReceiver } from '../support/https-receiver.js'
+import { insertSaga, insertStuckSaga } from '../support/sagas.js'
 import { type Answer, type CallOptions, call, startTestApi } from './api-server.js'
 
 /** A server, and how to bring it into the states that the calls' answers depend on. */
@@ -19,6 +20,10 @@ export interface World {
   /** With an attempt on record; the id is the delivery's. */
   delivery(): Promise<{ id: string; eventId: string; subscriptionId: string }>
   deadLetter(options?: { active: boolean }): Promise<string>
+  /** Pending, and nobody runs it. */
+  saga(): Promise<string>
+  /** One that waits for an operator. */
+  stuckSaga(): Promise<string>
   /** What the callback answers with: the challenge, or nothing of use. */
   receiver: Receiver & { isWilling: boolean }
   pool: pg.Pool
@@ -90,6 +95,9 @@ export async function makeWorld(database: TestDatabase): Promise<World> {
       const { rows } = await pool.query('SELECT id FROM sagapost.dead_letters WHERE saga_id = $1', [id])
       return rows[0].id
     },
+
+    saga: () => insertSaga(database.as('saga_app_role')),
+    stuckSaga: () => insertStuckSaga(database.as('saga_app_role')),
 
     async whileKeyIsHeld(key, work) {
       const holder = await pool.connect()

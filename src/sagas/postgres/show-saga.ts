@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { inTransaction } from '../../database/index.js'
-import { type DataBox, type DataPlace, openBox } from '../data-box.js'
+import { blindBox, type DataBox, type DataPlace } from '../data-box.js'
 import { decodeJson } from '../json.js'
 import type { WholeSaga } from '../saga-view.js'
 import type { EventRow, SagaRow, StepRow } from './rows.js'
@@ -29,9 +29,13 @@ export const selectShownEvents = `
 
 /**
  * One saga with its steps and its history, under the role saga_readonly_role. Data that is encrypted is shown as it is
- * kept, unless the box can open it.
+ * kept, unless there is a box to open it.
  */
-export async function showSaga(pool: pg.Pool, id: string, box?: DataBox): Promise<WholeSaga | null> {
+export async function showSaga(
+  pool: pg.Pool,
+  id: string,
+  box: DataBox = blindBox,
+): Promise<WholeSaga | null> {
   if (typeof id !== 'string' || !isSagaId(id)) return null
   const found = await inTransaction(pool, async (client) => {
     await client.query(oneSnapshot)
@@ -42,10 +46,8 @@ export async function showSaga(pool: pg.Pool, id: string, box?: DataBox): Promis
   })
   const { saga, steps, events } = found
   if (saga === undefined) return null
-  const read = (text: string | null, place: DataPlace): unknown => {
-    if (text === null) return null
-    return decodeJson(box === undefined || box === openBox ? text : box.open(text, place))
-  }
+  const read = (text: string | null, place: DataPlace): unknown =>
+    text === null ? null : decodeJson(box.open(text, place))
   return {
     ...toInstance(saga),
     input: read(saga.initial_data, { sagaId: id, column: 'initial_data' }),
