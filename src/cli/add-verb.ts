@@ -49,7 +49,7 @@ export function readId(text: string): string {
   throw new InvalidArgumentError('An id is a decimal number.')
 }
 
-function readPositive(text: string): number {
+export function readPositive(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a whole number from 1.')
 }
@@ -58,6 +58,13 @@ function readLimit(text: string): number {
   const limit = readPositive(text)
   if (limit <= PAGE_ITEMS_MAX) return limit
   throw new InvalidArgumentError(`At most ${PAGE_ITEMS_MAX}; --all gives everything.`)
+}
+
+/** In milliseconds. */
+export function readAge(text: string): number {
+  const ageMs = parseDuration(text)
+  if (ageMs !== undefined) return ageMs
+  throw new InvalidArgumentError('It reads 30m, 12h, 30d.')
 }
 
 /** As RFC 3339, or as a duration that has passed since. */

@@ -30,9 +30,14 @@ const paints: Readonly<Record<string, (text: string) => string>> = {
   PendingRetry: pc.yellow,
   InProgress: pc.cyan,
   Leased: pc.cyan,
+  Running: pc.cyan,
+  Compensating: pc.yellow,
+  Compensated: pc.yellow,
+  Cancelled: pc.yellow,
+  TimedOut: pc.yellow,
 }
 
-/** The status of a delivery or of an attempt. */
+/** The status of a delivery, an attempt, a saga or a step. */
 export function formatStatus(status: string): Cell {
   const paint = paints[status]
   return paint ? { text: status, paint } : { text: status }

@@ -11,6 +11,7 @@ import { addKeysCommands } from './keys-commands.js'
 import { addPublishCommand } from './publish-command.js'
 import type { ListenArguments } from './read-listen-options.js'
 
+import { addSagasCommands } from './sagas-commands.js'
 import { addSubscriptionsCommands } from './subscriptions-commands.js'
 import { addTrySubscriptionCommands } from './try-subscription-commands.js'
 
@@ -55,7 +56,7 @@ export function buildProgram(env: Environment): Command {
   program
     .command('serve')
     .description('run the parts on a migrated database, all of them or some')
-    .option('--only <parts>', 'api, router, orchestrator, worker, cleaner; several with commas')
+    .option('--only <parts>', 'api, router, orchestrator, worker, cleaner, sagas; several with commas')
     .addHelpText('after', '\nExamples:\n  $ sagapost serve\n  $ sagapost serve --only worker,cleaner')
     .action(async (options: { only?: string }) => (await import('./run-serve.js')).runServe(env, options))
 
@@ -110,6 +111,7 @@ export function buildProgram(env: Environment): Command {
   addTrySubscriptionCommands(subscriptions, env)
   addDeliveriesCommands(program, env)
   addDeadLettersCommands(program, env)
+  addSagasCommands(program, env)
   addKeysCommands(program, env)
   addCompletionCommand(program)
   return program

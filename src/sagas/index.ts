@@ -17,6 +17,7 @@ export { indexDefinitions } from './index-definitions.js'
 export { createMemoryStorage, type MemoryStorageOptions } from './memory-storage.js'
 export type { Resolution } from './plan-resolution.js'
 export {
+  cleanUpSagas,
   createPostgresStorage,
   isSagaId,
   type PostgresStorageOptions,

@@ -209,9 +209,13 @@ export function createMemoryStorage({
       const saga = all.get(id)?.saga
       return saga !== undefined && isOver(saga) && all.delete(id)
     },
-    async cleanUpExpired(olderThan) {
+    async cleanUpExpired(olderThan, batch = all.size, onBatch = () => true) {
       const expired = [...all.values()].filter(({ saga }) => isOver(saga) && saga.updatedAt < olderThan)
-      for (const { saga } of expired) all.delete(saga.id)
+      for (const [place, { saga }] of expired.entries()) {
+        all.delete(saga.id)
+        if ((place + 1) % batch === 0 && !onBatch(place + 1)) return place + 1
+      }
+      onBatch(expired.length)
       return expired.length
     },
   }

@@ -81,6 +81,9 @@ export interface StateStorage {
   requestCancel(sagaId: string, request: CancelRequest): Promise<CancelOutcome>
   /** A finished saga that waits for nobody, with its steps and events. */
   deleteSaga(id: string): Promise<boolean>
-  /** The same for all that were last changed before the moment, in batches of a transaction each; how many. */
-  cleanUpExpired(olderThan: Date, batch?: number): Promise<number>
+  /**
+   * The same for all that were last changed before the moment, in batches of a transaction each; how many. `onBatch`
+   * hears how many it were so far, and says whether to go on.
+   */
+  cleanUpExpired(olderThan: Date, batch?: number, onBatch?: (removed: number) => boolean): Promise<number>
 }

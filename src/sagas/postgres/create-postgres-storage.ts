@@ -48,7 +48,8 @@ export function createPostgresStorage({
       const { rowCount } = await pool.query(deleteFinished, [id])
       return rowCount === 1
     },
-    cleanUpExpired: (olderThan, batch = CLEANUP_BATCH) => cleanUpExpired(pool, olderThan, batch),
+    cleanUpExpired: (olderThan, batch = CLEANUP_BATCH, onBatch) =>
+      cleanUpExpired(pool, olderThan, batch, onBatch),
   }
 }
 

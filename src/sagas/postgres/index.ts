@@ -1,3 +1,4 @@
+export { cleanUpSagas } from './clean-up-sagas.js'
 export { createPostgresStorage, type PostgresStorageOptions } from './create-postgres-storage.js'
 export { pageSagas } from './page-sagas.js'
 export { showSaga } from './show-saga.js'

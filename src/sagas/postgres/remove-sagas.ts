@@ -18,11 +18,17 @@ export const deleteExpired = `
     LIMIT $2
     FOR UPDATE SKIP LOCKED))`
 
-export async function cleanUpExpired(pool: pg.Pool, olderThan: Date, batch: number): Promise<number> {
+export async function cleanUpExpired(
+  pool: pg.Pool,
+  olderThan: Date,
+  batch: number,
+  onBatch: (removed: number) => boolean = () => true,
+): Promise<number> {
   let removed = 0
   for (;;) {
     const { rowCount } = await pool.query(deleteExpired, [olderThan, batch])
     removed += rowCount ?? 0
-    if ((rowCount ?? 0) < batch) return removed
+    const goOn = onBatch(removed)
+    if (!goOn || (rowCount ?? 0) < batch) return removed
   }
 }

@@ -1,0 +1,32 @@
+import type { Environment } from './connect-api.js'
+import { print } from './print-list.js'
+import { withRole } from './with-role.js'
+
+/** In a pipe, a line for so many. */
+const LINE_EVERY = 10_000
+
+/** Removes ended sagas batch by batch and says how far it is: on a terminal in place, in a pipe in lines. */
+export async function runCleanup(
+  env: Environment,
+  { olderThan: ageMs, limit, json }: { olderThan: number; limit?: number; json?: true },
+): Promise<void> {
+  const { cleanUpSagas } = await import('../sagas/index.js')
+  const { isTTY } = process.stderr
+  let lines = 0
+  const onProgress = (removed: number) => {
+    if (isTTY) process.stderr.write(`\r${textOf(removed)}`)
+    else if (Math.floor(removed / LINE_EVERY) > lines) {
+      lines = Math.floor(removed / LINE_EVERY)
+      process.stderr.write(`${textOf(removed)}\n`)
+    }
+  }
+  const removed = await withRole(env, 'saga_app_role', (pool) =>
+    cleanUpSagas(pool, { ageMs, limit, onProgress }),
+  )
+  if (isTTY) process.stderr.write('\r')
+  await print(json ? JSON.stringify({ removed }) : textOf(removed))
+}
+
+function textOf(removed: number): string {
+  return `Removed ${removed.toLocaleString('en')} ${removed === 1 ? 'saga' : 'sagas'}`
+}

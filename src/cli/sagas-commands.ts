@@ -1,0 +1,132 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Saga, SagaResolution, SagaState } from '../client/index.js'
+import { sagaMachine } from '../state-machines/index.js'
+import { addListOptions, addVerb, type ListOptions, readAge, readPositive } from './add-verb.js'
+import { connectApi, type Environment } from './connect-api.js'
+import { describeSaga } from './describe-saga.js'
+import type { Row } from './format-table.js'
+import { formatAgo, formatStatus } from './format-values.js'
+import { print, printList } from './print-list.js'
+import { runCleanup } from './run-cleanup.js'
+
+interface SagaListOptions extends ListOptions {
+  state?: SagaState
+  definition?: string
+  trace?: string
+  stuck?: true
+}
+
+interface Words {
+  by?: string
+  why: string
+  json?: true
+}
+
+const titles = ['ID', 'DEFINITION', 'STATE', 'STEP', 'CREATED', 'UPDATED', 'ERROR']
+
+export function addSagasCommands(program: Command, env: Environment): void {
+  const sagas = program
+    .command('sagas')
+    .description('look at sagas, stop them, and settle those that are stuck')
+
+  const list = addVerb(sagas, 'list', 'list sagas, newest first', [
+    'sagas list --stuck',
+    'sagas list --definition checkout --state Running',
+    'sagas list --trace 4bf92f3577b34da6a3ce929d0e0e4736 --json',
+  ])
+    .addOption(new Option('--state <state>', 'only those in this state').choices(sagaMachine.statuses))
+    .option('--definition <name>', 'only those of this definition')
+    .option('--trace <id>', 'only those of this trace')
+    .option('--stuck', 'only those that wait for an operator')
+  addListOptions(list).action(async (options: SagaListOptions) => {
+    const client = await connectApi(env)
+    const { state, definition, trace, stuck } = options
+    const filter = {
+      ...(state === undefined ? {} : { state }),
+      ...(definition === undefined ? {} : { definition }),
+      ...(trace === undefined ? {} : { traceId: trace }),
+      ...(stuck ? { awaitingOperator: true as const } : {}),
+    }
+    await printList({
+      options,
+      list: (page) => client.sagas.list({ ...filter, ...page }),
+      all: () => client.sagas.all(filter),
+      titles,
+      row: sagaRow,
+      empty: 'No sagas',
+    })
+  })
+
+  addVerb(sagas, 'show', 'show one saga with its steps and its history', [
+    'sagas show 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a',
+  ])
+    .argument('<id>', 'id of the saga', readSagaId)
+    .action(async (id: string, { json }: { json?: true }) => {
+      const client = await connectApi(env)
+      const saga = await client.sagas.get(id)
+      await print(json ? JSON.stringify(saga) : describeSaga(saga))
+    })
+
+  const cancel = addVerb(sagas, 'cancel', 'stop a saga and undo what it has done', [
+    "sagas cancel 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a --why 'ordered twice'",
+  ]).argument('<id>', 'id of the saga', readSagaId)
+  addWords(cancel).action(async (id: string, words: Words) => {
+    const { why, json } = words
+    const by = readBy(cancel, words, env)
+    const client = await connectApi(env)
+    const saga = await client.sagas.cancel(id, { by, why })
+    const asked = `Saga ${id} is asked to stop, and to undo what it has done; it is ${saga.state} now`
+    await print(json ? JSON.stringify(saga) : asked)
+  })
+
+  const resolve = addVerb(sagas, 'resolve', 'say what becomes of a saga whose undo failed', [
+    "sagas resolve 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a --action retry --why 'the bank is open again'",
+    "sagas resolve 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a --action resolve --why 'paid back by hand'",
+  ])
+    .argument('<id>', 'id of the saga', readSagaId)
+    .addOption(
+      new Option('--action <action>', 'retry: undo again; skip: go on without; resolve: leave it as it is')
+        .choices(['retry', 'skip', 'resolve'])
+        .makeOptionMandatory(),
+    )
+  addWords(resolve).action(async (id: string, options: Words & Pick<SagaResolution, 'action'>) => {
+    const { action, why, json } = options
+    const by = readBy(resolve, options, env)
+    const client = await connectApi(env)
+    const saga = await client.sagas.resolve(id, { action, by, why })
+    await print(json ? JSON.stringify(saga) : `Saga ${id} is ${saga.state} now`)
+  })
+
+  addVerb(sagas, 'cleanup', 'remove ended sagas of an age, in the database itself', [
+    'sagas cleanup --older-than 30d',
+    'sagas cleanup --older-than 90d --limit 100000 --json',
+  ])
+    .requiredOption('--older-than <age>', 'last changed so long ago, as in 12h, 30d', readAge)
+    .option('--limit <number>', 'remove no more than this', readPositive)
+    .action((options: { olderThan: number; limit?: number; json?: true }) => runCleanup(env, options))
+}
+
+/** Who and why: both go on record. */
+function addWords(command: Command): Command {
+  return command
+    .option('--by <name>', 'who decides this; the user of this shell unless told')
+    .requiredOption('--why <text>', 'why; it goes into the history')
+}
+
+function readBy(command: Command, { by }: Words, env: Environment): string {
+  const name = by ?? (env['USER'] || env['LOGNAME'])
+  return name || command.error('error: say who decides this, with --by <name>')
+}
+
+function readSagaId(text: string): string {
+  if (/^[\x21-\x7e]{1,255}$/.test(text) && !/^\.{1,2}$/.test(text)) return text
+  throw new InvalidArgumentError('An id is a UUID.')
+}
+
+function sagaRow(saga: Saga): Row {
+  const { id, definition, definitionVersion, state, currentStep, totalSteps } = saga
+  return [
+    ...[id, `${definition}@${definitionVersion}`, formatStatus(state), `${currentStep}/${totalSteps}`],
+    ...[formatAgo(saga.createdAt), formatAgo(saga.updatedAt), saga.error?.message ?? '-'],
+  ]
+}

@@ -1,0 +1,47 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { readConfig } from '../config/index.js'
+import { connect, createRolePool, type DatabaseRole } from '../database/index.js'
+import { errorCatalogue, SagapostError } from '../errors/index.js'
+import type { Environment } from './connect-api.js'
+import { visitDatabase } from './open-database.js'
+
+/** Work in the database itself, under one role; whatever keeps it from working is one clear line. */
+export async function withRole<Result>(
+  env: Environment,
+  role: DatabaseRole,
+  work: (pool: pg.Pool) => Promise<Result>,
+): Promise<Result> {
+  const config = readConfig(env)
+  if (config.databaseUrl === undefined && !existsSync(join(config.dataDir, 'postgres'))) {
+    throw new SagapostError(
+      'database_missing',
+      `There is no database in ${config.dataDir} yet: run npm start once, or set DATABASE_URL`,
+    )
+  }
+  const { url, embedded } = await visitDatabase(config)
+  try {
+    await (await connect(url)).end() // says what is wrong better than a pool does
+    const pool = createRolePool({ databaseUrl: url, role, connectionsMax: 1 })
+    return await work(pool).finally(() => pool.end())
+  } catch (error) {
+    throw explainRefusal(error, role)
+  } finally {
+    await embedded?.stop()
+  }
+}
+
+/** The role, the schema, the table or the column is not there. */
+const NOT_MIGRATED = ['22023', '3F000', '42P01', '42703']
+const PERMISSION_DENIED = '42501'
+
+function explainRefusal(error: unknown, role: DatabaseRole): unknown {
+  const { code = '', message } = error as { code?: string; message: string }
+  if (NOT_MIGRATED.includes(code)) {
+    return new SagapostError('schema_outdated', `${errorCatalogue.schema_outdated.title} (${message})`)
+  }
+  return code === PERMISSION_DENIED
+    ? new SagapostError('permission_denied', `The login may not work as ${role}: ${message}`)
+    : error
+}
