@@ -65,6 +65,7 @@ export class Sagapost {
     this.deadLetters = offerDeadLetters(this.#context)
     this.sagas = offerSagas({
       pool: this.#context.pool,
+      metrics: this.#context.metrics,
       wake: (stage) => this.#wake(stage),
       dataBox: this.#settings.sagas.dataBox,
       coordinator: () => (this.#stopping ? undefined : this.#system?.coordinator),

@@ -18,6 +18,9 @@ export const backlogStages = [
   'leased',
   'leases_expired',
   'results',
+  'sagas_due',
+  'sagas_open',
+  'sagas_stuck',
 ] as const
 
 interface StageBacklog {
@@ -34,7 +37,8 @@ export interface BacklogCollector {
 
 // What waits at every stage, in one snapshot and one round trip. Each stage reads an index that holds little but what
 // it counts, over all partitions: event_routing_queue_pkey, idx_saga_status, idx_saga_status_retry (or
-// idx_saga_failing), idx_job_status_lease (or uniq_job_saga_active, which holds the same jobs), idx_job_saga. `since` is
+// idx_saga_failing), idx_job_status_lease (or uniq_job_saga_active, which holds the same jobs), idx_job_saga; of general
+// sagas idx_saga_runnable and idx_saga_awaiting_operator. `since` is
 // from when the stage could have gone on; where rows wait on purpose (jobs of a paused endpoint), or are under way, it
 // is null.
 export const readBacklog = `
@@ -75,7 +79,19 @@ export const readBacklog = `
   UNION ALL
   SELECT 'results', count(*)::int, min(since), sagapost.now()
   FROM (SELECT finished_at AS since FROM sagapost.webhook_delivery_jobs
-        WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL LIMIT $1) AS waiting`
+        WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'sagas_due', count(*)::int, min(since), sagapost.now()
+  FROM (SELECT wake_at AS since FROM sagapost.saga_instances
+        WHERE state IN (0, 1, 2, 4) AND wake_at <= sagapost.now() LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'sagas_open', count(*)::int, NULL, sagapost.now()
+  FROM (SELECT FROM sagapost.saga_instances
+        WHERE state IN (0, 1, 2, 4) AND wake_at > sagapost.now() LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'sagas_stuck', count(*)::int, min(since), sagapost.now()
+  FROM (SELECT updated_at AS since FROM sagapost.saga_instances
+        WHERE awaiting_operator ORDER BY updated_at LIMIT $1) AS waiting`
 
 // The server gives up by itself: a client that only stops listening would leave the statement running.
 const limitTime = `SELECT set_config('statement_timeout', $1, true)`
@@ -88,7 +104,7 @@ interface Row {
 }
 
 /** Stages whose rows wait on purpose or are under way: their age says nothing. */
-const ageless: ReadonlySet<string> = new Set(['retries_waiting', 'claims_paused', 'leased'])
+const ageless: ReadonlySet<string> = new Set(['retries_waiting', 'claims_paused', 'leased', 'sagas_open'])
 
 export interface BacklogOptions {
   countMax?: number

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import { packageVersion } from '../package-version/index.js'
+import type { SagaState } from '../state-machines/index.js'
 import { errorCodeLabel, methodLabel, routeLabel, statusLabel } from './bound-labels.js'
 import type { BacklogCollector } from './collect-backlog.js'
 import {
@@ -9,9 +10,12 @@ import {
   type jobKinds,
   type loopParts,
   type resetOutcomes,
+  sagaEnds,
 } from './define-metrics.js'
 import { measureProcess } from './measure-process.js'
 import { showBacklog } from './show-backlog.js'
+
+const ended: ReadonlySet<string> = new Set(sagaEnds)
 
 export type LoopPart = (typeof loopParts)[number]
 
@@ -44,6 +48,15 @@ export interface Recorders {
   subscriptionGone(): void
   breakerOpened(): void
   breakerClosed(): void
+  sagaStarted(): void
+  sagaFinished(state: SagaState): void
+  /** `durationMs` is null when its beginning was not seen here. */
+  sagaAttemptEnded(attempt: { kind: 'step' | 'compensation'; ok: boolean; durationMs: number | null }): void
+  sagaRetried(): void
+  /** A saga of a coordinator that was lost. */
+  sagaRecovered(): void
+  /** The write was not taken: the lease was lost. */
+  sagaRefused(): void
   loopFailed(part: LoopPart): void
   /** `route` is the template, never the path; absent when no route was met. */
   httpRequest(request: {
@@ -97,6 +110,18 @@ export function createMetrics({ backlog }: { backlog?: BacklogCollector | undefi
     subscriptionGone: () => metrics.subscriptionsGone.inc(),
     breakerOpened: () => metrics.breakersOpened.inc(),
     breakerClosed: () => metrics.breakersClosed.inc(),
+    sagaStarted: () => metrics.sagasStarted.inc(),
+    sagaFinished(state) {
+      if (ended.has(state)) metrics.sagasFinished.inc({ state })
+    },
+    sagaAttemptEnded({ kind, ok, durationMs }) {
+      const duration = kind === 'step' ? metrics.sagaStepDuration : metrics.sagaCompensationDuration
+      if (durationMs !== null)
+        duration.observe({ outcome: ok ? 'completed' : 'failed' }, secondsOf(durationMs))
+    },
+    sagaRetried: () => metrics.sagaRetries.inc(),
+    sagaRecovered: () => metrics.sagasRecovered.inc(),
+    sagaRefused: () => metrics.sagaWritesRefused.inc(),
     loopFailed: (part) => metrics.loopFailures.inc({ part }),
     httpRequest({ method, route, status, durationMs }) {
       const labels = { method: methodLabel(method), route: routeLabel(route), status: statusLabel(status) }

@@ -5,6 +5,8 @@ import { namedErrorCodes } from './bound-labels.js'
 const REQUEST_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 /** From milliseconds without a failure to hours with retries: the default policy waits up to an hour at a time. */
 const LATENCY_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400]
+/** A step is a query, a call of another service, or long work. */
+const STEP_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600]
 const API_BUCKETS_S = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 export const ingestOutcomes = ['stored', 'duplicate', 'conflict', 'refused'] as const
@@ -13,6 +15,9 @@ const attemptOutcomes = ['delivered', 'failed'] as const
 export const appliedStatuses = ['Completed', 'PendingRetry', 'DeadLettered'] as const
 export const resetOutcomes = ['pending', 'failed'] as const
 const requeueOutcomes = ['created', 'repeated'] as const
+/** Failed is left again when an operator retries or skips. */
+export const sagaEnds = ['Completed', 'Compensated', 'Failed', 'Cancelled', 'TimedOut'] as const
+const stepOutcomes = ['completed', 'failed'] as const
 /** Everything that runs in a loop and tries again when a round fails. */
 export const loopParts = [
   'router',
@@ -134,6 +139,36 @@ export function defineMetrics(registry: Registry) {
     ),
     breakersOpened: counter('sagapost_breakers_opened_total', 'Subscriptions that a worker paused'),
     breakersClosed: counter('sagapost_breakers_closed_total', 'Subscriptions that a worker took up again'),
+    sagasStarted: counter('sagapost_sagas_started_total', 'Sagas that were started'),
+    sagasFinished: counterBy(
+      'sagapost_sagas_finished_total',
+      'Sagas that ended, by their state; Failed ones wait for an operator',
+      'state',
+      sagaEnds,
+    ),
+    sagaStepDuration: histogramBy(
+      'sagapost_saga_step_duration_seconds',
+      'How long attempts at a step took, from their intent to their checkpoint',
+      STEP_BUCKETS_S,
+      'outcome',
+      stepOutcomes,
+    ),
+    sagaCompensationDuration: histogramBy(
+      'sagapost_saga_compensation_duration_seconds',
+      'How long attempts at undoing a step took, from their intent to their checkpoint',
+      STEP_BUCKETS_S,
+      'outcome',
+      stepOutcomes,
+    ),
+    sagaRetries: counter('sagapost_saga_retries_total', 'Steps, and undos of steps, that were tried again'),
+    sagasRecovered: counter(
+      'sagapost_sagas_recovered_total',
+      'Sagas that were taken over because the lease of their coordinator had run out',
+    ),
+    sagaWritesRefused: counter(
+      'sagapost_saga_writes_refused_total',
+      'Writes that were refused because the coordinator had lost its lease',
+    ),
     loopFailures: counterBy(
       'sagapost_loop_failures_total',
       'Rounds of a part that failed and are tried again',

@@ -1,14 +1,16 @@
 import type { Logger } from 'pino'
 import { createApplicationPool, createRolePool } from '../database/index.js'
 import type { Wakeups } from '../loop/index.js'
-import type { Recorders } from '../observability/index.js'
+import { logFields, type Recorders } from '../observability/index.js'
 import {
   type Coordinator,
   createCoordinator,
   createPostgresStorage,
   type DataBox,
+  observeStorage,
   type SagaDefinition,
 } from '../sagas/index.js'
+import { observeSagas, type SagaRecorders } from './observe-sagas.js'
 
 /** Writes of many sagas share a commit: a few connections carry them all. */
 const CONNECTIONS_MAX = 4
@@ -22,7 +24,7 @@ export interface SagasOptions {
   definitions: readonly SagaDefinition[]
   dataBox?: DataBox | undefined
   log: Logger
-  metrics: Pick<Recorders, 'loopFailed'>
+  metrics: SagaRecorders & Pick<Recorders, 'loopFailed'>
   wakeups: Wakeups
 }
 
@@ -48,16 +50,17 @@ export function startSagas({
         connectionsMax: TRANSACTIONS_MAX,
       })
     : undefined
+  const storage = createPostgresStorage({
+    pool,
+    ...(transactionPool && { transactionPool }),
+    ...(options.dataBox && { dataBox: options.dataBox }),
+  })
   const coordinator = createCoordinator({
-    storage: createPostgresStorage({
-      pool,
-      ...(transactionPool && { transactionPool }),
-      ...(options.dataBox && { dataBox: options.dataBox }),
-    }),
+    storage: observeStorage(storage, observeSagas(metrics, log)),
     definitions,
     onError(error, sagaId) {
       metrics.loopFailed('sagas')
-      log.error({ err: error, ...(sagaId && { saga_id: sagaId }) }, 'running sagas failed; will try again')
+      log.error({ err: error, ...(sagaId && logFields({ sagaId })) }, 'running sagas failed; will try again')
     },
   })
   const unsubscribe = wakeups.onWake('sagas', coordinator.wake)

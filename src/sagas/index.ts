@@ -15,6 +15,7 @@ export type {
 } from './definition.js'
 export { indexDefinitions } from './index-definitions.js'
 export { createMemoryStorage, type MemoryStorageOptions } from './memory-storage.js'
+export { type ObservedSaga, observeStorage, type SagaObserver } from './observe-storage.js'
 export type { Resolution } from './plan-resolution.js'
 export {
   cleanUpSagas,

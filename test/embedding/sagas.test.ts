@@ -170,4 +170,61 @@ describe('sagas inside an application', () => {
     await Promise.all([expect(waited).rejects.toMatchObject({ code: 'instance_stopped' }), web.stop()])
     await expect(web.sagas.get(handle.id)).rejects.toMatchObject({ code: 'instance_stopped' })
   })
+
+  it('[O5] are counted and logged: started, finished, retried, undone, stuck and recovered', async () => {
+    const lines: string[] = []
+    const write = (level: string) => (fields: Record<string, unknown>, message: string) => {
+      if (fields['saga_id'])
+        lines.push(`${level} ${message}: ${fields['definition']} ${fields['state'] ?? ''}`.trim())
+    }
+    const log = { error: write('error'), warn: write('warn'), info: write('info'), debug: () => {} }
+    let failures = 1
+    const flaky = saga('flaky', { retry: { initialInterval: '1ms' } }).step('call', {
+      run: () => (failures-- > 0 ? Promise.reject(new Error('busy')) : 1),
+    })
+    const undone = saga('undone', { retry: once })
+      .step('reserve', { run: () => 1, compensate: () => {} })
+      .transaction('book', { run: ({ tx }) => tx.query('SELECT 1 / 0') })
+    const stuck = saga('stuck', { retry: once })
+      .step('charge', { run: () => 1, compensate: () => Promise.reject(new Error('closed')) })
+      .step('ship', { run: () => Promise.reject(new Error('no stock')) })
+    const sagas = [flaky, undone, stuck, shop]
+    const instance = embed({ databaseUrl: database.url, parts: ['sagas'], sagas, log })
+    const lost = await instance.sagas.start(shop, { sku: 'lost' })
+    await database.pool.query(
+      `UPDATE sagapost.saga_instances SET lease_owner = 'gone', lease_until = sagapost.now() WHERE id = $1`,
+      [lost.id],
+    )
+    await instance.start()
+    expect((await lost.result()).state).toBe('Completed')
+    await (await instance.sagas.start(flaky, undefined)).result()
+    await (await instance.sagas.start(undone, undefined)).result()
+    await (await instance.sagas.start(stuck, undefined)).result()
+    const text = await instance.metrics()
+    const value = (series: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${series} `))
+          ?.split(' ')[1],
+      )
+    expect(value('sagapost_sagas_started_total')).toBe(4)
+    expect(value('sagapost_sagas_finished_total{state="Completed"}')).toBe(2)
+    expect(value('sagapost_sagas_finished_total{state="Compensated"}')).toBe(1)
+    expect(value('sagapost_sagas_finished_total{state="Failed"}')).toBe(1)
+    expect(value('sagapost_saga_retries_total')).toBe(1)
+    expect(value('sagapost_sagas_recovered_total')).toBe(1)
+    expect(value('sagapost_saga_step_duration_seconds_count{outcome="completed"}')).toBe(5)
+    expect(value('sagapost_saga_step_duration_seconds_count{outcome="failed"}')).toBe(3)
+    expect(value('sagapost_saga_compensation_duration_seconds_count{outcome="completed"}')).toBe(1)
+    expect(value('sagapost_saga_compensation_duration_seconds_count{outcome="failed"}')).toBe(1)
+    expect(value('sagapost_backlog{stage="sagas_stuck"}')).toBe(1)
+    expect(lines).toEqual([
+      'warn saga taken over: the lease of its coordinator ran out: shop',
+      'info saga finished: shop Completed',
+      'info saga finished: flaky Completed',
+      'info saga finished: undone Compensated',
+      'warn saga waits for an operator: an undo failed for good: stuck Failed',
+    ])
+  })
 })

@@ -10,6 +10,7 @@ import { reportResults, resetLeases } from '../../src/worker/index.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { insertEvent, insertSubscription } from '../support/fixtures.js'
+import { insertSaga, insertStuckSaga } from '../support/sagas.js'
 import { parseMetrics, pipelineSeries } from './parse-metrics.js'
 
 const database = useDatabase()
@@ -30,7 +31,7 @@ const collectorOf = (options = {}) =>
 /** The stages that are not empty: how many wait, and how long the oldest has. */
 async function backlog(): Promise<Record<string, [count: number, oldestAgeS: number | null]>> {
   const stages = (await collectorOf().collect()) ?? []
-  expect(stages).toHaveLength(9)
+  expect(stages).toHaveLength(12)
   for (const { count, oldestAgeS } of stages) if (count === 0) expect(oldestAgeS ?? 0).toBe(0)
   return Object.fromEntries(
     stages
@@ -102,6 +103,27 @@ it('[O5] every stage counts what waits there, and ages by the clock of the datab
   expect(await backlog()).toMatchObject({ claims: [3, expect.any(Number)] })
 })
 
+it('[O5, G14] sagas: due, held or waiting for their time, and stuck', async () => {
+  const sagas = async () =>
+    Object.fromEntries(Object.entries(await backlog()).filter(([stage]) => stage.startsWith('sagas_')))
+  const app = database.as('saga_app_role')
+  await insertSaga(app)
+  await move(5)
+  const held = await insertSaga(app)
+  expect(await sagas()).toEqual({ sagas_due: [2, 5] })
+  await app.query(
+    `UPDATE sagapost.saga_instances SET lease_owner = 'a', lease_until = sagapost.now() + interval '30 s',
+            wake_at = sagapost.now() + interval '30 s' WHERE id = $1`,
+    [held],
+  )
+  expect(await sagas()).toEqual({ sagas_due: [1, 5], sagas_open: [1, null] })
+  await move(40)
+  expect(await sagas()).toEqual({ sagas_due: [2, 45] })
+  await insertStuckSaga(app)
+  await move(3)
+  expect(await sagas()).toEqual({ sagas_due: [2, 48], sagas_stuck: [1, 3] })
+})
+
 it('[O5] a count stops at its limit', async () => {
   for (let n = 0; n < 4; n++) await insertEvent(database.pool)
   const stages = await collectorOf({ countMax: 3 }).collect()
@@ -123,7 +145,7 @@ it('[O5] scrapes at the same time share one question to the database', async () 
   try {
     const collector = collectorOf()
     const answers = await Promise.all([collector.collect(), collector.collect(), collector.collect()])
-    expect(answers[0]).toHaveLength(9)
+    expect(answers[0]).toHaveLength(12)
     expect(answers[1]).toEqual(answers[0])
     expect(connect).toHaveBeenCalledTimes(1)
     await collector.collect()
@@ -145,7 +167,7 @@ describe('when the database is away', () => {
       parseMetrics(body)
         .get(name)
         ?.samples.map(({ labels }) => labels['stage'])
-    expect(stages('sagapost_backlog')).toHaveLength(9)
+    expect(stages('sagapost_backlog')).toHaveLength(12)
     expect(stages('sagapost_oldest_age_seconds')).toEqual([
       'routing',
       'first_jobs',
@@ -153,6 +175,8 @@ describe('when the database is away', () => {
       'claims',
       'leases_expired',
       'results',
+      'sagas_due',
+      'sagas_stuck',
     ])
   })
 

@@ -54,6 +54,18 @@ describe('recorders', () => {
     ['subscriptionGone', { sagapost_subscriptions_gone_total: 1 }],
     ['breakerOpened', { sagapost_breakers_opened_total: 1 }],
     ['breakerClosed', { sagapost_breakers_closed_total: 1 }],
+    ['sagaStarted', { sagapost_sagas_started_total: 1 }],
+    ['sagaFinished', { 'sagapost_sagas_finished_total{state="Compensated"}': 1 }],
+    [
+      'sagaAttemptEnded',
+      {
+        'sagapost_saga_step_duration_seconds_sum{outcome="failed"}': 0.04,
+        'sagapost_saga_step_duration_seconds_count{outcome="failed"}': 1,
+      },
+    ],
+    ['sagaRetried', { sagapost_saga_retries_total: 1 }],
+    ['sagaRecovered', { sagapost_sagas_recovered_total: 1 }],
+    ['sagaRefused', { sagapost_saga_writes_refused_total: 1 }],
     ['loopFailed', { 'sagapost_loop_failures_total{part="router"}': 1 }],
     [
       'httpRequest',

@@ -16,6 +16,12 @@ export const recordEverything: Record<keyof Recorders, (metrics: Recorders) => v
   subscriptionGone: (metrics) => metrics.subscriptionGone(),
   breakerOpened: (metrics) => metrics.breakerOpened(),
   breakerClosed: (metrics) => metrics.breakerClosed(),
+  sagaStarted: (metrics) => metrics.sagaStarted(),
+  sagaFinished: (metrics) => metrics.sagaFinished('Compensated'),
+  sagaAttemptEnded: (metrics) => metrics.sagaAttemptEnded({ kind: 'step', ok: false, durationMs: 40 }),
+  sagaRetried: (metrics) => metrics.sagaRetried(),
+  sagaRecovered: (metrics) => metrics.sagaRecovered(),
+  sagaRefused: (metrics) => metrics.sagaRefused(),
   loopFailed: (metrics) => metrics.loopFailed('router'),
   httpRequest: (metrics) =>
     metrics.httpRequest({ method: 'GET', route: '/v1/events/:id', status: 200, durationMs: 20 }),

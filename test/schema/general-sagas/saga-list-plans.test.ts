@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest'
+import { readBacklog } from '../../../src/observability/collect-backlog.js'
 import {
   pageSagas,
   selectFewSagas,
@@ -152,4 +153,10 @@ it('[G10] one saga meets an index in each of its tables', async () => {
   const { rows } = await database.pool.query('SELECT id FROM sagapost.saga_instances LIMIT 1')
   await expectBounded(selectShownSteps, [rows[0].id], 'idx_step_saga_index', 2)
   await expectBounded(selectShownEvents, [rows[0].id, 1_000], 'idx_event_saga_timestamp', 4)
+})
+
+it('[G10, O5] the backlog of sagas is counted by the index of the active ones, at every scrape', async () => {
+  const plan = await explain(readOnly(), readBacklog, [100_000])
+  expect(plan.scanned).not.toContain('saga_instances')
+  expect(plan.indexes).toEqual(expect.arrayContaining(['idx_saga_runnable', 'idx_saga_awaiting_operator']))
 })
