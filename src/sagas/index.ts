@@ -26,10 +26,11 @@ export {
   showSaga,
   toFailure,
 } from './postgres/index.js'
-export type { SagaEventRecord, SagaRecord, StepRecord } from './records.js'
+export type { SagaChange, SagaEventRecord, SagaRecord, StepRecord } from './records.js'
 export { HistoryBrokenError, type ReplayedSaga, replayHistory } from './replay-history.js'
 export { cancelSaga, resolveSaga } from './resolve-saga.js'
 export type { RetryOptions } from './retry-policy.js'
+export { runSaga } from './run-saga.js'
 export { type Saga, type SagaOptions, saga } from './saga.js'
 export { NonRetryableError, type SagaError } from './saga-error.js'
 export type {
@@ -41,4 +42,4 @@ export type {
   WholeSaga,
 } from './saga-view.js'
 export { type StartOptions, startSaga } from './start-saga.js'
-export type { CancelOutcome, CancelRequest, SagaFilter, StateStorage } from './state-storage.js'
+export type { CancelOutcome, CancelRequest, SagaFilter, StateStorage, WriteOutcome } from './state-storage.js'

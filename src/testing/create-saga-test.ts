@@ -1,0 +1,146 @@
+import { parseDuration } from '../config/index.js'
+import {
+  createMemoryStorage,
+  type SagaDefinition as Definition,
+  resolveSaga,
+  runSaga,
+  startSaga,
+} from '../sagas/index.js'
+import { isFinal, sagaMachine } from '../state-machines/index.js'
+import { type FaultPlace, planFaults, StepTimedOut } from './plan-faults.js'
+import { reportRun, type SagaTestRun } from './report-run.js'
+import { startProcess } from './run-process.js'
+import type { Saga, SagaDefinition, StepTransaction } from './saga-face.js'
+
+const LEASE_MS = 30_000
+const ABORT_GRACE_MS = 50
+/** A saga that is taken up more often than this goes round in circles. */
+const ROUNDS_MAX = 10_000
+
+export interface SagaTestOptions {
+  /** What runs; versions of one definition are welcome. */
+  sagas: readonly SagaDefinition[]
+  /** What the clock shows at the beginning. */
+  now?: Date | undefined
+  /** What transaction steps get; what they write there is yours to look at, and is not rolled back. */
+  tx?: StepTransaction | undefined
+}
+
+export interface SagaTestResolution {
+  action: 'retry' | 'skip' | 'resolve'
+  by?: string | undefined
+  why?: string | undefined
+}
+
+export interface SagaTest {
+  readonly now: Date
+  /** Moves the clock; steps may do so as well, to take their time. `'10m'`, or milliseconds. */
+  advance(by: number | string): void
+  /** From now on the step fails there. */
+  fail(step: string, error?: Error, place?: FaultPlace): void
+  /** The same, as if its time were up. */
+  timeOut(step: string, place?: FaultPlace): void
+  /** The process dies at this write, and another takes over when the lease has ended. May be told several times. */
+  crash(at: { before: number } | { after: number }): void
+  /** Somebody cancels right after this write. */
+  cancelAfter(write: number): void
+  /** Runs it to its end, or until it waits for an operator. Pauses and leases take no time but the clock's. */
+  run<Given, Input, Outputs>(
+    definition: Saga<Given, Input, Outputs>,
+    input: Given,
+    options?: { key?: string | undefined },
+  ): Promise<SagaTestRun<Outputs>>
+  /** Says what becomes of a Failed saga, and runs it on. */
+  resolve(id: string, resolution: SagaTestResolution): Promise<SagaTestRun>
+}
+
+/** A place to try sagas in: in memory, with a clock of its own, by the coordinator's own code. */
+export function createSagaTest({ sagas, now = new Date(), tx }: SagaTestOptions): SagaTest {
+  let clockMs = now.getTime()
+  const storage = createMemoryStorage({ now: () => clockMs, ...(tx && { tx }) })
+  const faults = planFaults()
+  const definitions = sagas.map((definition) => faults.wrap(definition) as Definition)
+  const interruptions = { crashes: [] as { before?: number; after?: number }[], cancels: [] as number[] }
+  let lives = 0
+
+  /** Whatever is due, once. */
+  const runDue = async (count: { writes: number }): Promise<boolean> => {
+    const claimed = await storage.claim({
+      owner: `test process ${++lives}`,
+      leaseMs: LEASE_MS,
+      limit: 1,
+      definitions: definitions.map(({ name, version }) => ({ name, version, limit: 1 })),
+    })
+    for (const each of claimed) {
+      const { definitionId, definitionVersion } = each.saga
+      const definition = definitions.find(
+        ({ name, version }) => name === definitionId && version === definitionVersion,
+      ) as Definition
+      const process = startProcess(storage, LEASE_MS, count, interruptions)
+      const run = runSaga({
+        claimed: each,
+        definition,
+        storage: process,
+        write: process.write,
+        leaseMs: LEASE_MS,
+        graceMs: ABORT_GRACE_MS,
+        isStopping: () => false,
+      })
+      await Promise.race([run.done, process.died])
+    }
+    return claimed.length > 0
+  }
+
+  const drive = async (id: string): Promise<SagaTestRun> => {
+    const count = { writes: 0 }
+    const startedMs = clockMs
+    faults.calls.length = 0
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      const saga = await storage.getSaga(id)
+      const wakeMs = saga?.wakeAt?.getTime()
+      if (saga === undefined || wakeMs === undefined || isFinal(sagaMachine, saga.state)) {
+        const { writes } = count
+        return reportRun(storage, id, { calls: [...faults.calls], writes, waitedMs: clockMs - startedMs })
+      }
+      if (!(await runDue(count))) clockMs = Math.max(clockMs + 1, wakeMs)
+    }
+    throw new Error(`saga ${id} has not ended after ${ROUNDS_MAX} rounds`)
+  }
+
+  return {
+    get now() {
+      return new Date(clockMs)
+    },
+    advance(by) {
+      const ms = typeof by === 'number' ? by : parseDuration(by)
+      if (ms === undefined || !(ms >= 0)) throw new TypeError(`"${by}" is no time like 500ms, 30s or 5m`)
+      clockMs += ms
+    },
+    fail(step, error = new Error(`${step} was told to fail`), place = {}) {
+      faults.add({ ...place, step: known(definitions, step), error })
+    },
+    timeOut(step, place = {}) {
+      const error = new StepTimedOut('it took longer than the test allows')
+      faults.add({ ...place, step: known(definitions, step), error })
+    },
+    crash: (at) => void interruptions.crashes.push({ ...at }),
+    cancelAfter: (write) => void interruptions.cancels.push(write),
+    async run<Given, Input, Outputs>(
+      definition: Saga<Given, Input, Outputs>,
+      input: Given,
+      { key }: { key?: string | undefined } = {},
+    ) {
+      const { saga } = await startSaga(storage, definition as Definition, input, key ? { key } : {})
+      return (await drive(saga.id)) as SagaTestRun<Outputs>
+    },
+    async resolve(id, { action, by = 'test', why = 'told so' }) {
+      await resolveSaga(storage, id, { action, by, why })
+      return drive(id)
+    },
+  }
+}
+
+function known(definitions: readonly Definition[], name: string): string {
+  if (definitions.some(({ steps }) => steps.some((step) => step.name === name))) return name
+  throw new TypeError(`no saga of this test has a step "${name}"`)
+}

@@ -1,0 +1,9 @@
+/** `import { createSagaTest } from 'sagapost/testing'`: tries sagas without a database and without waiting. */
+export {
+  createSagaTest,
+  type SagaTest,
+  type SagaTestOptions,
+  type SagaTestResolution,
+} from './create-saga-test.js'
+export type { Fault, FaultPlace } from './plan-faults.js'
+export type { SagaTestEvent, SagaTestRun } from './report-run.js'

@@ -1,0 +1,71 @@
+import type { SagaDefinition } from './saga-face.js'
+
+export interface FaultPlace {
+  /** Which attempt, from 1; `every` is the default. */
+  attempt?: number | 'every' | undefined
+  /** Of its run, or of its undo. */
+  of?: 'run' | 'compensate' | undefined
+  /** `before` its code is called, which is the default, or `after`: it did its work, and nobody heard of it. */
+  when?: 'before' | 'after' | undefined
+}
+
+export interface Fault extends FaultPlace {
+  step: string
+  error: Error
+}
+
+/** Looks as the coordinator's own time-out does: `retryOn: ['timeout']` knows it by its type. */
+export class StepTimedOut extends Error {
+  override readonly name = 'coordinator'
+  readonly code = 'step_timed_out'
+  readonly type = 'timeout'
+}
+
+export interface Faults {
+  add(fault: Fault): void
+  /** The definition with its steps' code wrapped: it notes every call, and fails where it was told to. */
+  wrap(definition: SagaDefinition): SagaDefinition
+  /** `reserve`, `undo reserve`: what was called, in this order, crashes and all. */
+  readonly calls: string[]
+}
+
+interface Step {
+  name: string
+  run: Code
+  compensate?: Code
+}
+type Code = (context: { attempt: number }) => unknown
+
+export function planFaults(): Faults {
+  const faults: Fault[] = []
+  const calls: string[] = []
+
+  const wrap =
+    (step: string, of: 'run' | 'compensate', code: Code): Code =>
+    async (context) => {
+      calls.push(of === 'run' ? step : `undo ${step}`)
+      const fault = faults.find(
+        (each) =>
+          each.step === step &&
+          (each.of ?? 'run') === of &&
+          [undefined, 'every', context.attempt].includes(each.attempt),
+      )
+      if (fault && fault.when !== 'after') throw fault.error
+      const output = await code(context)
+      if (fault) throw fault.error
+      return output
+    }
+
+  return {
+    calls,
+    add: (fault) => faults.push(fault),
+    wrap(definition) {
+      const steps = (definition.steps as unknown as Step[]).map((step) => ({
+        ...step,
+        run: wrap(step.name, 'run', step.run),
+        ...(step.compensate && { compensate: wrap(step.name, 'compensate', step.compensate) }),
+      }))
+      return { ...definition, steps: steps as unknown as SagaDefinition['steps'] }
+    },
+  }
+}

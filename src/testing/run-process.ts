@@ -1,0 +1,72 @@
+import type { SagaChange, StateStorage, WriteOutcome } from '../sagas/index.js'
+
+export interface Interruptions {
+  /** The process dies before or after this write, counted from 1 over the whole run. */
+  readonly crashes: { before?: number; after?: number }[]
+  /** Somebody cancels right after these writes. */
+  readonly cancels: number[]
+}
+
+/** One life of a coordinator's process: it writes until it dies, and what it had begun never hears of anything again. */
+export interface Process {
+  readonly died: Promise<'died'>
+  write(change: SagaChange): Promise<WriteOutcome>
+  transact: StateStorage['transact']
+}
+
+const forever = new Promise<never>(() => {})
+
+export function startProcess(
+  storage: StateStorage,
+  leaseMs: number,
+  count: { writes: number },
+  { crashes, cancels }: Interruptions,
+): Process {
+  let dead = false
+  let die = (_: 'died') => {}
+  const died = new Promise<'died'>((resolve) => {
+    die = resolve
+  })
+  const end = (): Promise<never> => {
+    dead = true
+    die('died')
+    return forever
+  }
+  /** Each crash happens once. */
+  const crashesAt = (when: 'before' | 'after', write: number): boolean => {
+    const place = crashes.findIndex((crash) => crash[when] === write)
+    if (place >= 0) crashes.splice(place, 1)
+    return place >= 0
+  }
+
+  const before = (): number | Promise<never> => {
+    if (dead) return forever
+    const write = ++count.writes
+    return crashesAt('before', write) ? end() : write
+  }
+  const after = async <T>(write: number, sagaId: string, outcome: T): Promise<T> => {
+    if (cancels.includes(write)) {
+      await storage.requestCancel(sagaId, { by: 'test', reason: `cancelled after write ${write}` })
+    }
+    return crashesAt('after', write) ? end() : outcome
+  }
+
+  return {
+    died,
+    async write(change) {
+      const write = await before()
+      const [outcome] = await storage.write([change], leaseMs)
+      return after(write, change.sagaId, outcome as WriteOutcome)
+    },
+    async transact(work, transactLeaseMs) {
+      let written: { write: number; sagaId: string } | undefined
+      const outcome = await storage.transact(async (tx) => {
+        const change = await work(tx)
+        // Its code has run; before the write is before its COMMIT.
+        written = { write: await before(), sagaId: change.sagaId }
+        return change
+      }, transactLeaseMs)
+      return written ? after(written.write, written.sagaId, outcome) : outcome
+    },
+  }
+}

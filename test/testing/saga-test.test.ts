@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest'
+import { NonRetryableError, saga } from '../../src/index.js'
+import { createSagaTest } from '../../src/testing/index.js'
+
+/** Three steps that can be undone; `did` is what the world has seen. */
+function makeShop() {
+  const did: string[] = []
+  const shop = saga<{ order: number }>('shop', { timeout: '1h', retry: { maxAttempts: 3, jitter: 'none' } })
+    .step('reserve', {
+      run: ({ input }) => {
+        did.push('reserved')
+        return { item: input.order }
+      },
+      compensate: () => void did.push('released'),
+    })
+    .step('charge', {
+      run: () => void did.push('charged'),
+      compensate: () => void did.push('refunded'),
+      retry: { retryOn: ['timeout', 'busy'] },
+    })
+    .transaction('ship', { run: () => 'shipped' })
+  return { shop, did }
+}
+
+describe('the test kit', () => {
+  it('[G14] runs a saga to its end, and tells all about it', async () => {
+    const { shop, did } = makeShop()
+    const run = await createSagaTest({ sagas: [shop] }).run(shop, { order: 7 })
+    expect(run).toMatchObject({
+      state: 'Completed',
+      result: 'shipped',
+      outputs: { reserve: { item: 7 }, ship: 'shipped' },
+      error: null,
+      steps: { reserve: 'Completed', charge: 'Completed', ship: 'Completed' },
+      calls: ['reserve', 'charge', 'ship'],
+      waitedMs: 0,
+    })
+    expect(did).toEqual(['reserved', 'charged'])
+    expect(run.history[0]).toEqual({
+      type: 'saga.started',
+      step: undefined,
+      oldState: 'Pending',
+      newState: 'Running',
+      data: null,
+    })
+    expect(run.writes).toBeGreaterThan(3)
+  })
+
+  it('[G14] fails the n-th attempt, and waits by its own clock', async () => {
+    const { shop } = makeShop()
+    const test = createSagaTest({ sagas: [shop], now: new Date('2031-01-01') })
+    test.fail('reserve', new Error('busy'), { attempt: 1 })
+    test.fail('reserve', new Error('busy'), { attempt: 2 })
+    const run = await test.run(shop, { order: 7 })
+    expect(run).toMatchObject({ state: 'Completed', waitedMs: 3_000 })
+    expect(run.calls).toEqual(['reserve', 'reserve', 'reserve', 'charge', 'ship'])
+    expect(test.now).toEqual(new Date('2031-01-01T00:00:03Z'))
+  })
+
+  it('[G14] fails every attempt until all is undone, whether or not the code was called', async () => {
+    for (const [when, seen] of [
+      ['before', ['reserved', 'refunded', 'released']],
+      ['after', ['reserved', 'charged', 'refunded', 'released']],
+    ] as const) {
+      const { shop, did } = makeShop()
+      const test = createSagaTest({ sagas: [shop] })
+      test.fail('charge', new NonRetryableError('declined'), { when })
+      const run = await test.run(shop, { order: 7 })
+      expect(run).toMatchObject({ state: 'Compensated', error: { message: 'declined' }, result: undefined })
+      expect(run.calls).toEqual(['reserve', 'charge', 'undo charge', 'undo reserve'])
+      expect(did).toEqual(seen)
+    }
+  })
+
+  it('[G14] times a step out as the coordinator would, before or after it did its work', async () => {
+    const { shop, did } = makeShop()
+    const test = createSagaTest({ sagas: [shop] })
+    test.timeOut('charge', { attempt: 1, when: 'after' })
+    test.timeOut('charge', { attempt: 2 })
+    expect((await test.run(shop, { order: 7 })).state).toBe('Completed')
+    expect(did).toEqual(['reserved', 'charged', 'charged'])
+
+    const strict = saga('strict', { retry: { retryOn: ['busy'] } }).step('call', { run: () => 1 })
+    const other = createSagaTest({ sagas: [strict] })
+    other.timeOut('call')
+    const run = await other.run(strict, undefined)
+    expect(run).toMatchObject({ state: 'Compensated', error: { code: 'step_timed_out' }, calls: ['call'] })
+  })
+
+  it('[G14] crashes before and after every write, recovers, and completes: no completed step runs again', async () => {
+    const { shop } = makeShop()
+    const { writes } = await createSagaTest({ sagas: [shop] }).run(shop, { order: 7 })
+    for (let write = 1; write <= writes; write++) {
+      for (const at of [{ before: write }, { after: write }]) {
+        const test = createSagaTest({ sagas: [shop] })
+        test.crash(at)
+        const run = await test.run(shop, { order: 7 })
+        expect([at, run.state, run.result]).toEqual([at, 'Completed', 'shipped'])
+        // One step may have been in doubt.
+        expect(run.calls.length).toBeLessThanOrEqual(4)
+        expect([...new Set(run.calls)]).toEqual(['reserve', 'charge', 'ship'])
+        const last = write === writes && 'after' in at
+        expect(run.waitedMs).toBe(last ? 0 : 30_000)
+      }
+    }
+  })
+
+  it('[G14] crashes again and again, also on the way back', async () => {
+    const { shop } = makeShop()
+    const plain = createSagaTest({ sagas: [shop] })
+    plain.fail('ship', new NonRetryableError('no stock'))
+    const { writes } = await plain.run(shop, { order: 7 })
+    for (let first = 1; first <= writes; first++) {
+      const test = createSagaTest({ sagas: [shop] })
+      test.fail('ship', new NonRetryableError('no stock'))
+      test.crash({ after: first })
+      test.crash({ before: first + 2 })
+      const run = await test.run(shop, { order: 7 })
+      expect(run.state).toBe('Compensated')
+      expect(run.steps).toMatchObject({ reserve: 'Compensated', charge: 'Compensated' })
+    }
+  })
+
+  it('[G14] cancels after any write: the saga ends Cancelled and undone, or was already done', async () => {
+    const { shop } = makeShop()
+    const { writes } = await createSagaTest({ sagas: [shop] }).run(shop, { order: 7 })
+    const ends = new Set<string>()
+    for (let write = 1; write <= writes; write++) {
+      const test = createSagaTest({ sagas: [shop] })
+      test.cancelAfter(write)
+      const { state, steps } = await test.run(shop, { order: 7 })
+      ends.add(state)
+      const left = Object.values(steps).filter((step) => step === 'Completed').length
+      // What has no undo stays as it is.
+      if (state === 'Cancelled') expect(left).toBeLessThanOrEqual(1)
+    }
+    expect([...ends].sort()).toEqual(['Cancelled', 'Completed'])
+  })
+
+  it('[G14] a step that takes longer than the deadline ends the saga as TimedOut', async () => {
+    const late = saga('late', { timeout: '1h' })
+      .step('wait', { run: () => test.advance('2h'), compensate: () => {} })
+      .step('never', { run: () => 1 })
+    const test = createSagaTest({ sagas: [late] })
+    const run = await test.run(late, undefined)
+    expect(run).toMatchObject({ state: 'TimedOut', calls: ['wait', 'undo wait'] })
+  })
+
+  it.each([
+    ['retry', 'Compensated', ['undo reserve']],
+    ['skip', 'Compensated', []],
+    ['resolve', 'Failed', []],
+  ] as const)('[G14] an undo that fails waits for an operator: %s', async (action, state, calls) => {
+    const { shop } = makeShop()
+    const test = createSagaTest({ sagas: [shop] })
+    test.fail('charge', new NonRetryableError('declined'))
+    test.fail('reserve', new NonRetryableError('stuck'), { of: 'compensate', attempt: 1 })
+    const failed = await test.run(shop, { order: 7 })
+    expect(failed).toMatchObject({ state: 'Failed', error: { message: 'stuck' } })
+    const resolved = await test.resolve(failed.id, { action, why: 'tried' })
+    expect(resolved).toMatchObject({ state, calls })
+    expect(resolved.history).toContainEqual(
+      expect.objectContaining({ data: expect.objectContaining({ action, by: 'test', why: 'tried' }) }),
+    )
+  })
+
+  it('[G14] a key starts one saga', async () => {
+    const { shop, did } = makeShop()
+    const test = createSagaTest({ sagas: [shop] })
+    const first = await test.run(shop, { order: 7 }, { key: 'order-7' })
+    const again = await test.run(shop, { order: 7 }, { key: 'order-7' })
+    expect([again.id, again.calls]).toEqual([first.id, []])
+    expect(did).toEqual(['reserved', 'charged'])
+  })
+
+  it('tells at once what cannot be', async () => {
+    const { shop } = makeShop()
+    const test = createSagaTest({ sagas: [shop] })
+    expect(() => test.fail('shipp')).toThrow('no saga of this test has a step "shipp"')
+    expect(() => test.advance('soon')).toThrow(TypeError)
+    await expect(test.resolve('nobody', { action: 'skip' })).rejects.toMatchObject({ code: 'saga_not_found' })
+  })
+})
