@@ -4,10 +4,11 @@ import { deliveryInvariants } from './delivery-invariants.js'
 import type { Invariant } from './invariant.js'
 import { inSnapshot, readFirstEventId, type SnapshotReader } from './read-snapshot.js'
 import { routeInvariants, routingInvariants, settledInvariants } from './routing-invariants.js'
+import { sagaInvariants, settledSagaInvariants } from './saga-invariants.js'
 import { EXAMPLES_MAX, toViolation, type Violation } from './violation.js'
 
 export interface InvariantOptions {
-  /** Everything must have come to its end as well: nothing to route, no open delivery. */
+  /** Everything must have come to its end as well: nothing to route, no open delivery, no open saga. */
   settled?: boolean
   /**
    * Which subscriptions have to get the events of a type. Only for types whose subscriptions have not changed since
@@ -28,6 +29,8 @@ export const invariants: readonly Invariant[] = [
   ...standingInvariants,
   ...routeInvariants,
   ...settledInvariants,
+  ...sagaInvariants,
+  ...settledSagaInvariants,
 ]
 
 /**
@@ -57,5 +60,8 @@ export async function findViolations(
     for (const invariant of routeInvariants) await check(invariant, [...bounds, types, subscriptionIds])
   }
   if (settled) for (const invariant of settledInvariants) await check(invariant, bounds)
+  for (const invariant of [...sagaInvariants, ...(settled ? settledSagaInvariants : [])]) {
+    await check(invariant, [EXAMPLES_MAX])
+  }
   return found
 }

@@ -12,6 +12,7 @@ import {
 import { readThrough } from '../../src/doctor/read-snapshot.js'
 import { readTerminals } from '../../src/doctor/snapshot-terminals.js'
 import { useDatabase } from '../support/database.js'
+import { sagaBreaks } from './saga-breaks.js'
 import { type Staged, stageDeliveries } from './stage-deliveries.js'
 
 const database = useDatabase()
@@ -363,6 +364,8 @@ describe('broken data', () => {
       ...breaks.map(({ invariant }) => invariant),
       'nothing_left_to_route',
       'nothing_left_open',
+      ...sagaBreaks.map(({ invariant }) => invariant),
+      'no_saga_left_open',
     ])
     expect(invariants.map(({ name }) => name).filter((name) => !seen.has(name))).toEqual([])
   })

@@ -1,0 +1,47 @@
+import { NonRetryableError, saga } from 'sagapost'
+import { bank, carrier, OutOfReach, stock } from './services.js'
+
+export interface Order {
+  id: number
+  item: string
+  quantity: number
+  cents: number
+  address: string
+}
+
+/** An order: reserve, charge, ship, and note it in the shop's own table. What cannot be shipped is paid back and released. */
+export const checkout = saga<Order>('checkout', {
+  version: 1,
+  timeout: '10m',
+  retry: { maxAttempts: 4, initialInterval: '200ms' },
+})
+  .step('reserve', {
+    run: async ({ input, idempotencyKey }) => ({
+      reservation: await stock.reserve(input.item, input.quantity, idempotencyKey),
+    }),
+    compensate: ({ output }) => output && stock.release(output.reservation),
+  })
+  .step('charge', {
+    timeout: '30s',
+    run: async ({ input, idempotencyKey }) => ({ payment: await bank.charge(input.cents, idempotencyKey) }),
+    compensate: ({ output }) => output && bank.refund(output.payment),
+  })
+  .step('ship', {
+    run: async ({ input, idempotencyKey }) => {
+      try {
+        return { parcel: await carrier.send(input.item, input.address, idempotencyKey) }
+      } catch (error) {
+        // Trying again would not help: everything before is undone at once.
+        if (error instanceof OutOfReach) throw new NonRetryableError(error.message, { code: 'out_of_reach' })
+        throw error
+      }
+    },
+  })
+  .transaction('note', {
+    run: async ({ tx, input, outputs }) => {
+      await tx.query(`UPDATE shop_orders SET state = 'shipped', parcel = $2 WHERE id = $1`, [
+        input.id,
+        outputs.ship.parcel,
+      ])
+    },
+  })

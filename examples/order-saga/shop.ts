@@ -1,0 +1,52 @@
+import pg from 'pg'
+import { Sagapost } from 'sagapost'
+import { checkout, type Order } from './checkout.js'
+
+const databaseUrl = process.env['DATABASE_URL'] ?? ''
+const pool = new pg.Pool({ connectionString: databaseUrl })
+const sagapost = new Sagapost({ databaseUrl, parts: ['sagas'], sagas: [checkout], migrate: true })
+
+await sagapost.start()
+await pool.query(`
+  CREATE TABLE IF NOT EXISTS shop_orders (
+    id serial PRIMARY KEY, item text NOT NULL, state text NOT NULL DEFAULT 'placed', parcel text)`)
+
+/** The order and its saga are there together, or neither of them is. */
+async function placeOrder(order: Omit<Order, 'id'>) {
+  const client = await pool.connect()
+  try {
+    await client.query('BEGIN')
+    const { rows } = await client.query<{ id: number }>(
+      'INSERT INTO shop_orders (item) VALUES ($1) RETURNING id',
+      [order.item],
+    )
+    const id = rows[0]?.id ?? 0
+    const handle = await sagapost.sagas.startIn(client, checkout, { ...order, id }, { key: `order-${id}` })
+    await client.query('COMMIT')
+    sagapost.wake()
+    return { id, handle }
+  } catch (error) {
+    await client.query('ROLLBACK')
+    throw error
+  } finally {
+    client.release()
+  }
+}
+
+const orders = [
+  { item: 'lamp', quantity: 2, cents: 8_000, address: 'the harbour' },
+  { item: 'piano', quantity: 1, cents: 900_000, address: 'the moon' },
+]
+for (const order of orders) {
+  console.log(`Order: ${order.quantity} x ${order.item} to ${order.address}`)
+  const { id, handle } = await placeOrder(order)
+  const end = await handle.result()
+  if (end.state === 'Completed') console.log(`Completed: ${end.outputs.ship.parcel}`)
+  else {
+    await pool.query(`UPDATE shop_orders SET state = 'given up' WHERE id = $1`, [id])
+    console.log(`${end.state}: ${end.error?.message} [${end.error?.code}]`)
+  }
+}
+
+await sagapost.stop()
+await pool.end()
