@@ -26,7 +26,8 @@ export const selectFewSagas = `
       AND ($6::int IS NULL OR state = ANY (ARRAY[$6]))
     ORDER BY CASE WHEN $3 IS NOT NULL THEN trace_id END,
              CASE WHEN $3 IS NULL AND $4 IS NOT NULL THEN updated_at END,
-             CASE WHEN $3 IS NULL AND $4 IS NULL THEN definition_id END
+             CASE WHEN $3 IS NULL AND $4 IS NULL THEN definition_id END,
+             CASE WHEN $3 IS NULL AND $4 IS NULL AND $6 IS NOT NULL THEN state END
     LIMIT $8
   )
   SELECT few.*, (extract(epoch FROM created_at) * 1000000)::bigint AS at_us, found.count AS found
