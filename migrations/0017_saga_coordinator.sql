@@ -47,10 +47,11 @@ CREATE INDEX idx_saga_awaiting_operator ON sagapost.saga_instances (updated_at) 
 
 -- Guards, as in 0005 ---------------------------------------------------------------------------------------
 
+-- One that is held from its first moment on has its first step's intent written with it.
 CREATE TRIGGER saga_instance_begins_pending
   BEFORE INSERT ON sagapost.saga_instances
-  FOR EACH ROW WHEN (NEW.state <> 0)
-  EXECUTE FUNCTION sagapost.refuse('SP001', 'a saga begins as Pending');
+  FOR EACH ROW WHEN (NOT (NEW.state = 0 OR (NEW.state = 1 AND NEW.lease_owner IS NOT NULL)))
+  EXECUTE FUNCTION sagapost.refuse('SP001', 'a saga begins as Pending, or held and Running');
 
 -- The moves of src/state-machines/saga-machine.ts. An update that keeps the state is no move. The fencing token and
 -- the number of events never go back.
@@ -89,8 +90,9 @@ CREATE TRIGGER saga_instance_identity_is_frozen
 
 CREATE TRIGGER saga_step_begins_pending
   BEFORE INSERT ON sagapost.saga_steps
-  FOR EACH ROW WHEN (NEW.state <> 0 OR NEW.attempts <> 0)
-  EXECUTE FUNCTION sagapost.refuse('SP001', 'a step begins as Pending with 0 attempts');
+  FOR EACH ROW WHEN (NOT (
+    (NEW.state = 0 AND NEW.attempts = 0) OR (NEW.state = 1 AND NEW.attempts = 1 AND NEW.step_index = 0)))
+  EXECUTE FUNCTION sagapost.refuse('SP001', 'a step begins as Pending with 0 attempts, or the first as Running with 1');
 
 -- The moves of src/state-machines/saga-step-machine.ts. attempts goes up by one when a run begins, and only then.
 CREATE TRIGGER saga_step_moves_legally
