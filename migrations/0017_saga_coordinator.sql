@@ -78,8 +78,10 @@ CREATE TRIGGER saga_instance_final_is_frozen
   FOR EACH ROW WHEN (OLD.state IN (3, 5, 7, 8) OR (OLD.state = 6 AND NOT OLD.awaiting_operator))
   EXECUTE FUNCTION sagapost.refuse('SP003', 'a finished saga never changes');
 
+-- Only a statement that names one of these columns can change it; no other pays for the comparison.
 CREATE TRIGGER saga_instance_identity_is_frozen
-  BEFORE UPDATE ON sagapost.saga_instances
+  BEFORE UPDATE OF id, definition_id, definition_version, idempotency_key, total_steps, created_at, initial_data,
+    timeout_ms, deadline_at, trace_id, span_id ON sagapost.saga_instances
   FOR EACH ROW WHEN (
     (OLD.id, OLD.definition_id, OLD.definition_version, OLD.idempotency_key, OLD.total_steps, OLD.created_at,
      OLD.initial_data, OLD.timeout_ms, OLD.deadline_at, OLD.trace_id, OLD.span_id)
@@ -115,7 +117,7 @@ CREATE TRIGGER saga_step_final_is_frozen
   EXECUTE FUNCTION sagapost.refuse('SP003', 'a Compensated or Skipped step never changes');
 
 CREATE TRIGGER saga_step_identity_is_frozen
-  BEFORE UPDATE ON sagapost.saga_steps
+  BEFORE UPDATE OF id, saga_id, step_index, name, created_at ON sagapost.saga_steps
   FOR EACH ROW WHEN (
     (OLD.id, OLD.saga_id, OLD.step_index, OLD.name, OLD.created_at)
     IS DISTINCT FROM (NEW.id, NEW.saga_id, NEW.step_index, NEW.name, NEW.created_at))

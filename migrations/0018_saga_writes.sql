@@ -73,6 +73,27 @@ BEGIN
 END
 $$;
 
+-- [G6] The list of 0007, for the same reason: as a list of 17 texts in the check it was a tenth of a small write.
+CREATE FUNCTION sagapost.is_saga_event_type(kind text) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  RETURN kind IN (
+    'saga.started', 'saga.step.started', 'saga.step.completed', 'saga.step.failed',
+    'saga.completed', 'saga.failed', 'saga.cancelled', 'saga.timed_out',
+    'compensation.started', 'compensation.step.started', 'compensation.step.completed',
+    'compensation.step.failed', 'compensation.completed', 'compensation.failed',
+    'retry.attempted', 'retry.exhausted',
+    'state.changed');
+END
+$$;
+REVOKE EXECUTE ON FUNCTION sagapost.is_saga_event_type(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sagapost.is_saga_event_type(text) TO saga_app_role;
+
+ALTER TABLE sagapost.saga_events
+  DROP CONSTRAINT saga_events_event_type_known,
+  ADD CONSTRAINT saga_events_event_type_known CHECK (sagapost.is_saga_event_type(event_type));
+
 -- Indexes [G4] ---------------------------------------------------------------------------------------------
 --
 -- A saga of three steps writes four versions of its row, eight of its steps' and eight events. What is found by
