@@ -47,10 +47,11 @@ CREATE INDEX idx_saga_awaiting_operator ON sagapost.saga_instances (updated_at) 
 
 -- Guards, as in 0005 ---------------------------------------------------------------------------------------
 
+-- One that is held from its first moment on has its first step's intent written with it.
 CREATE TRIGGER saga_instance_begins_pending
   BEFORE INSERT ON sagapost.saga_instances
-  FOR EACH ROW WHEN (NEW.state <> 0)
-  EXECUTE FUNCTION sagapost.refuse('SP001', 'a saga begins as Pending');
+  FOR EACH ROW WHEN (NOT (NEW.state = 0 OR (NEW.state = 1 AND NEW.lease_owner IS NOT NULL)))
+  EXECUTE FUNCTION sagapost.refuse('SP001', 'a saga begins as Pending, or held and Running');
 
 -- The moves of src/state-machines/saga-machine.ts. An update that keeps the state is no move. The fencing token and
 -- the number of events never go back.
@@ -77,8 +78,10 @@ CREATE TRIGGER saga_instance_final_is_frozen
   FOR EACH ROW WHEN (OLD.state IN (3, 5, 7, 8) OR (OLD.state = 6 AND NOT OLD.awaiting_operator))
   EXECUTE FUNCTION sagapost.refuse('SP003', 'a finished saga never changes');
 
+-- Only a statement that names one of these columns can change it; no other pays for the comparison.
 CREATE TRIGGER saga_instance_identity_is_frozen
-  BEFORE UPDATE ON sagapost.saga_instances
+  BEFORE UPDATE OF id, definition_id, definition_version, idempotency_key, total_steps, created_at, initial_data,
+    timeout_ms, deadline_at, trace_id, span_id ON sagapost.saga_instances
   FOR EACH ROW WHEN (
     (OLD.id, OLD.definition_id, OLD.definition_version, OLD.idempotency_key, OLD.total_steps, OLD.created_at,
      OLD.initial_data, OLD.timeout_ms, OLD.deadline_at, OLD.trace_id, OLD.span_id)
@@ -89,8 +92,9 @@ CREATE TRIGGER saga_instance_identity_is_frozen
 
 CREATE TRIGGER saga_step_begins_pending
   BEFORE INSERT ON sagapost.saga_steps
-  FOR EACH ROW WHEN (NEW.state <> 0 OR NEW.attempts <> 0)
-  EXECUTE FUNCTION sagapost.refuse('SP001', 'a step begins as Pending with 0 attempts');
+  FOR EACH ROW WHEN (NOT (
+    (NEW.state = 0 AND NEW.attempts = 0) OR (NEW.state = 1 AND NEW.attempts = 1 AND NEW.step_index = 0)))
+  EXECUTE FUNCTION sagapost.refuse('SP001', 'a step begins as Pending with 0 attempts, or the first as Running with 1');
 
 -- The moves of src/state-machines/saga-step-machine.ts. attempts goes up by one when a run begins, and only then.
 CREATE TRIGGER saga_step_moves_legally
@@ -113,7 +117,7 @@ CREATE TRIGGER saga_step_final_is_frozen
   EXECUTE FUNCTION sagapost.refuse('SP003', 'a Compensated or Skipped step never changes');
 
 CREATE TRIGGER saga_step_identity_is_frozen
-  BEFORE UPDATE ON sagapost.saga_steps
+  BEFORE UPDATE OF id, saga_id, step_index, name, created_at ON sagapost.saga_steps
   FOR EACH ROW WHEN (
     (OLD.id, OLD.saga_id, OLD.step_index, OLD.name, OLD.created_at)
     IS DISTINCT FROM (NEW.id, NEW.saga_id, NEW.step_index, NEW.name, NEW.created_at))

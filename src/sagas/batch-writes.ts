@@ -1,10 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
+import { gatherBatches } from './gather-batches.js'
 import type { SagaChange } from './records.js'
 import type { StateStorage, WriteOutcome } from './state-storage.js'
 
-/** Sagas that write at the same time share commits: what comes while one is under way goes with the next. */
-const WRITE_LANES = 2
 const BATCH_MAX = 200
 const RETRY_PAUSE_MS = 50
 const RETRY_PAUSE_MS_MAX = 1_000
@@ -30,25 +29,19 @@ export interface BatchedWrites {
  * committed all the same is read from the fencing token.
  */
 export function batchWrites(storage: StateStorage, leaseMs: number): BatchedWrites {
-  const queue: Waiting[] = []
-  let lanes = 0
   let givenUp = false
 
-  const flush = async (): Promise<void> => {
-    lanes++
-    for (let batch = queue.splice(0, BATCH_MAX); batch.length > 0; batch = queue.splice(0, BATCH_MAX)) {
-      try {
-        const outcomes = await storage.write(
-          batch.map(({ change }) => change),
-          leaseMs,
-        )
-        for (const [place, { settle }] of batch.entries()) settle(outcomes[place] ?? { applied: false })
-      } catch (error) {
-        await Promise.all(batch.map((waiting) => writeAlone(waiting, error)))
-      }
+  const add = gatherBatches<Waiting>(BATCH_MAX, async (batch) => {
+    try {
+      const outcomes = await storage.write(
+        batch.map(({ change }) => change),
+        leaseMs,
+      )
+      for (const [place, { settle }] of batch.entries()) settle(outcomes[place] ?? { applied: false })
+    } catch (error) {
+      await Promise.all(batch.map((waiting) => writeAlone(waiting, error)))
     }
-    lanes--
-  }
+  })
 
   const writeAlone = async ({ change, settle, fail }: Waiting, first: unknown): Promise<void> => {
     let error = first
@@ -73,16 +66,12 @@ export function batchWrites(storage: StateStorage, leaseMs: number): BatchedWrit
     const saga = await storage.getSaga(change.sagaId)
     const owner = change.release ? null : change.owner
     if (saga?.version !== change.version + 1 || saga.leaseOwner !== owner) return { applied: false }
-    return { applied: true, cancelRequested: saga.cancelRequestedAt !== null, overdue: false }
+    const { cancelRequestedAt, updatedAt: moment } = saga
+    return { applied: true, cancelRequested: cancelRequestedAt !== null, overdue: false, moment }
   }
 
   return {
-    write(change) {
-      return new Promise((settle, fail) => {
-        queue.push({ change, settle, fail })
-        if (lanes < WRITE_LANES) void flush()
-      })
-    },
+    write: (change) => new Promise((settle, fail) => add({ change, settle, fail })),
     giveUp() {
       givenUp = true
     },

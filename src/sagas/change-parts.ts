@@ -34,7 +34,7 @@ function eventsOf<Status extends string>(
 export const sagaEvents = (from: SagaState, to: SagaState, extra?: Extra) =>
   eventsOf(sagaMachine, from, to, null, extra)
 
-export const stepEvents = (step: StepRecord, to: SagaStepState, extra?: Extra) =>
+export const stepEvents = (step: Pick<StepRecord, 'state' | 'index'>, to: SagaStepState, extra?: Extra) =>
   eventsOf(sagaStepMachine, step.state, to, step.index, extra)
 
 /** A change that changes nothing yet. */

@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { startLoop } from '../loop/index.js'
 import { isFinal, sagaMachine } from '../state-machines/index.js'
+import { batchStarts } from './batch-starts.js'
 import { batchWrites } from './batch-writes.js'
 import type { SagaDefinition, StepTransaction } from './definition.js'
 import { indexDefinitions } from './index-definitions.js'
 import { createSlots } from './limit-definitions.js'
+import { newSpanId } from './new-ids.js'
 import { planRelease } from './plan-ends.js'
 import type { Resolution } from './plan-resolution.js'
-import { type ClaimedSaga, newStep, type SagaRecord } from './records.js'
+import { planFirstRun } from './plan-runs.js'
+import { type ClaimedSaga, newSteps, type SagaRecord } from './records.js'
 import { cancelSaga, resolveSaga } from './resolve-saga.js'
-import { type RunningSaga, runSaga } from './run-saga.js'
+import { type Begun, type RunningSaga, runSaga } from './run-saga.js'
 import type { Saga } from './saga.js'
 import { type StartOptions, startSaga } from './start-saga.js'
 import type { CancelRequest, StateStorage } from './state-storage.js'
@@ -84,14 +87,15 @@ export function createCoordinator({
   const known = indexDefinitions(definitions)
   const slots = createSlots(definitions, concurrency)
   const writes = batchWrites(storage, leaseMs)
+  const starts = batchStarts(storage)
   const running = new Map<string, { run: RunningSaga; ended: Promise<void> }>()
   const waiters = new Map<string, Set<(saga: SagaRecord) => void>>()
   const timers = new Set<NodeJS.Timeout>()
   let renewedAt = performance.now()
   let stopping = false
 
-  const tellWaiters = async (id: string): Promise<void> => {
-    const saga = waiters.has(id) ? await storage.getSaga(id) : undefined
+  const tellWaiters = async (id: string, known?: SagaRecord): Promise<void> => {
+    const saga = waiters.has(id) ? (known ?? (await storage.getSaga(id))) : undefined
     if (saga === undefined || !(isFinal(sagaMachine, saga.state) || saga.state === 'Failed')) return
     for (const resolve of waiters.get(id) ?? []) resolve(saga)
     waiters.delete(id)
@@ -106,10 +110,11 @@ export function createCoordinator({
   }
 
   /** Its slot has been taken. */
-  const launch = (claimed: ClaimedSaga, definition: SagaDefinition): void => {
+  const launch = (claimed: ClaimedSaga, definition: SagaDefinition, begun?: Begun): void => {
     const { id } = claimed.saga
     const run = runSaga({
       claimed,
+      ...(begun ? { begun } : {}),
       definition,
       storage,
       write: writes.write,
@@ -124,7 +129,7 @@ export function createCoordinator({
         if (slots.wasFull()) loop.wake()
       })
       .then((outcome) => {
-        if (outcome.end === 'finished') return tellWaiters(id)
+        if (outcome.end === 'finished') return tellWaiters(id, knownEnd(outcome.saga))
         if (outcome.end === 'released' && !stopping) wakeIn(outcome.wakeInMs)
       })
       // Whoever claims it after its lease finds the truth in the rows.
@@ -208,10 +213,11 @@ export function createCoordinator({
       slots.take(definition)
       let launched = false
       try {
-        const lease = { owner, leaseMs }
-        const { created, saga } = await startSaga(storage, definition, input, { ...options, lease })
+        const begun = { index: 0, spanId: newSpanId() }
+        const lease = { owner, leaseMs, events: planFirstRun(begun.spanId) }
+        const { created, saga } = await startSaga(starts, definition, input, { ...options, lease })
         if (created) {
-          launch(newlyStarted(saga, definition), definition)
+          launch(newlyStarted(saga, definition), definition, begun)
           launched = true
         }
         return handleOf(saga.id, created)
@@ -250,10 +256,18 @@ export function createCoordinator({
 function newlyStarted(saga: SagaRecord, { steps }: SagaDefinition): ClaimedSaga {
   return {
     saga,
-    steps: steps.map(({ name, retry }, index) => newStep(saga, index, name, retry.max_attempts)),
+    steps: newSteps(
+      saga,
+      steps.map(({ name, retry }) => ({ name, maxAttempts: retry.max_attempts })),
+    ),
     signals: { cancelRequested: false, overdue: false },
     recovered: false,
   }
+}
+
+/** A completed saga is known as its last write left it; of others, an operator or a cancel may have said more. */
+function knownEnd(saga: SagaRecord | undefined): SagaRecord | undefined {
+  return saga?.state === 'Completed' ? saga : undefined
 }
 
 /** Waits for the work, but not longer than this. */

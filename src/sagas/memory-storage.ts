@@ -3,7 +3,8 @@ import type { StepTransaction } from './definition.js'
 import {
   type ClaimedSaga,
   type NewSaga,
-  newStep,
+  newRecord,
+  newSteps,
   type SagaChange,
   type SagaEventRecord,
   type SagaRecord,
@@ -11,7 +12,7 @@ import {
   type StepRecord,
 } from './records.js'
 import { applyToRecords } from './saga-run.js'
-import type { SagaFilter, StateStorage, WriteOutcome } from './state-storage.js'
+import type { SagaFilter, StartOutcome, StateStorage, WriteOutcome } from './state-storage.js'
 
 export interface MemoryStorageOptions {
   /** The clock. */
@@ -51,33 +52,28 @@ export function createMemoryStorage({
     if (kept === undefined || kept.saga.version !== change.version || kept.saga.leaseOwner !== change.owner) {
       return { applied: false }
     }
-    const before = kept.saga
-    const { saga, steps } = applyToRecords(kept, change)
+    const { saga, steps } = applyToRecords(kept, change, now())
     const { release } = change
-    const unfinished = isUnfinished(saga)
     const lease = release
-      ? { leaseOwner: null, leaseUntil: null, wakeAt: wakeAtOf(saga, release.wakeInMs) }
+      ? { leaseUntil: null, wakeAt: wakeAtOf(saga, release.wakeInMs) }
       : { leaseUntil: now(leaseMs), wakeAt: now(leaseMs) }
-    kept.saga = {
-      ...saga,
-      ...lease,
-      updatedAt: now(),
-      startedAt: change.started ? (before.startedAt ?? now()) : before.startedAt,
-      completedAt: change.finished ? now() : unfinished ? null : before.completedAt,
-      timedOutAt: change.timedOut ? now() : before.timedOutAt,
-    }
-    kept.steps = steps.map((step) => {
-      const to = change.steps.find(({ index }) => index === step.index)
-      if (to === undefined) return step
-      return {
-        ...step,
-        startedAt: to.started ? (step.startedAt ?? now()) : step.startedAt,
-        lastAttemptAt: to.started ? now() : step.lastAttemptAt,
-        completedAt: to.finished ? now() : step.completedAt,
-      }
-    })
+    kept.saga = { ...saga, ...lease }
+    kept.steps = steps
     for (const event of change.events) tell(kept, event)
-    return { applied: true, ...signalsOf(kept) }
+    return { applied: true, moment: now(), ...signalsOf(kept) }
+  }
+
+  const startOne = (given: NewSaga): StartOutcome => {
+    const { idempotencyKey: key, definitionId } = given
+    const first = [...all.values()].find(
+      ({ saga }) => key !== null && saga.idempotencyKey === key && saga.definitionId === definitionId,
+    )
+    if (first) return { created: false, saga: first.saga }
+    const saga = newRecord(given, now())
+    const made: Kept = { saga, steps: newSteps(saga, given.steps), events: [] }
+    all.set(saga.id, made)
+    for (const event of given.lease?.events ?? []) tell(made, event)
+    return { created: true, saga }
   }
 
   const wakeAtOf = (saga: SagaRecord, wakeInMs: number | null): Date | null => {
@@ -105,18 +101,8 @@ export function createMemoryStorage({
   }
 
   return {
-    async startSaga(saga) {
-      const first = [...all.values()].find(
-        (kept) =>
-          saga.idempotencyKey !== null &&
-          kept.saga.idempotencyKey === saga.idempotencyKey &&
-          kept.saga.definitionId === saga.definitionId,
-      )
-      if (first) return { created: false, saga: first.saga }
-      const made = newRecords(saga, now)
-      all.set(saga.id, made)
-      return { created: true, saga: made.saga }
-    },
+    startSaga: async (saga) => startOne(saga),
+    startSagas: async (sagas) => sagas.map(startOne),
     async getSaga(id) {
       return all.get(id)?.saga
     },
@@ -242,46 +228,4 @@ function matches(saga: SagaRecord, filter: SagaFilter): boolean {
       created < before.createdAt.getTime() ||
       (created === before.createdAt.getTime() && saga.id < before.id))
   )
-}
-
-function newRecords(saga: NewSaga, now: (plusMs?: number) => Date): Kept {
-  const { id, lease, timeoutMs } = saga
-  return {
-    saga: {
-      id,
-      definitionId: saga.definitionId,
-      definitionVersion: saga.definitionVersion,
-      idempotencyKey: saga.idempotencyKey,
-      state: 'Pending',
-      currentStep: 0,
-      totalSteps: saga.steps.length,
-      input: saga.input === undefined ? undefined : JSON.parse(saga.input),
-      result: undefined,
-      error: null,
-      awaitingOperator: false,
-      createdAt: now(),
-      updatedAt: now(),
-      startedAt: null,
-      completedAt: null,
-      timedOutAt: null,
-      timeoutMs,
-      retryPolicy: saga.retryPolicy,
-      metadata: saga.metadata,
-      traceId: saga.traceId,
-      spanId: saga.spanId,
-      wakeAt: now(lease?.leaseMs ?? 0),
-      deadlineAt: timeoutMs === null ? null : now(timeoutMs),
-      leaseOwner: lease?.owner ?? null,
-      leaseUntil: lease ? now(lease.leaseMs) : null,
-      version: lease ? 1 : 0,
-      eventCount: 0,
-      cancelRequestedAt: null,
-      cancelRequestedBy: null,
-      cancelReason: null,
-    },
-    steps: saga.steps.map(({ name, maxAttempts }, index) =>
-      newStep({ id, createdAt: now() }, index, name, maxAttempts),
-    ),
-    events: [],
-  }
 }

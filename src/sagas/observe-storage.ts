@@ -87,12 +87,9 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
     const { id, definitionId, traceId } = saga
     const begun = hold(id, definitionId, traceId)
     observer.started(begun)
-    const { events = [] } = (saga.lease ?? {}) as { events?: readonly EventChange[] }
-    tell(begun, events, performance.now())
+    tell(begun, saga.lease?.events ?? [], performance.now())
     if (saga.lease === undefined) held.delete(id)
   }
-
-  const startMany = (storage as BatchStart).startSagas
 
   return {
     ...storage,
@@ -101,13 +98,11 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
       hearStart(saga, outcome)
       return outcome
     },
-    ...(startMany && {
-      async startSagas(sagas: readonly NewSaga[]) {
-        const outcomes = await startMany(sagas)
-        for (const [place, outcome] of outcomes.entries()) hearStart(sagas[place] as NewSaga, outcome)
-        return outcomes
-      },
-    }),
+    async startSagas(sagas) {
+      const outcomes = await storage.startSagas(sagas)
+      for (const [place, outcome] of outcomes.entries()) hearStart(sagas[place] as NewSaga, outcome)
+      return outcomes
+    },
     async write(changes, leaseMs): Promise<WriteOutcome[]> {
       const calledAt = performance.now()
       const outcomes = await storage.write(changes, leaseMs)
@@ -135,9 +130,4 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
       return claimed
     },
   }
-}
-
-/** A storage that starts many in one transaction. */
-interface BatchStart {
-  startSagas?(sagas: readonly NewSaga[]): Promise<StartOutcome[]>
 }

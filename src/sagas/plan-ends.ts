@@ -55,17 +55,3 @@ export function planEnd(
 export function planRelease(run: SagaRun, wakeInMs: number): SagaChange {
   return { ...baseOf(run), release: { wakeInMs } }
 }
-
-/** Two changes as one write: the second was planned for the run as it is after the first. */
-export function joinChanges(first: SagaChange, second: SagaChange): SagaChange {
-  const { result = first.result, started = first.started, finished = first.finished } = second
-  return {
-    ...second,
-    version: first.version,
-    ...(result === undefined ? {} : { result }),
-    ...(started === undefined ? {} : { started }),
-    ...(finished === undefined ? {} : { finished }),
-    steps: [...first.steps, ...second.steps],
-    events: [...first.events, ...second.events],
-  }
-}

@@ -7,9 +7,9 @@ import {
   stepChange,
   stepEvents,
 } from './change-parts.js'
-import type { SagaChange } from './records.js'
+import type { EventChange, SagaChange } from './records.js'
 import { attemptError, type SagaError } from './saga-error.js'
-import { type SagaRun, stepStateNumber } from './saga-run.js'
+import { applyChange, type SagaRun, stepStateNumber } from './saga-run.js'
 
 /** The intent: written before the step is called, so that a crash in between is known. */
 export function planRun(run: SagaRun, index: number, spanId: string): SagaChange {
@@ -34,6 +34,14 @@ export function planRun(run: SagaRun, index: number, spanId: string): SagaChange
   }
 }
 
+/** The same for the first step of a saga that is begun with its start. */
+export function planFirstRun(spanId: string): EventChange[] {
+  return [
+    ...sagaEvents('Pending', 'Running'),
+    ...stepEvents({ state: 'Pending', index: 0 }, 'Running', { spanId, data: { attempt: 1 } }),
+  ]
+}
+
 /** The checkpoint after a run. The last step completes the saga. */
 export function planCompleted(
   run: SagaRun,
@@ -55,6 +63,24 @@ export function planCompleted(
       ...stepEvents(step, 'Completed', { spanId, data: { attempt: step.attempts } }),
       ...sagaEvents('Running', last ? 'Completed' : 'StepCompleted'),
     ],
+  }
+}
+
+/**
+ * The checkpoint of a run and the intent of the next one, as one write. The saga stays Running: nobody could ever see it
+ * in between, and there is no move to record.
+ */
+export function planAdvance(
+  run: SagaRun,
+  completed: SagaChange,
+  next: { readonly index: number; readonly spanId: string },
+): SagaChange {
+  const begun = planRun(applyChange(run, completed), next.index, next.spanId)
+  return {
+    ...begun,
+    version: completed.version,
+    steps: [...completed.steps, ...begun.steps],
+    events: [...completed.events, ...begun.events].filter(({ stepIndex }) => stepIndex !== null),
   }
 }
 

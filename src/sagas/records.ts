@@ -1,4 +1,5 @@
 import type { SagaEventType, SagaState, SagaStepState } from '../state-machines/index.js'
+import { decodeJson } from './json.js'
 import type { RetryPolicy } from './retry-policy.js'
 import type { SagaError } from './saga-error.js'
 
@@ -148,8 +149,12 @@ export interface NewSaga {
   readonly traceId: string
   readonly spanId: string
   readonly steps: readonly { readonly name: string; readonly maxAttempts: number }[]
-  /** Whoever starts it may hold it at once. */
-  readonly lease?: { readonly owner: string; readonly leaseMs: number }
+  /** Whoever starts it may hold it at once, and begin its first step: `events` are those of that. */
+  readonly lease?: {
+    readonly owner: string
+    readonly leaseMs: number
+    readonly events?: readonly EventChange[]
+  }
 }
 
 /** What others may have said about a saga meanwhile, by the storage's clock. */
@@ -167,29 +172,69 @@ export interface ClaimedSaga {
   readonly recovered: boolean
 }
 
-export const stepIdOf = (sagaId: string, index: number): string => `${sagaId}:${index}`
-
-/** A step as it begins. */
-export function newStep(
-  { id: sagaId, createdAt }: Pick<SagaRecord, 'id' | 'createdAt'>,
-  index: number,
-  name: string,
-  maxAttempts: number,
-): StepRecord {
+/** A saga as it begins, at this moment of the storage's clock. */
+export function newRecord(saga: NewSaga, moment: Date): SagaRecord {
+  const { lease, timeoutMs } = saga
+  const after = (ms: number) => new Date(moment.getTime() + ms)
   return {
-    id: stepIdOf(sagaId, index),
-    sagaId,
-    index,
-    name,
-    state: 'Pending',
-    attempts: 0,
-    maxAttempts,
-    output: undefined,
+    id: saga.id,
+    definitionId: saga.definitionId,
+    definitionVersion: saga.definitionVersion,
+    idempotencyKey: saga.idempotencyKey,
+    state: lease?.events ? 'Running' : 'Pending',
+    currentStep: 0,
+    totalSteps: saga.steps.length,
+    input: decodeJson(saga.input),
+    result: undefined,
     error: null,
-    compensation: null,
-    createdAt,
-    startedAt: null,
+    awaitingOperator: false,
+    createdAt: moment,
+    updatedAt: moment,
+    startedAt: lease?.events ? moment : null,
     completedAt: null,
-    lastAttemptAt: null,
+    timedOutAt: null,
+    timeoutMs,
+    retryPolicy: saga.retryPolicy,
+    metadata: saga.metadata,
+    traceId: saga.traceId,
+    spanId: saga.spanId,
+    wakeAt: after(lease?.leaseMs ?? 0),
+    deadlineAt: timeoutMs === null ? null : after(timeoutMs),
+    leaseOwner: lease?.owner ?? null,
+    leaseUntil: lease ? after(lease.leaseMs) : null,
+    version: lease ? 1 : 0,
+    eventCount: lease?.events?.length ?? 0,
+    cancelRequestedAt: null,
+    cancelRequestedBy: null,
+    cancelReason: null,
   }
 }
+
+/** Its steps; the first one runs if the saga was begun at once. */
+export function newSteps(
+  saga: Pick<SagaRecord, 'id' | 'createdAt' | 'state'>,
+  steps: NewSaga['steps'],
+): StepRecord[] {
+  return steps.map(({ name, maxAttempts }, index) => {
+    const begun = saga.state === 'Running' && index === 0
+    const at = begun ? saga.createdAt : null
+    return {
+      id: stepIdOf(saga.id, index),
+      sagaId: saga.id,
+      index,
+      name,
+      state: begun ? 'Running' : 'Pending',
+      attempts: begun ? 1 : 0,
+      maxAttempts,
+      output: undefined,
+      error: null,
+      compensation: null,
+      createdAt: saga.createdAt,
+      startedAt: at,
+      completedAt: null,
+      lastAttemptAt: at,
+    }
+  })
+}
+
+export const stepIdOf = (sagaId: string, index: number): string => `${sagaId}:${index}`

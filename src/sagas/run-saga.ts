@@ -1,18 +1,19 @@
-import { randomBytes } from 'node:crypto'
 import { type CallOutcome, callStep, type StopReason, StopSignal } from './call-step.js'
 import { delayOf } from './change-parts.js'
 import { decideNext } from './decide-next.js'
 import type { SagaDefinition, StepContext, StepTransaction } from './definition.js'
-import { joinChanges, planCompensation, planEnd, planRelease } from './plan-ends.js'
-import { planCompleted, planFailed, planInterruptedRun, planRun } from './plan-runs.js'
+import { newSpanId } from './new-ids.js'
+import { planCompensation, planEnd, planRelease } from './plan-ends.js'
+import { planAdvance, planCompleted, planFailed, planInterruptedRun, planRun } from './plan-runs.js'
 import { mayUndoAgain, planInterruptedUndo, planUndo, planUndoFailed, planUndone } from './plan-undos.js'
-import type { ClaimedSaga, SagaChange, Signals } from './records.js'
+import type { ClaimedSaga, SagaChange, SagaRecord, Signals } from './records.js'
 import { attemptError } from './saga-error.js'
 import { applyChange, type SagaRun } from './saga-run.js'
 import type { StateStorage, WriteOutcome } from './state-storage.js'
 
 export type RunEnd =
-  | { readonly end: 'finished' }
+  /** The saga, unless somebody else has written to it meanwhile. */
+  | { readonly end: 'finished'; readonly saga?: SagaRecord }
   /** Let go, to be taken up again in so long. */
   | { readonly end: 'released'; readonly wakeInMs: number }
   /** Another has it now. */
@@ -20,6 +21,8 @@ export type RunEnd =
 
 export interface RunOptions {
   readonly claimed: ClaimedSaga
+  /** Its first step's intent was written with its start. */
+  readonly begun?: Begun
   readonly definition: SagaDefinition
   readonly storage: Pick<StateStorage, 'transact'>
   readonly write: (change: SagaChange) => Promise<WriteOutcome>
@@ -46,7 +49,7 @@ const stopMessages: Record<StopReason, string> = {
 }
 
 /** An attempt that has been written down, and can be called. */
-interface Begun {
+export interface Begun {
   readonly index: number
   readonly spanId: string
 }
@@ -69,8 +72,8 @@ export function runSaga(options: RunOptions): RunningSaga {
     else if (signals.overdue) stopForward('overdue')
   }
 
-  const accept = (change: SagaChange, signals: Signals) => {
-    run = applyChange(run, change)
+  const accept = (change: SagaChange, { moment, ...signals }: Signals & { readonly moment: Date }) => {
+    run = applyChange(run, change, moment)
     releasedForMs = change.release?.wakeInMs ?? undefined
     hear(signals)
   }
@@ -105,7 +108,7 @@ export function runSaga(options: RunOptions): RunningSaga {
     const action = decideNext(after)
     if (action.do !== 'run_step' || isStopping()) return { change: completed }
     const next = { index: action.index, spanId: newSpanId() }
-    return { change: joinChanges(completed, planRun(after, next.index, next.spanId)), next }
+    return { change: planAdvance(run, completed, next), next }
   }
 
   /** Calls the step of an attempt that has been written down. Answers the next one, if that has been begun as well. */
@@ -211,9 +214,11 @@ export function runSaga(options: RunOptions): RunningSaga {
     return { end: 'released', wakeInMs }
   }
 
+  const end = (): RunEnd => ({ end: 'finished', ...(run.signals.cancelRequested ? {} : { saga: run.saga }) })
+
   const go = async (): Promise<RunEnd> => {
     hear(run.signals)
-    let begun: Begun | undefined
+    let begun = options.begun
     for (;;) {
       if (begun !== undefined) {
         const next = await finishRun(begun)
@@ -250,9 +255,9 @@ export function runSaga(options: RunOptions): RunningSaga {
         }
         case 'end':
           await write(planEnd(run, action.state))
-          return { end: 'finished' }
+          return end()
         case 'nothing':
-          return { end: 'finished' }
+          return end()
       }
     }
   }
@@ -270,10 +275,4 @@ export function runSaga(options: RunOptions): RunningSaga {
       stopForward(why)
     },
   }
-}
-
-const SPAN_ID_BYTES = 8
-
-export function newSpanId(): string {
-  return randomBytes(SPAN_ID_BYTES).toString('hex')
 }

@@ -1,6 +1,6 @@
 import { type SagaState, type SagaStepState, sagaMachine, sagaStepMachine } from '../state-machines/index.js'
 import type { SagaDefinition } from './definition.js'
-import type { SagaChange, SagaRecord, Signals, StepRecord } from './records.js'
+import type { SagaChange, SagaRecord, Signals, StepChange, StepRecord } from './records.js'
 
 /** A saga as its holder knows it. Never changed: every write makes the next one. */
 export interface SagaRun {
@@ -13,15 +13,18 @@ export interface SagaRun {
 export const sagaStateNumber = (state: SagaState): number => sagaMachine.statuses.indexOf(state)
 export const stepStateNumber = (state: SagaStepState): number => sagaStepMachine.statuses.indexOf(state)
 
-/** The run after the change has been written; times are the storage's business and stay as they were. */
-export function applyChange(run: SagaRun, change: SagaChange): SagaRun {
-  return { ...run, ...applyToRecords(run, change) }
+/** The run after the change has been written at this moment; when it is only planned, no time has passed. */
+export function applyChange(run: SagaRun, change: SagaChange, moment = run.saga.updatedAt): SagaRun {
+  return { ...run, ...applyToRecords(run, change, moment) }
 }
 
+/** All but the time of the lease and of the next wake-up, which are the storage's business. */
 export function applyToRecords(
   { saga, steps }: { readonly saga: SagaRecord; readonly steps: readonly StepRecord[] },
   change: SagaChange,
+  moment: Date,
 ): { saga: SagaRecord; steps: StepRecord[] } {
+  const unfinished = ['Pending', 'Running', 'StepCompleted', 'Compensating'].includes(change.state)
   return {
     saga: {
       ...saga,
@@ -30,17 +33,33 @@ export function applyToRecords(
       error: change.error,
       awaitingOperator: change.awaitingOperator,
       result: change.result === undefined ? saga.result : JSON.parse(change.result),
-      timedOutAt: change.timedOut ? (saga.timedOutAt ?? new Date()) : saga.timedOutAt,
-      leaseOwner: change.release ? null : saga.leaseOwner,
+      updatedAt: moment,
+      startedAt: change.started ? (saga.startedAt ?? moment) : saga.startedAt,
+      completedAt: change.finished ? moment : unfinished ? null : saga.completedAt,
+      timedOutAt: change.timedOut ? moment : saga.timedOutAt,
+      ...(change.release ? { leaseOwner: null, leaseUntil: null, wakeAt: null } : {}),
       version: change.version + 1,
       eventCount: saga.eventCount + change.events.length,
     },
     steps: steps.map((step) => {
       const next = change.steps.find(({ index }) => index === step.index)
-      if (next === undefined) return step
-      const { state, attempts, maxAttempts, error, compensation } = next
-      const output = next.output === undefined ? step.output : JSON.parse(next.output)
-      return { ...step, state, attempts, maxAttempts, error, compensation, output }
+      return next === undefined ? step : applyToStep(step, next, moment)
     }),
+  }
+}
+
+function applyToStep(step: StepRecord, next: StepChange, moment: Date): StepRecord {
+  const { state, attempts, maxAttempts, error, compensation, started, finished } = next
+  return {
+    ...step,
+    state,
+    attempts,
+    maxAttempts,
+    error,
+    compensation,
+    output: next.output === undefined ? step.output : JSON.parse(next.output),
+    startedAt: started ? (step.startedAt ?? moment) : step.startedAt,
+    lastAttemptAt: started ? moment : step.lastAttemptAt,
+    completedAt: finished ? moment : step.completedAt,
   }
 }

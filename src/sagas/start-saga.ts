@@ -1,17 +1,15 @@
-import { randomBytes, randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { SagapostError } from '../errors/index.js'
 import type { SagaDefinition, StepTransaction } from './definition.js'
 import { decodeJson, encodeJson } from './json.js'
+import { newSagaId, newSpanId, newTraceId } from './new-ids.js'
 import type { NewSaga } from './records.js'
-import { newSpanId } from './run-saga.js'
 import { describeIssues } from './standard-schema.js'
 import type { StartOutcome, StateStorage } from './state-storage.js'
 
 const KEY_CHARS_MAX = 255
 const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
-const TRACE_ID_BYTES = 16
 
 export interface StartOptions {
   /** Starting again with the same key finds the first one. */
@@ -41,7 +39,7 @@ export async function startSaga(
   const text = await readInput(definition, input)
   const outcome = await storage.startSaga(
     {
-      id: randomUUID(),
+      id: newSagaId(),
       definitionId: definition.name,
       definitionVersion: definition.version,
       idempotencyKey: key ?? null,
@@ -49,7 +47,7 @@ export async function startSaga(
       timeoutMs: definition.timeoutMs ?? null,
       retryPolicy: definition.retry,
       metadata: options.metadata ?? null,
-      traceId: traceId ?? randomBytes(TRACE_ID_BYTES).toString('hex'),
+      traceId: traceId ?? newTraceId(),
       spanId: spanId ?? newSpanId(),
       steps: definition.steps.map(({ name, retry }) => ({ name, maxAttempts: retry.max_attempts })),
       ...(lease ? { lease } : {}),

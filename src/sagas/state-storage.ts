@@ -17,10 +17,12 @@ export interface StartOutcome {
 }
 
 /** Refused: the lease was lost, or the token is not the last one. Nothing was written. */
-export type WriteOutcome = ({ readonly applied: true } & Signals) | { readonly applied: false }
+export type WriteOutcome =
+  | ({ readonly applied: true /** By the storage's clock. */; readonly moment: Date } & Signals)
+  | { readonly applied: false }
 
 export type TransactOutcome =
-  | { readonly outcome: 'committed'; readonly signals: Signals }
+  | { readonly outcome: 'committed'; readonly signals: Signals & { readonly moment: Date } }
   | { readonly outcome: 'failed'; readonly error: unknown }
   | { readonly outcome: 'refused' }
 
@@ -56,6 +58,8 @@ export type CancelOutcome = 'requested' | 'already_requested' | 'too_late' | 'no
 export interface StateStorage {
   /** Saves a new saga with its steps. With a key that was used before it makes nothing and finds the first one. */
   startSaga(saga: NewSaga, tx?: StepTransaction): Promise<StartOutcome>
+  /** Many, in one transaction. */
+  startSagas(sagas: readonly NewSaga[]): Promise<StartOutcome[]>
   getSaga(id: string): Promise<SagaRecord | undefined>
   /** Newest first. */
   listSagas(filter: SagaFilter): Promise<SagaRecord[]>

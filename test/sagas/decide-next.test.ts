@@ -6,7 +6,7 @@ import { planCompensation, planEnd } from '../../src/sagas/plan-ends.js'
 import { planResolution } from '../../src/sagas/plan-resolution.js'
 import { planCompleted, planFailed, planInterruptedRun, planRun } from '../../src/sagas/plan-runs.js'
 import { planInterruptedUndo, planUndo, planUndoFailed, planUndone } from '../../src/sagas/plan-undos.js'
-import { newStep, type SagaChange, type SagaEventRecord, type SagaRecord } from '../../src/sagas/records.js'
+import { newSteps, type SagaChange, type SagaEventRecord, type SagaRecord } from '../../src/sagas/records.js'
 import { replayHistory } from '../../src/sagas/replay-history.js'
 import { defaultRetryPolicy, retryDelayMs } from '../../src/sagas/retry-policy.js'
 import { attemptError } from '../../src/sagas/saga-error.js'
@@ -30,7 +30,10 @@ function newRun(steps: StepDefinition[], compensation: SagaRun['definition']['co
   } as unknown as SagaRecord
   return {
     saga,
-    steps: steps.map(({ name }, index) => newStep(saga, index, name, retry.max_attempts)),
+    steps: newSteps(
+      saga,
+      steps.map(({ name }) => ({ name, maxAttempts: retry.max_attempts })),
+    ),
     definition: { steps, compensation },
     signals: { cancelRequested: false, overdue: false },
   }

@@ -101,6 +101,35 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
     expect((await under.storage.startSaga(newSaga({ idempotencyKey: 'k' }))).created).toBe(true)
   })
 
+  it('[G15] starts many in one transaction: all of them, and what their leases begin', async () => {
+    const events = [
+      { type: 'saga.started', stepIndex: null, oldState: 0, newState: 1 },
+      { type: 'saga.step.started', stepIndex: 0, oldState: 0, newState: 1, data: { attempt: 1 } },
+    ] as const
+    const key = newSaga({ idempotencyKey: 'many' })
+    const sagas = [newSaga({ lease: { owner: 'me', leaseMs: LEASE_MS, events } }), newSaga(), key]
+    await under.storage.startSaga(key)
+    const outcomes = await under.storage.startSagas([...sagas.slice(0, 2), { ...key, id: randomUUID() }])
+    expect(outcomes.map(({ created, saga }) => [created, saga.id, saga.state])).toEqual([
+      [true, sagas[0]?.id, 'Running'],
+      [true, sagas[1]?.id, 'Pending'],
+      [false, key.id, 'Pending'],
+    ])
+    for (const { saga } of outcomes) expect(await under.storage.getSaga(saga.id)).toEqual(saga)
+    const begun = sagas[0]?.id ?? ''
+    const steps = await under.storage.listSteps(begun)
+    expect(steps.map(({ state, attempts }) => [state, attempts])).toEqual([
+      ['Running', 1],
+      ['Pending', 0],
+    ])
+    expect(steps[0]?.startedAt).toEqual(outcomes[0]?.saga.createdAt)
+    expect((await under.storage.listEvents(begun)).map(({ sequence, type }) => [sequence, type])).toEqual([
+      [1, 'saga.started'],
+      [2, 'saga.step.started'],
+    ])
+    expect(await claimOf(sagas[0]?.definitionId ?? '')).toEqual([])
+  })
+
   it('tells undefined, null and other JSON apart', async () => {
     for (const [input, expected] of [
       [undefined, undefined],
@@ -147,7 +176,9 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
       ),
       LEASE_MS,
     )
-    expect(outcomes).toEqual([1, 2].map(() => ({ applied: true, cancelRequested: false, overdue: false })))
+    expect(outcomes).toEqual(
+      [1, 2].map(() => ({ applied: true, cancelRequested: false, overdue: false, moment: expect.any(Date) })),
+    )
     for (const { id, traceId, spanId } of sagas) {
       expect(await under.storage.getSaga(id)).toMatchObject({ state: 'Running', version: 2, eventCount: 2 })
       expect((await under.storage.listSteps(id))[0]).toMatchObject({

@@ -113,6 +113,10 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'is_saga_error(jsonb)': ['saga_app_role'],
   'is_saga_retry_policy(jsonb)': ['saga_app_role'],
   'is_saga_compensation_state(jsonb)': ['saga_app_role'],
+  'is_saga_event_type(text)': ['saga_app_role'],
+  // The coordinator's writes.
+  'start_sagas(jsonb)': ['saga_app_role'],
+  'write_saga_changes(jsonb,bigint)': ['saga_app_role'],
 }
 
 const [headline = '', ...lines] = matrix.trim().split('\n')

@@ -9,7 +9,7 @@ import { lendTransaction } from './lend-transaction.js'
 import { findTimedOut, getSaga, listEvents, listSagas, listSteps } from './read-sagas.js'
 import { cleanUpExpired, deleteFinished } from './remove-sagas.js'
 import { requestCancel } from './request-cancel.js'
-import { startSaga } from './start-saga.js'
+import { startSagas } from './start-saga.js'
 import { applyChanges } from './write-changes.js'
 
 const CLEANUP_BATCH = 1_000
@@ -30,7 +30,12 @@ export function createPostgresStorage({
   dataBox: box = openBox,
 }: PostgresStorageOptions): StateStorage {
   return {
-    startSaga: (saga, tx) => startSaga((tx as pg.PoolClient | undefined) ?? pool, saga, box),
+    async startSaga(saga, tx) {
+      const [outcome] = await startSagas((tx as pg.PoolClient | undefined) ?? pool, [saga], box)
+      if (outcome === undefined) throw new Error(`nothing is known of saga ${saga.id}`)
+      return outcome
+    },
+    startSagas: (sagas) => startSagas(pool, sagas, box),
     getSaga: (id) => getSaga(pool, id, box),
     listSagas: (filter) => listSagas(pool, filter, box),
     findTimedOut: (limit) => findTimedOut(pool, limit, box),

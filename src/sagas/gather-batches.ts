@@ -1,0 +1,47 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** A batch that takes longer waits for somebody's lock: the next ones go past it. */
+const STALLED_MS = 250
+const LANES_MAX = 4
+
+/**
+ * Hands over what comes in batches, one at a time: what comes while one is under way goes with the next. With two at a
+ * time the batches are half as large: the same rate for a third more CPU. `run` never fails.
+ */
+export function gatherBatches<Item>(
+  batchMax: number,
+  run: (batch: Item[]) => Promise<void>,
+): (item: Item) => void {
+  const queue: Item[] = []
+  let lanes = 0
+  let stalled = 0
+
+  const flush = async (): Promise<void> => {
+    // Those whose last batch was answered together come again within one turn of the event loop.
+    await nextTurn()
+    while (queue.length > 0) {
+      let late = false
+      const timer = setTimeout(() => {
+        late = true
+        stalled++
+        if (queue.length > 0) open()
+      }, STALLED_MS)
+      await run(queue.splice(0, batchMax))
+      clearTimeout(timer)
+      if (late) stalled--
+      await nextTurn()
+    }
+    lanes--
+  }
+
+  const open = () => {
+    if (lanes > stalled || lanes >= LANES_MAX) return
+    lanes++
+    void flush()
+  }
+
+  return (item) => {
+    queue.push(item)
+    open()
+  }
+}
