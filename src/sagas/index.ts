@@ -23,4 +23,10 @@ export type { RetryOptions } from './retry-policy.js'
 export { type Saga, type SagaOptions, saga } from './saga.js'
 export { NonRetryableError, type SagaError } from './saga-error.js'
 export { type StartOptions, startSaga } from './start-saga.js'
-export type { CancelOutcome, CancelRequest, SagaFilter, StateStorage } from './state-storage.js'
+export type {
+  CancelOutcome,
+  CancelRequest,
+  CleanUpOptions,
+  SagaFilter,
+  StateStorage,
+} from './state-storage.js'

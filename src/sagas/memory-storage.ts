@@ -195,8 +195,11 @@ export function createMemoryStorage({
       const saga = all.get(id)?.saga
       return saga !== undefined && isOver(saga) && all.delete(id)
     },
-    async cleanUpExpired(olderThan) {
-      const expired = [...all.values()].filter(({ saga }) => isOver(saga) && saga.updatedAt < olderThan)
+    async cleanUpExpired(olderThan, { limit, signal } = {}) {
+      const expired = [...all.values()]
+        .filter(({ saga }) => isOver(saga) && saga.updatedAt < olderThan)
+        .sort((a, b) => Number(a.saga.updatedAt) - Number(b.saga.updatedAt))
+        .slice(0, signal?.aborted ? 0 : limit)
       for (const { saga } of expired) all.delete(saga.id)
       return expired.length
     },

@@ -1,4 +1,8 @@
 import type pg from 'pg'
+import type { CleanUpOptions } from '../state-storage.js'
+
+/** A fraction of a second each: with its steps and events a saga is a dozen rows. */
+const CLEANUP_BATCH = 500
 
 /** The cascade takes steps and events along. */
 export const deleteFinished = `
@@ -18,11 +22,17 @@ export const deleteExpired = `
     LIMIT $2
     FOR UPDATE SKIP LOCKED))`
 
-export async function cleanUpExpired(pool: pg.Pool, olderThan: Date, batch: number): Promise<number> {
+export async function cleanUpExpired(
+  pool: pg.Pool,
+  olderThan: Date,
+  { batch = CLEANUP_BATCH, limit = Number.POSITIVE_INFINITY, signal }: CleanUpOptions = {},
+): Promise<number> {
   let removed = 0
-  for (;;) {
-    const { rowCount } = await pool.query(deleteExpired, [olderThan, batch])
+  while (removed < limit && !signal?.aborted) {
+    const wanted = Math.min(batch, limit - removed)
+    const { rowCount } = await pool.query(deleteExpired, [olderThan, wanted])
     removed += rowCount ?? 0
-    if ((rowCount ?? 0) < batch) return removed
+    if ((rowCount ?? 0) < wanted) break
   }
+  return removed
 }
