@@ -54,7 +54,7 @@ export interface PartsOptions {
   sagas?: SagasSettings
 }
 
-export interface SagasSettings {
+interface SagasSettings {
   definitions: readonly SagaDefinition[]
   transactionUrl?: string | undefined
   dataBox?: DataBox | undefined

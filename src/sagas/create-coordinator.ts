@@ -41,7 +41,7 @@ export interface CoordinatorOptions {
   readonly abortGraceMs?: number
 }
 
-export interface SagaHandle {
+interface SagaHandle {
   readonly id: string
   /** False: the key had been used, and this is the first one. */
   readonly created: boolean

@@ -195,13 +195,12 @@ export function createMemoryStorage({
       const saga = all.get(id)?.saga
       return saga !== undefined && isOver(saga) && all.delete(id)
     },
-    async cleanUpExpired(olderThan, batch = all.size, onBatch = () => true) {
-      const expired = [...all.values()].filter(({ saga }) => isOver(saga) && saga.updatedAt < olderThan)
-      for (const [place, { saga }] of expired.entries()) {
-        all.delete(saga.id)
-        if ((place + 1) % batch === 0 && !onBatch(place + 1)) return place + 1
-      }
-      onBatch(expired.length)
+    async cleanUpExpired(olderThan, { limit, signal } = {}) {
+      const expired = [...all.values()]
+        .filter(({ saga }) => isOver(saga) && saga.updatedAt < olderThan)
+        .sort((a, b) => Number(a.saga.updatedAt) - Number(b.saga.updatedAt))
+        .slice(0, signal?.aborted ? 0 : limit)
+      for (const { saga } of expired) all.delete(saga.id)
       return expired.length
     },
   }

@@ -12,14 +12,14 @@ export interface ReplayedSaga {
   readonly steps: readonly ReplayedStep[]
 }
 
-export interface ReplayedStep {
+interface ReplayedStep {
   readonly state: SagaStepState
   readonly attempts: number
   readonly compensationAttempts: number
 }
 
 /** The history does not hold together: a number is missing, a state does not follow from the one before. */
-export class HistoryBrokenError extends Error {
+class HistoryBrokenError extends Error {
   override readonly name = 'HistoryBrokenError'
 }
 

@@ -51,6 +51,15 @@ export interface CancelRequest {
 
 export type CancelOutcome = 'requested' | 'already_requested' | 'too_late' | 'not_found'
 
+export interface CleanUpOptions {
+  /** How many in one transaction. */
+  readonly batch?: number
+  /** How many at most. */
+  readonly limit?: number
+  /** Stops it after the batch that is under way. */
+  readonly signal?: AbortSignal
+}
+
 /**
  * [G13] Everything a coordinator needs of a storage. Times that decide anything (leases, retries, deadlines) are by the
  * storage's own clock, never by the caller's. The conformance suite in test/sagas/ is its contract.
@@ -85,9 +94,6 @@ export interface StateStorage {
   requestCancel(sagaId: string, request: CancelRequest): Promise<CancelOutcome>
   /** A finished saga that waits for nobody, with its steps and events. */
   deleteSaga(id: string): Promise<boolean>
-  /**
-   * The same for all that were last changed before the moment, in batches of a transaction each; how many. `onBatch`
-   * hears how many it were so far, and says whether to go on.
-   */
-  cleanUpExpired(olderThan: Date, batch?: number, onBatch?: (removed: number) => boolean): Promise<number>
+  /** The same for all that were last changed before the moment, the oldest first, in short transactions; how many. */
+  cleanUpExpired(olderThan: Date, options?: CleanUpOptions): Promise<number>
 }

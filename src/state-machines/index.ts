@@ -2,7 +2,6 @@ export { type DeliveryStatus, deliveryMachine } from './delivery-machine.js'
 export { type JobStatus, jobMachine } from './job-machine.js'
 export {
   type AuditedMachine,
-  type AuditedMove,
   type SagaEventType,
   sagaEventTypes,
 } from './saga-event-types.js'

@@ -27,7 +27,7 @@ export type SagaEventType = (typeof sagaEventTypes)[number]
  * A move and the events that it writes, in their order [G6]. The last of `events` carries the move (its old and its new
  * state); those before it stand at the old state. `after` may follow, at the new state.
  */
-export interface AuditedMove<Status extends string> {
+interface AuditedMove<Status extends string> {
   readonly from: Status
   readonly to: Status
   readonly when: string

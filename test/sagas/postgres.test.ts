@@ -366,7 +366,7 @@ describe('among 20,000 sagas', () => {
       const before = await loaded.pool.query(
         'SELECT count(*)::int AS n FROM sagapost.saga_instances WHERE state IN (3, 5, 6, 7, 8)',
       )
-      const removed = await cleaner.cleanUpExpired(new Date(Date.now() + 86_400_000), 2_000)
+      const removed = await cleaner.cleanUpExpired(new Date(Date.now() + 86_400_000), { batch: 2_000 })
       expect(removed).toBe(before.rows[0].n - 1)
     } finally {
       await holder.query('ROLLBACK')

@@ -355,7 +355,7 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
     const updatedAt = (await under.storage.getSaga(old.id))?.updatedAt as Date
     await under.storage.cleanUpExpired(updatedAt)
     expect(await under.storage.getSaga(old.id)).toBeDefined()
-    await under.storage.cleanUpExpired(new Date(updatedAt.getTime() + 1), 1)
+    await under.storage.cleanUpExpired(new Date(updatedAt.getTime() + 1), { batch: 1 })
     expect(await under.storage.getSaga(old.id)).toBeUndefined()
     expect(await under.storage.getSaga(open.id)).toBeDefined()
   })

@@ -1,12 +1,13 @@
 import type pg from 'pg'
 import { createPostgresStorage } from './create-postgres-storage.js'
 
-const BATCH = 1_000
+/** After so many it says how far it is. */
+const SLICE = 1_000
 
 /** So long ago by the database's clock. */
 const selectMoment = `SELECT sagapost.now() - $1::bigint * interval '1 ms' AS moment`
 
-export interface CleanUpOptions {
+export interface CleanUpRequest {
   /** Those that were last changed longer ago than this. */
   readonly ageMs: number
   /** Stops after so many; absent: when there are no more. */
@@ -15,12 +16,12 @@ export interface CleanUpOptions {
 }
 
 /**
- * [G8] Removes ended sagas of an age, with their steps and events, under the role saga_app_role: a transaction for each
- * thousand, so that nobody waits for long. Those that wait for an operator stay.
+ * [G8] Removes ended sagas of an age, with their steps and events, under the role saga_app_role, in short transactions.
+ * Those that wait for an operator stay.
  */
 export async function cleanUpSagas(
   pool: pg.Pool,
-  { ageMs, limit = Number.POSITIVE_INFINITY, onProgress }: CleanUpOptions,
+  { ageMs, limit = Number.POSITIVE_INFINITY, onProgress }: CleanUpRequest,
 ): Promise<number> {
   const { rows } = await pool.query<{ moment: Date }>(selectMoment, [ageMs])
   const moment = rows[0]?.moment
@@ -28,14 +29,11 @@ export async function cleanUpSagas(
   const storage = createPostgresStorage({ pool })
   let removed = 0
   while (removed < limit) {
-    const before = removed
-    const batch = Math.min(BATCH, limit - removed)
-    removed += await storage.cleanUpExpired(moment, batch, (now) => {
-      onProgress?.(before + now)
-      // The last batch before the limit is a smaller one.
-      return limit - before - now >= batch
-    })
-    if (removed - before < batch) break
+    const slice = Math.min(SLICE, limit - removed)
+    const now = await storage.cleanUpExpired(moment, { limit: slice })
+    removed += now
+    onProgress?.(removed)
+    if (now < slice) break
   }
   return removed
 }

@@ -12,8 +12,6 @@ import { requestCancel } from './request-cancel.js'
 import { startSagas } from './start-saga.js'
 import { applyChanges } from './write-changes.js'
 
-const CLEANUP_BATCH = 1_000
-
 export interface PostgresStorageOptions {
   /** Under the role saga_app_role, or under a login that is a member of it. */
   readonly pool: pg.Pool
@@ -53,8 +51,7 @@ export function createPostgresStorage({
       const { rowCount } = await pool.query(deleteFinished, [id])
       return rowCount === 1
     },
-    cleanUpExpired: (olderThan, batch = CLEANUP_BATCH, onBatch) =>
-      cleanUpExpired(pool, olderThan, batch, onBatch),
+    cleanUpExpired: (olderThan, options) => cleanUpExpired(pool, olderThan, options),
   }
 }
 

@@ -1,4 +1,8 @@
 import type pg from 'pg'
+import type { CleanUpOptions } from '../state-storage.js'
+
+/** A fraction of a second each: with its steps and events a saga is a dozen rows. */
+const CLEANUP_BATCH = 500
 
 /** The cascade takes steps and events along. */
 export const deleteFinished = `
@@ -21,14 +25,14 @@ export const deleteExpired = `
 export async function cleanUpExpired(
   pool: pg.Pool,
   olderThan: Date,
-  batch: number,
-  onBatch: (removed: number) => boolean = () => true,
+  { batch = CLEANUP_BATCH, limit = Number.POSITIVE_INFINITY, signal }: CleanUpOptions = {},
 ): Promise<number> {
   let removed = 0
-  for (;;) {
-    const { rowCount } = await pool.query(deleteExpired, [olderThan, batch])
+  while (removed < limit && !signal?.aborted) {
+    const wanted = Math.min(batch, limit - removed)
+    const { rowCount } = await pool.query(deleteExpired, [olderThan, wanted])
     removed += rowCount ?? 0
-    const goOn = onBatch(removed)
-    if (!goOn || (rowCount ?? 0) < batch) return removed
+    if ((rowCount ?? 0) < wanted) break
   }
+  return removed
 }

@@ -6,7 +6,11 @@ import {
   selectWalkEnd,
   walkSagas,
 } from '../../../src/sagas/postgres/page-sagas.js'
-import { selectShownEvents, selectShownSteps } from '../../../src/sagas/postgres/show-saga.js'
+import {
+  selectShownEvents,
+  selectShownSaga,
+  selectShownSteps,
+} from '../../../src/sagas/postgres/show-saga.js'
 import { useDatabase } from '../../support/database.js'
 import { countRowsRead, explain } from '../../support/explain.js'
 import { loadSagas } from './load-sagas.js'
@@ -151,6 +155,7 @@ it.each([undefined, 'Completed'] as const)(
 
 it('[G10] one saga meets an index in each of its tables', async () => {
   const { rows } = await database.pool.query('SELECT id FROM sagapost.saga_instances LIMIT 1')
+  await expectBounded(selectShownSaga, [rows[0].id], 'saga_instances_pkey', 1)
   await expectBounded(selectShownSteps, [rows[0].id], 'idx_step_saga_index', 2)
   await expectBounded(selectShownEvents, [rows[0].id, 1_000], 'idx_event_saga_timestamp', 4)
 })
