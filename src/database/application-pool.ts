@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { connectionDefaults, parseDatabaseUrl } from './connect.js'
+import { connectionDefaults, requireSingleLogin } from './connect.js'
 
 const IDLE_CONNECTION_MS = 60_000
 
@@ -18,7 +18,7 @@ export function createApplicationPool({
   const pool = new pg.Pool({
     connectionTimeoutMillis,
     keepAlive,
-    connectionString: parseDatabaseUrl(databaseUrl).href,
+    connectionString: requireSingleLogin(databaseUrl),
     application_name: 'sagapost saga transactions',
     max: connectionsMax,
     idleTimeoutMillis: IDLE_CONNECTION_MS,

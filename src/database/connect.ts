@@ -8,7 +8,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 const OLDEST_POSTGRES_MAJOR = 15
 
 /** Reads a connection URL, or says in one line what is wrong with it. */
-export function parseDatabaseUrl(databaseUrl: string): URL {
+function parseDatabaseUrl(databaseUrl: string): URL {
   let url: URL
   try {
     url = new URL(databaseUrl)
@@ -20,6 +20,13 @@ export function parseDatabaseUrl(databaseUrl: string): URL {
   }
   if (url.pathname.length < 2) throw invalidUrl('it names no database')
   return url
+}
+
+/** The URL, if it leads to one login of its own. */
+export function requireSingleLogin(databaseUrl: string): string {
+  if (databaseUrl.match(ROLE_PLACE))
+    throw invalidUrl('it has a login for each {role}; this needs a single one')
+  return parseDatabaseUrl(databaseUrl).href
 }
 
 /** `postgres://{role}:…@pooler/…`: a login for each role, for poolers that pass no settings on. */

@@ -1,4 +1,5 @@
 import { type Config, readConfig } from '../config/index.js'
+import { requireSingleLogin } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { parseAllowedCidrs } from '../https/index.js'
 import { partNames, systemParts } from '../runtime/index.js'
@@ -78,8 +79,15 @@ function checkOptions(options: SagapostOptions): Settings {
     throw invalid('SAGAPOST_API_KEY is missing; the part api needs it')
   }
   const { sagaTransactionUrl: transactionUrl, sagaDataKey } = options
+  if (transactionUrl) checkTransactionUrl(transactionUrl)
+  else if (parts.includes('sagas') && definitions.some(hasTransactions)) requireSingleLogin(databaseUrl)
   const dataBox = sagaDataKey ? createDataBox(readKey(sagaDataKey)) : undefined
-  return { databaseUrl, config, parts, sagas: { definitions, transactionUrl, dataBox } }
+  return {
+    databaseUrl,
+    config,
+    parts,
+    sagas: { definitions, transactionUrl: transactionUrl || undefined, dataBox },
+  }
 }
 
 function toEnvironment(options: SagapostOptions): Record<string, string> {
@@ -102,6 +110,17 @@ function readDefinitions(definitions: SagapostOptions['sagas'] = []): readonly S
   }
   indexDefinitions(definitions)
   return definitions
+}
+
+const hasTransactions = ({ steps }: SagaDefinition) => steps.some(({ kind }) => kind === 'transaction')
+
+function checkTransactionUrl(url: string): void {
+  try {
+    requireSingleLogin(url)
+  } catch (error) {
+    if (!(error instanceof SagapostError)) throw error
+    throw new SagapostError(error.code, error.message.replace('DATABASE_URL', 'sagaTransactionUrl'))
+  }
 }
 
 const KEY_BYTES = 32

@@ -5,6 +5,7 @@ import { Sagapost, type SagapostOptions, saga } from '../../src/index.js'
 
 const masterKey = Buffer.alloc(32, 7).toString('base64')
 const databaseUrl = 'postgres://user@127.0.0.1:1/nowhere'
+const booking = saga('booking').transaction('book', { run: () => 1 })
 
 it.each<[string, object, string]>([
   ['no database', { masterKey }, 'databaseUrl is missing'],
@@ -17,6 +18,16 @@ it.each<[string, object, string]>([
   ['parts as a text', { databaseUrl, masterKey, parts: 'router' }, 'parts must be a list'],
   ['sagas without definitions', { databaseUrl, parts: ['sagas'] }, 'sagas is missing'],
   ['a saga that is none', { databaseUrl, sagas: [{}] }, 'sagas must be a list of definitions'],
+  [
+    'transaction steps behind a login for each role',
+    { databaseUrl: 'postgres://{role}@127.0.0.1:1/nowhere', parts: ['sagas'], sagas: [booking] },
+    'databaseUrl cannot be used: it has a login for each {role}',
+  ],
+  [
+    'a bad URL for transaction steps',
+    { databaseUrl, parts: ['sagas'], sagas: [booking], sagaTransactionUrl: 'localhost' },
+    'sagaTransactionUrl cannot be used',
+  ],
   ['a short key for data', { databaseUrl, parts: [], sagaDataKey: 'abc' }, 'sagaDataKey must be 32'],
   ['an unknown option', { databaseUrl, masterKey, retrylimit: 3 }, 'there is no option "retrylimit"'],
   [

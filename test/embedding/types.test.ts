@@ -5,6 +5,9 @@ import type { Attempt, Delivery, DeliveryFilter } from '../../src/deliveries/ind
 import type { Event, EventFilter, WholeEvent } from '../../src/events/index.js'
 import type * as face from '../../src/index.js'
 import type { SystemPart } from '../../src/runtime/index.js'
+import type { Resolution } from '../../src/sagas/plan-resolution.js'
+import type { StartOptions } from '../../src/sagas/start-saga.js'
+import type { CancelOutcome } from '../../src/sagas/state-storage.js'
 import type {
   Breaker,
   NewSubscription,
@@ -44,5 +47,12 @@ describe('[O1] the public types say what the operations take and return', () => 
     expectTypeOf<face.SubscriptionFilter>().branded.toEqualTypeOf<SubscriptionFilter>()
     expectTypeOf<face.RotatedSecret>().toEqualTypeOf<RotatedSecret>()
     expectTypeOf<face.Part>().toEqualTypeOf<SystemPart>()
+  })
+  it('of sagas', () => {
+    expectTypeOf<keyof face.SagaStart>().toEqualTypeOf<keyof StartOptions>()
+    expectTypeOf<face.SagaResolution>().branded.toEqualTypeOf<{
+      -readonly [Key in keyof Resolution]: Resolution[Key]
+    }>()
+    expectTypeOf<face.SagaCancelOutcome>().toEqualTypeOf<Exclude<CancelOutcome, 'not_found'>>()
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createKey } from '../../src/keys/index.js'
+import { createPostgresStorage, saga, startSaga } from '../../src/sagas/index.js'
 import { useDatabase } from '../support/database.js'
 import { insertSaga, insertStuckSaga } from '../support/sagas.js'
 import { useApi } from './api-server.js'
@@ -81,6 +82,31 @@ describe('sagas over HTTP', () => {
     const stuck = await insertStuckSaga(app())
     expect((await walk('awaitingOperator=true'))[0]).toBe(stuck)
     expect((await get('/v1/sagas?limit=1')).body.data[0]).not.toHaveProperty('input')
+  })
+
+  it('[G10] sagas of one moment are listed once each', async () => {
+    const client = await app().connect()
+    const made: string[] = []
+    try {
+      await client.query('BEGIN')
+      const twin = saga('twin').step('wait', { run: () => 0 })
+      const storage = createPostgresStorage({ pool: app() })
+      for (let n = 0; n < 7; n++) {
+        made.push((await startSaga(storage, twin, undefined, { tx: client })).saga.id)
+      }
+      await client.query('COMMIT')
+    } finally {
+      client.release()
+    }
+    for (const query of ['definition=twin', 'state=Pending']) {
+      const seen: string[] = []
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const { body } = await get(`/v1/sagas?limit=2&${query}${cursor && `&cursor=${cursor}`}`)
+        seen.push(...body.data.map(({ id }: { id: string }) => id))
+        cursor = body.nextCursor
+      }
+      expect(seen.filter((id) => made.includes(id))).toEqual(made.toSorted().reverse())
+    }
   })
 
   it('[G14] a cancel is on record with who, whose key and why, and wakes the coordinator', async () => {
