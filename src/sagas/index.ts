@@ -15,7 +15,15 @@ export type {
 } from './definition.js'
 export { createMemoryStorage, type MemoryStorageOptions } from './memory-storage.js'
 export type { Resolution } from './plan-resolution.js'
-export { createPostgresStorage, type PostgresStorageOptions } from './postgres/index.js'
+export {
+  createPostgresStorage,
+  maintainSagaTables,
+  type PostgresStorageOptions,
+  readSagaTables,
+  type SagaMaintenance,
+  type SagaTables,
+  sagaMaintenanceTasks,
+} from './postgres/index.js'
 export type { SagaEventRecord, SagaRecord, StepRecord } from './records.js'
 export { HistoryBrokenError, type ReplayedSaga, replayHistory } from './replay-history.js'
 export { cancelSaga, resolveSaga } from './resolve-saga.js'
