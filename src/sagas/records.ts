@@ -88,7 +88,7 @@ export interface SagaEventRecord {
 }
 
 /** Who may write: the holder of the lease, with the token of its last claim or write. */
-export interface Fence {
+interface Fence {
   readonly owner: string | null
   readonly version: number
 }
@@ -237,4 +237,4 @@ export function newSteps(
   })
 }
 
-export const stepIdOf = (sagaId: string, index: number): string => `${sagaId}:${index}`
+const stepIdOf = (sagaId: string, index: number): string => `${sagaId}:${index}`

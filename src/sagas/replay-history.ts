@@ -12,7 +12,7 @@ export interface ReplayedSaga {
   readonly steps: readonly ReplayedStep[]
 }
 
-export interface ReplayedStep {
+interface ReplayedStep {
   readonly state: SagaStepState
   readonly attempts: number
   readonly compensationAttempts: number

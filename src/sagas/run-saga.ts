@@ -11,7 +11,7 @@ import { attemptError } from './saga-error.js'
 import { applyChange, type SagaRun } from './saga-run.js'
 import type { StateStorage, WriteOutcome } from './state-storage.js'
 
-export type RunEnd =
+type RunEnd =
   /** The saga, unless somebody else has written to it meanwhile. */
   | { readonly end: 'finished'; readonly saga?: SagaRecord }
   /** Let go, to be taken up again in so long. */

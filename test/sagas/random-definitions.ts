@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { NonRetryableError, type SagaDefinition, saga } from '../../src/sagas/index.js'
 
 /** How one step behaves: how often its runs and undos fail first (for good when `fatal`). */
-export interface StepPlan {
+interface StepPlan {
   readonly transaction: boolean
   readonly compensate: boolean
   readonly failures: number

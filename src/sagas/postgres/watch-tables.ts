@@ -20,7 +20,7 @@ const SLOW_QUERIES = 20
 /** pg_stat_statements is not installed, or not loaded. */
 const NOT_READY = '55000'
 
-export interface TableSize {
+interface TableSize {
   readonly tableName: string
   readonly tableBytes: number
   readonly indexBytes: number
@@ -29,7 +29,7 @@ export interface TableSize {
   readonly deadRows: number
 }
 
-export interface IndexUsage {
+interface IndexUsage {
   readonly tableName: string
   readonly indexName: string
   readonly scans: number
@@ -37,7 +37,7 @@ export interface IndexUsage {
   readonly indexBytes: number
 }
 
-export interface SlowQuery {
+interface SlowQuery {
   readonly query: string
   readonly calls: number
   readonly meanMs: number
