@@ -25,7 +25,11 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'postgres-15',
-          include: ['test/schema/**/*.test.ts', 'test/doctor/**/*.test.ts'],
+          include: [
+            'test/schema/**/*.test.ts',
+            'test/doctor/**/*.test.ts',
+            'test/sagas/{storage-conformance,postgres,event-partitions,maintenance}.test.ts',
+          ],
         },
       },
       {

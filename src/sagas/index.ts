@@ -8,7 +8,10 @@ export {
   cleanUpSagas,
   createPostgresStorage,
   isSagaId,
+  maintainSagaTables,
   pageSagas,
+  readSagaTables,
+  sagaMaintenanceTasks,
   showSaga,
   toFailure,
 } from './postgres/index.js'

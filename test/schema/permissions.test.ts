@@ -23,11 +23,14 @@ failed_sagas             .          .       .       .             .       .     
 partition_settings       .          .       .       .             .       .         .     .     S           .     S
 partitions               .          .       .       .             .       .         .     .     S           .     S
 request_keys             .          .       .       .             .       .         Siu   .     .           .     .
+saga_event_partitions    .          .       .       .             .       .         .     .     S           .     S
 saga_events              .          .       .       .             .       .         .     .     .           SI    S
+saga_index_usage         .          .       .       .             .       .         .     .     S           .     S
 saga_instances           .          .       .       .             .       .         .     .     .           SIUD  S
 saga_schema_version      .          S       S       S             S       S         S     S     S           S     S
 saga_statistics          .          .       .       .             .       .         .     .     .           .     S
 saga_steps               .          .       .       .             .       .         .     .     .           SIUD  S
+saga_table_sizes         .          .       .       .             .       .         .     .     S           .     S
 subscription_breakers    .          .       .       .             SiuD    .         S     .     .           .     S
 subscription_secrets     .          .       .       .             S       .         Siu   .     .           .     s
 subscription_version     .          .       S       .             .       .         .     .     .           .     S
@@ -114,6 +117,9 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'is_saga_retry_policy(jsonb)': ['saga_app_role'],
   'is_saga_compensation_state(jsonb)': ['saga_app_role'],
   'is_saga_event_type(text)': ['saga_app_role'],
+  'ensure_saga_event_partitions(interval,integer)': ['schema_maintainer'],
+  'drop_saga_event_partitions(timestamp with time zone)': ['schema_maintainer'],
+  'saga_slow_queries(integer)': ['saga_readonly_role', 'schema_maintainer'],
   // The coordinator's writes.
   'start_sagas(jsonb)': ['saga_app_role'],
   'write_saga_changes(jsonb,bigint)': ['saga_app_role'],

@@ -1,5 +1,7 @@
 export { cleanUpSagas } from './clean-up-sagas.js'
 export { createPostgresStorage } from './create-postgres-storage.js'
+export { maintainSagaTables, sagaMaintenanceTasks } from './maintain-tables.js'
 export { pageSagas } from './page-sagas.js'
 export { showSaga } from './show-saga.js'
 export { isSagaId, toFailure } from './view-rows.js'
+export { readSagaTables } from './watch-tables.js'

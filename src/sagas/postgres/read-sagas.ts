@@ -22,7 +22,7 @@ const selectSagaByKey = `
 
 /**
  * Newest first. Planned with its values: a filter that is null is gone, and what is left finds idx_saga_trace_id,
- * idx_saga_awaiting_operator, idx_saga_definition_id or idx_saga_created_at.
+ * idx_saga_awaiting_operator, idx_saga_definition_state or idx_saga_created_at.
  */
 export const selectSagas = `
   SELECT *, initial_data::text AS initial_data, result_data::text AS result_data

@@ -1,0 +1,154 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createCoordinator, createPostgresStorage, type StateStorage, saga } from '../../src/sagas/index.js'
+import { selectEvents } from '../../src/sagas/postgres/read-sagas.js'
+import { installClock, moveClock } from '../support/clock.js'
+import { useDatabase } from '../support/database.js'
+import { explain } from '../support/explain.js'
+import { codeOf } from '../support/refusal.js'
+import { expectHistoryToReplay } from './history.js'
+
+const database = useDatabase()
+const definition = saga('partitioned')
+  .step('one', { run: () => 1 })
+  .step('two', { run: () => 2 })
+let storage: StateStorage
+let before: string
+
+const runOne = async () => {
+  const coordinator = createCoordinator({
+    storage,
+    definitions: [definition],
+    onError: (error) => {
+      throw error
+    },
+  })
+  const handle = await coordinator.start(definition, undefined)
+  expect((await handle.result()).state).toBe('Completed')
+  await coordinator.stop()
+  return handle.id
+}
+const partitions = async () => {
+  const { rows } = await database
+    .as('saga_readonly_role')
+    .query('SELECT partition_name FROM sagapost.saga_event_partitions')
+  return rows.map(({ partition_name }) => partition_name as string)
+}
+const answerTo = async (sql: string, values: unknown[] = []) => {
+  const { rows } = await database.as('schema_maintainer').query(`SELECT ${sql} AS value`, values)
+  return rows[0].value
+}
+/** Of each index on a table of events, but for its name. */
+const indexesOf = async (table: string) => {
+  const { rows } = await database.pool.query(
+    `SELECT regexp_replace(pg_get_indexdef(indexrelid), '^.* USING ', '') AS definition
+     FROM pg_index WHERE indrelid = ('sagapost.' || $1)::regclass ORDER BY 1`,
+    [table],
+  )
+  return rows.map(({ definition: text }) => text)
+}
+
+beforeAll(async () => {
+  storage = createPostgresStorage({ pool: database.as('saga_app_role') })
+  await installClock(database.pool)
+  before = await runOne()
+  expect(await answerTo('sagapost.ensure_saga_event_partitions()')).toBe(0)
+  await database.pool.query(`SELECT sagapost.partition_saga_events('1 month')`)
+})
+
+describe('[G15] saga_events, partitioned by time', () => {
+  it('keeps the history that was there, and switching it on again does nothing', async () => {
+    await database.pool.query('SELECT sagapost.partition_saga_events()')
+    await expectHistoryToReplay(storage, before)
+    expect(await partitions()).toEqual([
+      'saga_events_before',
+      ...Array(3).fill(expect.stringMatching(/^saga_events_from_\d{8}t\d{4}$/)),
+    ])
+  })
+
+  it('runs sagas as before, with their history in the newest partitions and in order', async () => {
+    await moveClock(database.pool, '1 hour')
+    const id = await runOne()
+    await expectHistoryToReplay(storage, id)
+    const { rows } = await database.pool.query(
+      'SELECT DISTINCT relname::text AS name FROM sagapost.saga_events AS event JOIN pg_class ON pg_class.oid = event.tableoid WHERE saga_id = $1',
+      [id],
+    )
+    expect(rows).toEqual([{ name: (await partitions())[1] }])
+  })
+
+  it('has the same indexes, keys and guards in every partition', async () => {
+    const parent = await indexesOf('saga_events')
+    expect(parent).toHaveLength(9)
+    for (const name of await partitions()) {
+      expect(await indexesOf(name)).toEqual(parent)
+      for (const sql of [`DELETE FROM sagapost.${name}`, `TRUNCATE sagapost.${name}`]) {
+        if (sql.startsWith('TRUNCATE') || name === 'saga_events_before') {
+          expect(await codeOf(database.pool.query(sql))).toBe('append_only')
+        }
+      }
+    }
+    expect(await codeOf(database.pool.query('DELETE FROM sagapost.saga_events'))).toBe('append_only')
+    const orphan = `INSERT INTO sagapost.saga_events (saga_id, event_type) VALUES ('nobody', 'saga.started')`
+    expect(await codeOf(database.pool.query(orphan))).toBe('saga_not_found')
+  })
+
+  it('finds a history by index, and looks only into the partitions of the time that was asked for', async () => {
+    const plan = await explain(database.pool, selectEvents, [before])
+    expect(plan.indexes.some((index) => index.startsWith('idx_event_saga_timestamp'))).toBe(true)
+    const { rows } = await database.pool.query(
+      `EXPLAIN SELECT FROM sagapost.saga_events WHERE "timestamp" > sagapost.now() + interval '2 months' - interval '1 hour'
+         AND "timestamp" < '${new Date(Date.now() + 65 * 86_400_000).toISOString()}'`,
+    )
+    const text = rows.map((row) => row['QUERY PLAN']).join('\n')
+    expect(text).not.toContain('saga_events_before')
+  })
+
+  it('is made ahead of time, and without a gap', async () => {
+    await answerTo('sagapost.ensure_saga_event_partitions()')
+    expect(await answerTo('sagapost.ensure_saga_event_partitions()')).toBe(0)
+    await moveClock(database.pool, '62 days')
+    expect(await answerTo('sagapost.ensure_saga_event_partitions()')).toBeGreaterThanOrEqual(2)
+    const { rows } = await database.pool.query(
+      `SELECT count(*)::int AS gaps FROM (
+         SELECT from_time <> lag(to_time) OVER (ORDER BY from_time) AS gap FROM sagapost.saga_event_partitions
+       ) AS pair WHERE gap`,
+    )
+    expect(rows).toEqual([{ gaps: 0 }])
+    await expectHistoryToReplay(storage, await runOne())
+  })
+
+  it('drops old partitions only when no saga that is kept has its history there', async () => {
+    const old = (await partitions()).slice(0, 2)
+    const { rows } = await database.pool.query(
+      'SELECT to_time FROM sagapost.saga_event_partitions ORDER BY from_time LIMIT 2',
+    )
+    // A saga that began long ago and is not finished.
+    const open = await storage.startSaga({
+      id: 'open',
+      definitionId: 'elsewhere',
+      definitionVersion: 1,
+      idempotencyKey: null,
+      input: undefined,
+      timeoutMs: null,
+      retryPolicy: definition.retry,
+      metadata: null,
+      traceId: 'a'.repeat(32),
+      spanId: 'b'.repeat(16),
+      steps: [{ name: 'one', maxAttempts: 1 }],
+    })
+    await database.pool.query(
+      `INSERT INTO sagapost.saga_events (saga_id, event_type, "timestamp", sequence)
+       VALUES ($1, 'state.changed', $2::timestamptz - interval '1 minute', 1)`,
+      [open.saga.id, rows[1].to_time],
+    )
+    const drop = () => answerTo('sagapost.drop_saga_event_partitions($1)', [rows[1].to_time])
+    expect(await drop()).toBe(1)
+    expect(await partitions()).toEqual(expect.not.arrayContaining([old[0]]))
+    expect(await partitions()).toContain(old[1])
+    await database.pool.query('DELETE FROM sagapost.saga_instances WHERE id = $1', [open.saga.id])
+    expect(await drop()).toBe(1)
+    expect(await partitions()).not.toContain(old[1])
+    expect(await storage.cleanUpExpired(rows[1].to_time)).toBe(2)
+    await expectHistoryToReplay(storage, await runOne())
+  })
+})
