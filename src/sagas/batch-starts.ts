@@ -3,7 +3,7 @@ import { gatherBatches } from './gather-batches.js'
 import type { NewSaga } from './records.js'
 import type { StartOutcome, StateStorage } from './state-storage.js'
 
-const BATCH_MAX = 100
+const BATCH_MAX = 32
 
 interface Waiting {
   readonly saga: NewSaga

@@ -4,7 +4,7 @@ import { gatherBatches } from './gather-batches.js'
 import type { SagaChange } from './records.js'
 import type { StateStorage, WriteOutcome } from './state-storage.js'
 
-const BATCH_MAX = 200
+const BATCH_MAX = 32
 const RETRY_PAUSE_MS = 50
 const RETRY_PAUSE_MS_MAX = 1_000
 

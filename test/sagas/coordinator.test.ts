@@ -59,6 +59,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     const done = await handle.result()
     expect(done).toMatchObject({ state: 'Completed', currentStep: 3, error: null, leaseOwner: null })
     expect(done.result).toEqual({ seat: 7, charge: 'none' })
+    expect(done).toEqual(await under.storage.getSaga(handle.id))
     expect(calls).toEqual(['reserve o-1 reserve 1', 'charge 7 1970-01-01T00:00:00.000Z'])
     expect(await historyOf(under.storage, handle.id)).toEqual([
       'saga.started',

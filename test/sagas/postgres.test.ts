@@ -24,6 +24,7 @@ import type { SagaChange } from '../../src/sagas/records.js'
 import { loadSagas } from '../schema/general-sagas/load-sagas.js'
 import { useDatabase } from '../support/database.js'
 import { explain } from '../support/explain.js'
+import { countLockWaiters } from '../support/lock-waiters.js'
 import { expectHistoryToReplay } from './history.js'
 
 const database = useDatabase()
@@ -266,6 +267,49 @@ describe('writes that share a commit', () => {
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect(statements).toBeLessThanOrEqual(5)
     expect((await storage.getSaga(bad))?.state).toBe('Pending')
+  })
+
+  it('[G15] a batch that waits for a lock holds up no other', async () => {
+    const [locked, free, later] = [await started(), await started(), await started()]
+    const holder = await database.pool.connect()
+    try {
+      await holder.query('BEGIN')
+      await holder.query('SELECT FROM sagapost.saga_instances WHERE id = $1 FOR UPDATE', [locked])
+      const writes = batchWrites(storage, 60_000)
+      let waiting = true
+      const late = writes.write(change(locked, 'Running')).finally(() => {
+        waiting = false
+      })
+      await expect.poll(() => countLockWaiters(database.pool), { timeout: 30_000 }).toBe(1)
+      const outcomes = [writes.write(change(free, 'Running')), writes.write(change(later, 'Running'))]
+      expect(await Promise.all(outcomes)).toMatchObject([{ applied: true }, { applied: true }])
+      expect(waiting).toBe(true)
+      await holder.query('COMMIT')
+      expect(await late).toMatchObject({ applied: true })
+    } finally {
+      holder.release(true)
+    }
+  })
+
+  it('[G15] starts share a commit; one that the database refuses spoils no other', async () => {
+    const definition = saga('together').step('only', { run: () => 1 })
+    const coordinator = coordinate([definition])
+    const bad = { metadata: { text: '\0' } }
+    const starts = await Promise.allSettled([
+      coordinator.start(definition, undefined),
+      coordinator.start(definition, undefined, bad),
+      coordinator.start(definition, undefined),
+    ])
+    expect(starts.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    const good = [coordinator.start(definition, undefined), coordinator.start(definition, undefined)]
+    const handles = await Promise.all(good)
+    for (const handle of handles) expect((await handle.result()).state).toBe('Completed')
+    const { rows } = await database.pool.query(
+      `SELECT count(DISTINCT xmin::text)::int AS transactions FROM sagapost.saga_events
+       WHERE saga_id = ANY ($1) AND event_type = 'saga.started'`,
+      [handles.map(({ id }) => id)],
+    )
+    expect(rows).toEqual([{ transactions: 1 }])
   })
 
   it('[G14] a write whose answer was lost is not made twice', async () => {
