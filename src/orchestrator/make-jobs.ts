@@ -59,16 +59,18 @@ export interface MakeJobsOptions {
   batchMax: number
   /** The default limit of attempts. */
   limit: number
+  /** Whether retries are looked for, too; under load not every time. */
+  retries?: boolean
 }
 
 /** Makes first and retry jobs under the role saga_orchestrator, one transaction each. */
 export async function makeJobs(
   pool: pg.Pool,
-  { range, batchMax, limit }: MakeJobsOptions,
+  { range, batchMax, limit, retries = true }: MakeJobsOptions,
 ): Promise<MadeJobs> {
   const bounds = [range.from, range.to, batchMax]
   const first = await pool.query(makeFirstJobs, bounds)
-  const { rows } = await pool.query(makeRetryJobs, [...bounds, limit])
+  const { rows } = retries ? await pool.query(makeRetryJobs, [...bounds, limit]) : { rows: [] }
   const dead = rows.filter(({ retry }) => !retry)
   return {
     first: first.rowCount ?? 0,

@@ -23,7 +23,7 @@ export interface ClaimedJob {
 // back in any case, with the time of the look.
 export const claim = `
   WITH free AS MATERIALIZED (
-    SELECT id, event_id, lease_until AS free_since FROM sagapost.webhook_delivery_jobs AS job
+    SELECT id, event_id, extract(epoch FROM lease_until)::float8 * 1000 AS free_since_ms FROM sagapost.webhook_delivery_jobs AS job
     WHERE status = 'Pending' AND lease_until <= sagapost.now() AND lease_until >= $7
       AND event_id >= $1 AND event_id < $2
       AND subscription_id <> ALL ($6::bigint[]) AND ($8::bigint[] IS NULL OR id = ANY ($8))
@@ -34,7 +34,7 @@ export const claim = `
         lease_token = gen_random_uuid(), worker_id = $5
     FROM free
     WHERE job.id = free.id AND job.event_id = free.event_id AND job.event_id >= $1 AND job.event_id < $2
-    RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, lease_token, lease_until, correlation_id, free_since
+    RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, lease_token, correlation_id, free_since_ms
   ), complete AS (
     SELECT claimed.*, event.event_type, event.payload::text, event.traceparent, subscription.callback_url, subscription.headers
     FROM claimed
@@ -75,6 +75,8 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     freeSince ?? '-infinity',
     only ?? null,
   ])
+  const lookedAt: Date = rows[0].looked_at
+  const leaseUntil = new Date(lookedAt.getTime() + leaseMs)
   const claimed = rows.filter((row) => row.id !== null)
   const jobs = claimed.map((row) => ({
     id: row.id,
@@ -83,7 +85,7 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     subscriptionId: row.subscription_id,
     attempt: row.attempt,
     leaseToken: row.lease_token,
-    leaseUntil: row.lease_until,
+    leaseUntil,
     eventType: row.event_type,
     payload: row.payload,
     correlationId: row.correlation_id,
@@ -92,6 +94,6 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     headers: row.headers,
   }))
   // A full batch ended somewhere; a look that found less went through to the present.
-  const times = claimed.length === batchMax ? claimed.map((row) => row.free_since) : [rows[0].looked_at]
+  const times = claimed.length === batchMax ? claimed.map((row) => row.free_since_ms) : [lookedAt.getTime()]
   return { jobs, passedOverUntil: new Date(Math.min(...times)) }
 }
