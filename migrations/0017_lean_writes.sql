@@ -69,14 +69,6 @@ CREATE TRIGGER job_identity_is_frozen
   EXECUTE FUNCTION sagapost.refuse('SP004', 'what a job is for never changes');
 ALTER TABLE sagapost.webhook_delivery_jobs ENABLE ALWAYS TRIGGER job_identity_is_frozen;
 
--- One index of all deliveries by event instead of two: the unique one holds the requeued ones as well, kept apart by the
--- dead letter that each takes up. NULLS NOT DISTINCT: of routed ones, which take up none, there is one [S3].
-DROP INDEX sagapost.idx_saga_event, sagapost.uniq_saga_event_subscription;
-CREATE UNIQUE INDEX uniq_saga_event_subscription
-  ON sagapost.webhook_delivery_sagas (event_id, subscription_id, requeued_from) NULLS NOT DISTINCT;
-CREATE INDEX idx_saga_event ON sagapost.webhook_delivery_sagas (event_id, subscription_id)
-  WHERE requeued_from IS NOT NULL;
-
 -- Room on the page for the versions that every delivery and job goes through: an update that finds none locks the row
 -- with a WAL record of its own, writes the whole row to another page, and leaves a hole here.
 CREATE OR REPLACE FUNCTION sagapost.make_partition(parent text, from_id bigint, to_id bigint) RETURNS void
@@ -122,5 +114,3 @@ BEGIN
   END LOOP;
 END
 $$;
-
-SELECT sagapost.name_partition_indexes();

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { SagapostError } from '../errors/index.js'
 import { connectionDefaults, withSettings } from './connect.js'
-import { PreparingClient } from './preparing-client.js'
+import { PreparingClient } from './prepared.js'
 import type { DatabaseRole } from './roles.js'
 
 /** No statement of a part takes long; one that does hangs on a server that is gone. */
@@ -17,10 +17,7 @@ export interface RolePoolOptions {
   databaseUrl: string
   role: DatabaseRole
   connectionsMax: number
-  /**
-   * For the few statements that a part runs again and again: each is parsed once per connection, and planned anew only
-   * where that pays. Not for lists: with many filters that may be absent, one plan does not fit all.
-   */
+  /** Whether statements that are marked as `prepared` are sent under a name. */
   preparedStatements?: boolean
 }
 

@@ -1,28 +1,30 @@
 import type pg from 'pg'
-import { databaseErrorCode, inTransaction } from '../database/index.js'
+import { databaseErrorCode, inTransaction, prepared } from '../database/index.js'
 import type { SubscriptionCache } from './subscription-cache.js'
 
 // Oldest first by event_routing_queue_pkey; other routers take other rows. The version is read in the same
-// snapshot as the rows: a subscription that committed before is seen [R5].
-const takeEvents = `
-  SELECT event_id, event_type, correlation_id, (SELECT version FROM sagapost.subscription_version) AS version
+// snapshot as the rows: a subscription that committed before is seen [R5]. `lazily`: this commit need not wait for the
+// disk. Should a crash lose it, the events stand in the queue again, and are routed again.
+const takeEvents = prepared(`
+  SELECT event_id, event_type, correlation_id, (SELECT version FROM sagapost.subscription_version) AS version,
+    (SELECT set_config('synchronous_commit', 'off', true)) AS lazily
   FROM sagapost.event_routing_queue
   ORDER BY event_id LIMIT $1
-  FOR UPDATE SKIP LOCKED`
+  FOR UPDATE SKIP LOCKED`)
 
 // The rows of the queue go with the sagas or not at all, so no event comes here twice, and an INSERT that asks for
 // conflicts would cost each delivery a WAL record more.
-const makeSagas = `
+const makeSagas = prepared(`
   WITH done AS (
     DELETE FROM sagapost.event_routing_queue WHERE event_id = ANY ($1::bigint[])
   )
   INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, correlation_id)
-  SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[])`
+  SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[])`)
 
 // For a queue that somebody has filled again by hand: uniq_saga_event_subscription makes a second routing of the same
 // event a no-op [S3, R3].
 const makeMissingSagas = `
-  ${makeSagas} ON CONFLICT (event_id, subscription_id, requeued_from) DO NOTHING`
+  ${makeSagas} ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING`
 
 // One probe of event_routing_queue_pkey: a third of what an empty routing transaction costs.
 const lookForEvents = 'SELECT EXISTS (SELECT FROM sagapost.event_routing_queue) AS found'

@@ -12,7 +12,7 @@ import {
 } from '../orchestrator/index.js'
 
 const BATCH_MAX = 500
-const PAUSE_MS_MIN = 10
+const PAUSE_MS_MIN = 20
 /** After work, more is likely to be announced; only when it is not, the next retry is looked for. */
 const SETTLE_MS = 100
 /** Retries wait for seconds at the least, usually: while work is announced, they are not looked for each time. */

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EventRange } from '../database/index.js'
+import { type EventRange, prepared } from '../database/index.js'
 
 export interface ClaimedJob {
   id: string
@@ -20,8 +20,9 @@ export interface ClaimedJob {
 
 // [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random
 // token fences off whoever held the job before. Payload and address come with the same round trip. One row comes
-// back in any case, with the time of the look.
-export const claim = `
+// back in any case, with the time of the look. The commit does not wait for the disk: should a crash lose it, the job is
+// free again and is claimed again, and a report under this claim's token is refused.
+export const claim = prepared(`
   WITH free AS MATERIALIZED (
     SELECT id, event_id, extract(epoch FROM lease_until)::float8 * 1000 AS free_since_ms FROM sagapost.webhook_delivery_jobs AS job
     WHERE status = 'Pending' AND lease_until <= sagapost.now() AND lease_until >= $7
@@ -41,7 +42,7 @@ export const claim = `
     JOIN sagapost.events AS event ON event.id = claimed.event_id AND event.id >= $1 AND event.id < $2
     JOIN sagapost.subscriptions AS subscription ON subscription.id = claimed.subscription_id
   )
-  SELECT looked_at, complete.* FROM (SELECT sagapost.now() AS looked_at) AS look LEFT JOIN complete ON true`
+  SELECT looked_at, complete.* FROM (SELECT set_config('synchronous_commit', 'off', true), sagapost.now() AS looked_at) AS look LEFT JOIN complete ON true`)
 
 export interface ClaimOptions {
   range: EventRange
