@@ -5,6 +5,7 @@ import { measureIdle } from './parts/measure-idle.js'
 import { measureIngestion } from './parts/measure-ingestion.js'
 import { measureIsolation } from './parts/measure-isolation.js'
 import { measureLatency } from './parts/measure-latency.js'
+import { measureMemory } from './parts/measure-memory.js'
 import { measureThroughput } from './parts/measure-throughput.js'
 import type { Results } from './report/build-report.js'
 
@@ -19,5 +20,6 @@ export async function runParts(bench: Bench): Promise<Results> {
     isolation: asked.has('isolation') ? await measureIsolation(bench) : null,
     growth: asked.has('growth') ? await measureGrowth(bench) : null,
     idle: asked.has('idle') ? await measureIdle(bench) : null,
+    memory: asked.has('memory') ? await measureMemory(bench) : null,
   }
 }

@@ -1,6 +1,17 @@
 import { parseArgs } from 'node:util'
 
-const partNames = ['throughput', 'latency', 'fan-out', 'ingestion', 'isolation', 'growth', 'idle'] as const
+const partNames = [
+  'throughput',
+  'latency',
+  'fan-out',
+  'ingestion',
+  'isolation',
+  'growth',
+  'idle',
+  'memory',
+] as const
+/** Long, and the same from run to run. */
+const onlyOnRequest: readonly PartName[] = ['memory']
 type PartName = (typeof partNames)[number]
 
 export interface BenchOptions {
@@ -16,6 +27,8 @@ export interface BenchOptions {
   rates: readonly number[]
   /** Completed deliveries that the growth part fills the tables with. */
   grownSagas: number
+  /** How long the memory part goes on. */
+  memoryMinutes: number
   jsonFile: string | undefined
   plotsFolder: string
   /** Where Node's CPU profiles of Sagapost's process go. */
@@ -31,6 +44,7 @@ export const usage = `npm run bench -- [options]
   --concurrency n     requests in flight at once, in every system (100)
   --rates a,b         events per second of the latency part (1,10,100,1000; quick: 100)
   --grown n           completed deliveries that the tables are filled with for the growth part (2000000)
+  --minutes n         how long the memory part goes on, which runs only when it is named (15)
   --json FILE         the results for machines
   --plots FOLDER      where the plots go (bench/output)
   --profile FOLDER    where CPU profiles of Sagapost's own process go`
@@ -48,6 +62,7 @@ export function readOptions(args: readonly string[]): BenchOptions | undefined {
       concurrency: { type: 'string' },
       rates: { type: 'string' },
       grown: { type: 'string' },
+      minutes: { type: 'string' },
       json: { type: 'string' },
       plots: { type: 'string' },
       profile: { type: 'string' },
@@ -57,7 +72,11 @@ export function readOptions(args: readonly string[]): BenchOptions | undefined {
   const { quick } = values
   return {
     quick,
-    only: values.only ? values.only.split(',').map(toPart) : quick ? ['throughput', 'latency'] : partNames,
+    only: values.only
+      ? values.only.split(',').map(toPart)
+      : quick
+        ? ['throughput', 'latency']
+        : partNames.filter((name) => !onlyOnRequest.includes(name)),
     rounds: toNumber('rounds', values.rounds ?? (quick ? '5' : '7'), 1, 1_000),
     roundS: toNumber('seconds', values.seconds ?? (quick ? '2' : '5'), 0.1, 600),
     concurrency: toNumber('concurrency', values.concurrency ?? '100', 2, 1_000),
@@ -65,6 +84,7 @@ export function readOptions(args: readonly string[]): BenchOptions | undefined {
       .split(',')
       .map((rate) => toNumber('rates', rate, 0.1, 100_000)),
     grownSagas: toNumber('grown', values.grown ?? '2000000', 1_000, 100_000_000),
+    memoryMinutes: toNumber('minutes', values.minutes ?? '15', 0.05, 1_000),
     jsonFile: values.json,
     plotsFolder: values.plots ?? 'bench/output',
     profileFolder: values.profile,

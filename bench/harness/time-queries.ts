@@ -6,7 +6,8 @@ export function timeQueries(statement: string): { take(): number[] } {
   const { query } = pg.Client.prototype
   const timed = function (this: pg.Client, ...args: unknown[]) {
     const callback = args.at(-1)
-    if (args[0] !== statement || typeof callback !== 'function') return Reflect.apply(query, this, args)
+    const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text?: string }).text
+    if (text !== statement || typeof callback !== 'function') return Reflect.apply(query, this, args)
     const startedAt = performance.now()
     args[args.length - 1] = (...answer: unknown[]) => {
       times.push(performance.now() - startedAt)

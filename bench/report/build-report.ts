@@ -7,6 +7,7 @@ import type { IdleResult } from '../parts/measure-idle.js'
 import type { IngestionResult } from '../parts/measure-ingestion.js'
 import type { IsolationResult } from '../parts/measure-isolation.js'
 import type { LatencyResult } from '../parts/measure-latency.js'
+import type { MemoryResult } from '../parts/measure-memory.js'
 import type { ThroughputResult } from '../parts/measure-throughput.js'
 import type { Machine } from './describe-machine.js'
 import { type Goal, judgeGoals } from './judge-goals.js'
@@ -20,6 +21,7 @@ export interface Results {
   isolation: IsolationResult | null
   growth: GrowthResult | null
   idle: IdleResult | null
+  memory: MemoryResult | null
 }
 
 /** The rate that the latency on top of the report is of. */

@@ -8,7 +8,15 @@ export interface Goal {
 }
 
 /** The goals that the run has a number for. */
-export function judgeGoals({ throughput, latency, ingestion, isolation, growth, idle }: Results): Goal[] {
+export function judgeGoals({
+  throughput,
+  latency,
+  ingestion,
+  isolation,
+  growth,
+  idle,
+  memory,
+}: Results): Goal[] {
   const goals: Goal[] = []
   const judge = (goal: string, value: number | null | undefined, sign: '≥' | '≤', target: number) => {
     if (value === null || value === undefined) return
@@ -40,5 +48,6 @@ export function judgeGoals({ throughput, latency, ingestion, isolation, growth, 
     '≤',
     2,
   )
+  judge('memory after a long run, to before', memory?.growthRatio, '≤', 1.1)
   return goals
 }

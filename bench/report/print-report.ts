@@ -1,4 +1,4 @@
-import type { Percentiles, Summary } from '../harness/summarise-samples.js'
+import { type Percentiles, type Summary, summarise } from '../harness/summarise-samples.js'
 import { ratioNames } from '../parts/measure-throughput.js'
 import type { Report } from './build-report.js'
 import { printTable, show } from './print-table.js'
@@ -88,7 +88,7 @@ function printLatency({ latency, isolation }: Report): void {
   }
 }
 
-function printOthers({ fanOut, ingestion, growth, idle }: Report): void {
+function printOthers({ fanOut, ingestion, growth, idle, memory }: Report): void {
   if (fanOut) {
     printTable(
       ['fan-out', 'deliveries/s', 'PG CPU ms', 'WAL bytes'],
@@ -128,6 +128,13 @@ function printOthers({ fanOut, ingestion, growth, idle }: Report): void {
     console.log(
       `idle, in % of a core: node ${show(idle.nodePercent, 2)}, PostgreSQL ${show(idle.postgresPercent, 2)}; ` +
         `memory ${show(idle.memoryMb)} MB\n`,
+    )
+  }
+  if (memory) {
+    const { min, median, max } = summarise(memory.samples.map(({ mb }) => mb))
+    console.log(
+      `memory over ${memory.minutes} minutes and ${memory.deliveries} deliveries, MB: ` +
+        `${show(median)} (${show(min)}–${show(max)}); the last third to the one before ${show(memory.growthRatio, 3)}\n`,
     )
   }
 }

@@ -8,6 +8,8 @@ export interface Config {
   databaseUrl: string | undefined
   /** A direct connection for LISTEN, where DATABASE_URL leads to a pooler in transaction mode. */
   listenUrl: string | undefined
+  /** Off behind a pooler in transaction mode that does not keep them apart. */
+  preparedStatements: boolean
   dataDir: string
   host: string
   port: number
@@ -44,6 +46,11 @@ export function readConfig(env: Environment): Config {
   const config: Config = {
     databaseUrl: env['DATABASE_URL'] || undefined,
     listenUrl: env['SAGAPOST_LISTEN_URL'] || undefined,
+    preparedStatements: readSwitch(
+      env,
+      'SAGAPOST_PREPARED_STATEMENTS',
+      !env['DATABASE_URL']?.includes('{role}'),
+    ),
     dataDir: env['SAGAPOST_DATA_DIR'] || './.sagapost',
     host: env['HOST'] || '127.0.0.1',
     port: readInteger(env, 'PORT', 8080, 0, PORT_MAX),
@@ -76,6 +83,12 @@ function readInteger(env: Environment, name: string, otherwise: number, min: num
     throw invalid(`${name} must be a whole number from ${min} to ${max}, not "${text}"`)
   }
   return value
+}
+
+function readSwitch(env: Environment, name: string, otherwise: boolean): boolean {
+  const text = env[name] || (otherwise ? 'on' : 'off')
+  if (text !== 'on' && text !== 'off') throw invalid(`${name} must be on or off, not "${text}"`)
+  return text === 'on'
 }
 
 function readLogLevel(env: Environment): LogLevel | undefined {

@@ -26,6 +26,7 @@ export {
   rowsToRead,
   toPage,
 } from './page-rows.js'
+export { prepared } from './prepared.js'
 export { requireMigrated } from './require-migrated.js'
 export { createRolePool } from './role-pool.js'
 export { type DatabaseRole, databaseRoles } from './roles.js'

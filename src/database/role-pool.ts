@@ -1,10 +1,14 @@
 import pg from 'pg'
 import { SagapostError } from '../errors/index.js'
 import { connectionDefaults, withSettings } from './connect.js'
+import { PreparingClient } from './prepared.js'
 import type { DatabaseRole } from './roles.js'
 
 /** No statement of a part takes long; one that does hangs on a server that is gone. */
 const QUERY_TIMEOUT_MS = 30_000
+
+/** A process that was stopped or cut off in mid-transaction gives its rows back after this. */
+const STALLED_TRANSACTION_MS = '60s'
 
 /** A new connection costs the server a process; loops come back every half minute at the latest. */
 const IDLE_CONNECTION_MS = 60_000
@@ -13,16 +17,27 @@ export interface RolePoolOptions {
   databaseUrl: string
   role: DatabaseRole
   connectionsMax: number
+  /** Whether statements that are marked as `prepared` are sent under a name. */
+  preparedStatements?: boolean
 }
 
 /**
  * Connections that run under one part's role from their first statement on, in every mode [O2]: the login of
  * the URL is only the door, its own rights are never used.
  */
-export function createRolePool({ databaseUrl, role, connectionsMax }: RolePoolOptions): pg.Pool {
+export function createRolePool({
+  databaseUrl,
+  role,
+  connectionsMax,
+  preparedStatements = false,
+}: RolePoolOptions): pg.Pool {
   const pool = new pg.Pool({
     ...connectionDefaults,
-    connectionString: withSettings(databaseUrl, `sagapost ${role}`, { role }),
+    ...(preparedStatements && { Client: PreparingClient }),
+    connectionString: withSettings(databaseUrl, `sagapost ${role}`, {
+      role,
+      idle_in_transaction_session_timeout: STALLED_TRANSACTION_MS,
+    }),
     query_timeout: QUERY_TIMEOUT_MS,
     max: connectionsMax,
     idleTimeoutMillis: IDLE_CONNECTION_MS,

@@ -30,6 +30,8 @@ function bindTo(log: Log, bound: Fields) {
     info: write('info'),
     debug: write('debug'),
     trace: write('debug'),
+    // Whether it wants a line is its own business.
+    isLevelEnabled: () => true,
     child: (more: Fields): unknown => bindTo(log, { ...bound, ...more }),
   }
 }

@@ -37,10 +37,7 @@ export function refuseEvent(event: NewEvent, limits: EventLimits = defaultEventL
     }
   }
   const { idempotencyKey: key, correlationId, traceparent } = event
-  if (
-    key !== undefined &&
-    (typeof key !== 'string' || key === '' || [...key].length > KEY_CHARACTERS_MAX || key.includes('\0'))
-  ) {
+  if (key !== undefined && (typeof key !== 'string' || key === '' || isTooLong(key) || key.includes('\0'))) {
     return {
       code: 'idempotency_key_invalid',
       field: 'idempotencyKey',
@@ -62,6 +59,11 @@ export function refuseEvent(event: NewEvent, limits: EventLimits = defaultEventL
     }
   }
   return refusePayload(event.payload, limits)
+}
+
+/** In characters, as PostgreSQL counts: one outside the basic plane has two places in a string. */
+function isTooLong(key: string): boolean {
+  return key.length > KEY_CHARACTERS_MAX && [...key].length > KEY_CHARACTERS_MAX
 }
 
 function refusePayload(payload: string, limits: EventLimits): EventRefusal | null {

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { prepared } from '../database/index.js'
 import { type EventLimits, type EventRefusal, type NewEvent, refuseEvent } from './check-event.js'
 
 interface StoredEvent {
@@ -12,9 +13,9 @@ interface StoredEvent {
 export type StoreOutcome = StoredEvent | { refusal: EventRefusal }
 
 // One round trip and one commit for the whole batch; keys by event_keys_pkey (migrations/0011).
-const publishBatch = `
+const publishBatch = prepared(`
   SELECT item, id, created_at, duplicate, conflict
-  FROM sagapost.publish_batch($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])`
+  FROM sagapost.publish_batch($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])`)
 
 interface Row {
   item: number

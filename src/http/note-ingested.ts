@@ -15,6 +15,7 @@ export function noteIngested({ log, metrics }: Pick<ApiOptions, 'log' | 'metrics
       return
     }
     metrics?.eventsIngested(outcome.duplicate ? 'duplicate' : 'stored', 1)
+    if (!log.isLevelEnabled('debug')) return
     const given = 'refusal' in event ? undefined : event.correlationId
     log.debug(
       { ...logFields({ eventId: outcome.id, correlationId: given ?? null }), event_type: outcome.type },

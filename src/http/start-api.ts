@@ -20,7 +20,10 @@ const CONNECTIONS_MAX = 4
 
 export interface StartApiOptions {
   databaseUrl: string
-  config: Pick<Config, 'host' | 'port' | 'apiKey' | 'allowedCidrs' | 'requestTimeoutMs'> & {
+  config: Pick<
+    Config,
+    'host' | 'port' | 'apiKey' | 'allowedCidrs' | 'requestTimeoutMs' | 'preparedStatements'
+  > & {
     masterKey: Buffer
   }
   log: Logger
@@ -44,8 +47,11 @@ export async function startApi({
   const stop = async () => {
     for (const each of stops.splice(0).reverse()) await each()
   }
-  const openPool = (role: DatabaseRole, connectionsMax = CONNECTIONS_MAX) => {
-    const pool = createRolePool({ databaseUrl, role, connectionsMax })
+  const openPool = (
+    role: DatabaseRole,
+    { connectionsMax = CONNECTIONS_MAX, preparedStatements = false } = {},
+  ) => {
+    const pool = createRolePool({ databaseUrl, role, connectionsMax, preparedStatements })
     stops.push(() => pool.end())
     return pool
   }
@@ -65,7 +71,10 @@ export async function startApi({
     const subscriptions = openPool('subscription_admin')
     const api = await buildServer({
       pools: {
-        ingest: openPool('event_ingest_writer', INGEST_CONNECTIONS_MAX),
+        ingest: openPool('event_ingest_writer', {
+          connectionsMax: INGEST_CONNECTIONS_MAX,
+          preparedStatements: config.preparedStatements,
+        }),
         subscriptions,
         reads,
         deadLetters: openPool('dead_letter_operator'),

@@ -1,2 +1,2 @@
-export { type Loop, startLoop } from './start-loop.js'
+export { type Loop, ROUND_SPACING_MS, startLoop } from './start-loop.js'
 export { createWakeups, type Stage, stages, type Wakeups } from './wakeups.js'

@@ -6,6 +6,11 @@ export interface LoopOptions {
   round: (told: boolean) => Promise<boolean>
   /** The pause after a round that found nothing more: the fallback when no wake-up comes. */
   idleMs: number | (() => number)
+  /**
+   * From the beginning of one round to the next, unless there is more to do at once: under load, what comes meanwhile
+   * shares a round's statements and commit. The first wake-up after a pause is not held up.
+   */
+  spacingMs?: number
   /** A failed round; the next one tries again after a pause that doubles up to this limit. */
   onError: (error: Error) => void
   errorPauseMsMax?: number
@@ -18,6 +23,9 @@ export interface Loop {
   stop(): Promise<void>
 }
 
+/** Of the parts that deliveries go through: short beside a request, long enough to gather a batch under load. */
+export const ROUND_SPACING_MS = 15
+
 const ERROR_PAUSE_MS = 100
 const ERROR_PAUSE_MS_MAX = 5_000
 
@@ -25,6 +33,7 @@ const ERROR_PAUSE_MS_MAX = 5_000
 export function startLoop({
   round,
   idleMs,
+  spacingMs = 0,
   onError,
   errorPauseMsMax = ERROR_PAUSE_MS_MAX,
 }: LoopOptions): Loop {
@@ -40,7 +49,11 @@ export function startLoop({
   const loop = (async () => {
     let errorPauseMs = ERROR_PAUSE_MS
     let more = true
+    let nextAtMs = 0
     while (!stopping.signal.aborted) {
+      const earlyMs = more ? 0 : nextAtMs - performance.now()
+      if (earlyMs > 0) await pause(earlyMs, stopping.signal)
+      nextAtMs = performance.now() + spacingMs
       const told = woken || more
       woken = false
       try {

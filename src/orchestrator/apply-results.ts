@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type EventRange, inTransaction } from '../database/index.js'
+import { type EventRange, inTransaction, prepared } from '../database/index.js'
 import { RETRY_AFTER_S_MAX, type RetryPolicy } from './retry-policy.js'
 
 export interface AppliedResult {
@@ -19,7 +19,7 @@ export interface AppliedResult {
 
 // [S4, S13] Results that nobody has applied, by idx_job_saga; the mark and the saga's move commit together, so a
 // result counts once. attempt_count on the right of SET is the count before: 2^(n − 1) of the formula [S14].
-export const applyNewResults = `
+export const applyNewResults = prepared(`
   WITH result AS MATERIALIZED (
     SELECT id, saga_id, event_id, subscription_id, status = 'Completed' AS succeeded, error_code, retry_after_s,
            worker_id, lease_until
@@ -47,7 +47,7 @@ export const applyNewResults = `
     AND saga.event_id >= $1 AND saga.event_id < $2
   RETURNING saga.id AS saga_id, limited.id AS job_id, saga.event_id, saga.subscription_id, worker_id, lease_until,
     saga.status, saga.attempt_count, saga.final_error_code, saga.correlation_id,
-    (extract(epoch FROM sagapost.now() - saga.created_at) * 1000)::float8 AS age_ms, saga.status = 'PendingRetry' AND saga.attempt_count >= attempts_max AS dead`
+    (extract(epoch FROM sagapost.now() - saga.created_at) * 1000)::float8 AS age_ms, saga.status = 'PendingRetry' AND saga.attempt_count >= attempts_max AS dead`)
 
 // [S17] A statement of its own: two moves of one row in one statement lose the second. The dead letter is written
 // by the move itself.

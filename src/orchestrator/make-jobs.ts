@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EventRange } from '../database/index.js'
+import { type EventRange, prepared } from '../database/index.js'
 
 export interface MadeJobs {
   first: number
@@ -17,9 +17,12 @@ export interface DeadDelivery {
   correlationId: string | null
 }
 
-// [S16 a] Sagas that have no job yet, by idx_saga_status. `attempt` and the times are the columns' defaults.
-export const makeFirstJobs = `
-  WITH due AS MATERIALIZED (
+// [S16 a] Sagas that have no job yet, by idx_saga_status. `attempt` and the times are the columns' defaults. `lazily`: this
+// commit need not wait for the disk. Should a crash lose it, the sagas are Pending again, and get their jobs again.
+export const makeFirstJobs = prepared(`
+  WITH lazily AS MATERIALIZED (
+    SELECT set_config('synchronous_commit', 'off', true)
+  ), due AS MATERIALIZED (
     SELECT id, event_id, subscription_id, correlation_id FROM sagapost.webhook_delivery_sagas AS saga
     WHERE status = 'Pending' AND event_id >= $1 AND event_id < $2
     LIMIT $3 FOR UPDATE SKIP LOCKED
@@ -29,7 +32,7 @@ export const makeFirstJobs = `
     WHERE saga.id = due.id AND saga.event_id = due.event_id AND saga.event_id >= $1 AND saga.event_id < $2
   )
   INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, correlation_id)
-  SELECT id, event_id, subscription_id, correlation_id FROM due`
+  SELECT id, event_id, subscription_id, correlation_id FROM lazily CROSS JOIN due`)
 
 // [S16 b, S10, S12] Sagas whose retry is due, oldest first by idx_saga_status_retry: a new job under the limit,
 // the end at it.
@@ -59,16 +62,18 @@ export interface MakeJobsOptions {
   batchMax: number
   /** The default limit of attempts. */
   limit: number
+  /** Whether retries are looked for, too; under load not every time. */
+  retries?: boolean
 }
 
 /** Makes first and retry jobs under the role saga_orchestrator, one transaction each. */
 export async function makeJobs(
   pool: pg.Pool,
-  { range, batchMax, limit }: MakeJobsOptions,
+  { range, batchMax, limit, retries = true }: MakeJobsOptions,
 ): Promise<MadeJobs> {
   const bounds = [range.from, range.to, batchMax]
   const first = await pool.query(makeFirstJobs, bounds)
-  const { rows } = await pool.query(makeRetryJobs, [...bounds, limit])
+  const { rows } = retries ? await pool.query(makeRetryJobs, [...bounds, limit]) : { rows: [] }
   const dead = rows.filter(({ retry }) => !retry)
   return {
     first: first.rowCount ?? 0,

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventRange, WorkWindow } from '../database/index.js'
-import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
+import { type Loop, ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import {
   applyResults,
@@ -12,9 +12,11 @@ import {
 } from '../orchestrator/index.js'
 
 const BATCH_MAX = 500
-const PAUSE_MS_MIN = 10
+const PAUSE_MS_MIN = 20
 /** After work, more is likely to be announced; only when it is not, the next retry is looked for. */
 const SETTLE_MS = 100
+/** Retries wait for seconds at the least, usually: while work is announced, they are not looked for each time. */
+const RETRIES_EVERY_MS = 50
 
 export interface OrchestratorOptions {
   /** Under the role saga_orchestrator. */
@@ -33,14 +35,16 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
   const { pool, window, wakeups, log, metrics, policy, pollMs } = options
 
   /** Returns the size of the largest batch. */
-  async function orchestrate(range: EventRange): Promise<number> {
+  async function orchestrate(range: EventRange, retries: boolean): Promise<number> {
     const applied = await applyResults(pool, { range, batchMax: BATCH_MAX, policy })
     for (const result of applied) {
       metrics.resultApplied({ status: result.status, latencyMs: result.ageMs })
       if (result.status === 'DeadLettered') bury(result)
-      else log.debug({ ...fieldsOf(result), status: result.status }, 'result applied')
+      else if (log.isLevelEnabled('debug')) {
+        log.debug({ ...fieldsOf(result), status: result.status }, 'result applied')
+      }
     }
-    const made = await makeJobs(pool, { range, batchMax: BATCH_MAX, limit: policy.limit })
+    const made = await makeJobs(pool, { range, batchMax: BATCH_MAX, limit: policy.limit, retries })
     for (const delivery of made.dead) bury(delivery)
     metrics.jobsMade('first', made.first)
     metrics.jobsMade('retry', made.retries)
@@ -64,14 +68,17 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
   })
 
   let dueInMs = 0
+  let retriesAtMs = 0
   let lockedPauseMs = PAUSE_MS_MIN
   const loop = startLoop({
     round: async (told) => {
       const { fresh, older } = window()
       const ranges = older ? [fresh, older] : [fresh]
       if (told || dueInMs === 0) {
+        const retries = dueInMs === 0 || performance.now() >= retriesAtMs
+        if (retries) retriesAtMs = performance.now() + RETRIES_EVERY_MS
         let most = 0
-        for (const range of ranges) most = Math.max(most, await orchestrate(range))
+        for (const range of ranges) most = Math.max(most, await orchestrate(range, retries))
         // What is due and cannot be found is in other hands: asked for again, less and less often.
         lockedPauseMs = most > 0 ? PAUSE_MS_MIN : Math.min(lockedPauseMs * 2, pollMs())
         if (most >= BATCH_MAX) return true
@@ -84,6 +91,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       return false
     },
     idleMs: () => (dueInMs === 0 ? lockedPauseMs : Math.min(Math.ceil(dueInMs), pollMs())),
+    spacingMs: ROUND_SPACING_MS,
     onError: (error) => {
       metrics.loopFailed('orchestrator')
       log.error({ err: error }, 'orchestrating failed; will try again')

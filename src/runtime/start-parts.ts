@@ -85,7 +85,12 @@ export async function startParts({
     if (failures.length > 0) throw failures[0]
   }
   const openPool = (role: DatabaseRole, connectionsMax: number): pg.Pool => {
-    const pool = createRolePool({ databaseUrl, role, connectionsMax })
+    const pool = createRolePool({
+      databaseUrl,
+      role,
+      connectionsMax,
+      preparedStatements: config.preparedStatements,
+    })
     stops.push(() => pool.end())
     return pool
   }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
+import { type Loop, ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import { createSubscriptionCache, hasUnroutedEvents, routeEvents } from '../router/index.js'
 
@@ -23,7 +23,7 @@ export function startRouter({ pool, wakeups, log, metrics, pollMs }: RouterOptio
       if (!told && !(await hasUnroutedEvents(pool))) return false
       const { events, deliveries } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
       metrics.eventsRouted(events.length, deliveries)
-      for (const event of events) {
+      for (const event of log.isLevelEnabled('debug') ? events : []) {
         log.debug(
           {
             ...logFields({ eventId: event.id, correlationId: event.correlationId }),
@@ -37,6 +37,7 @@ export function startRouter({ pool, wakeups, log, metrics, pollMs }: RouterOptio
       return events.length === EVENTS_PER_BATCH_MAX
     },
     idleMs: pollMs,
+    spacingMs: ROUND_SPACING_MS,
     onError: (error) => {
       metrics.loopFailed('router')
       log.error({ err: error }, 'routing failed; will try again')

@@ -1,14 +1,15 @@
 import type pg from 'pg'
+import { prepared } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import type { SigningSecret } from '../https/index.js'
 import type { SecretBox } from './secret-box.js'
 
 /** By idx_secret_subscription, one probe per subscription. The current secret first, then the one in overlap. */
-export const selectSigningSecrets = `
+export const selectSigningSecrets = prepared(`
   SELECT subscription_id, scheme, ciphertext
   FROM sagapost.subscription_secrets
   WHERE subscription_id = ANY ($1::bigint[]) AND (expires_at IS NULL OR expires_at > sagapost.now())
-  ORDER BY subscription_id, id DESC`
+  ORDER BY subscription_id, id DESC`)
 
 interface SecretRow {
   subscription_id: string

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EventRange } from '../database/index.js'
+import { type EventRange, prepared } from '../database/index.js'
 
 export interface ClaimedJob {
   id: string
@@ -20,10 +20,11 @@ export interface ClaimedJob {
 
 // [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random
 // token fences off whoever held the job before. Payload and address come with the same round trip. One row comes
-// back in any case, with the time of the look.
-export const claim = `
+// back in any case, with the time of the look. The commit does not wait for the disk: should a crash lose it, the job is
+// free again and is claimed again, and a report under this claim's token is refused.
+export const claim = prepared(`
   WITH free AS MATERIALIZED (
-    SELECT id, event_id, lease_until AS free_since FROM sagapost.webhook_delivery_jobs AS job
+    SELECT id, event_id, extract(epoch FROM lease_until)::float8 * 1000 AS free_since_ms FROM sagapost.webhook_delivery_jobs AS job
     WHERE status = 'Pending' AND lease_until <= sagapost.now() AND lease_until >= $7
       AND event_id >= $1 AND event_id < $2
       AND subscription_id <> ALL ($6::bigint[]) AND ($8::bigint[] IS NULL OR id = ANY ($8))
@@ -34,14 +35,14 @@ export const claim = `
         lease_token = gen_random_uuid(), worker_id = $5
     FROM free
     WHERE job.id = free.id AND job.event_id = free.event_id AND job.event_id >= $1 AND job.event_id < $2
-    RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, lease_token, lease_until, correlation_id, free_since
+    RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, lease_token, correlation_id, free_since_ms
   ), complete AS (
     SELECT claimed.*, event.event_type, event.payload::text, event.traceparent, subscription.callback_url, subscription.headers
     FROM claimed
     JOIN sagapost.events AS event ON event.id = claimed.event_id AND event.id >= $1 AND event.id < $2
     JOIN sagapost.subscriptions AS subscription ON subscription.id = claimed.subscription_id
   )
-  SELECT looked_at, complete.* FROM (SELECT sagapost.now() AS looked_at) AS look LEFT JOIN complete ON true`
+  SELECT looked_at, complete.* FROM (SELECT set_config('synchronous_commit', 'off', true), sagapost.now() AS looked_at) AS look LEFT JOIN complete ON true`)
 
 export interface ClaimOptions {
   range: EventRange
@@ -75,6 +76,8 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     freeSince ?? '-infinity',
     only ?? null,
   ])
+  const lookedAt: Date = rows[0].looked_at
+  const leaseUntil = new Date(lookedAt.getTime() + leaseMs)
   const claimed = rows.filter((row) => row.id !== null)
   const jobs = claimed.map((row) => ({
     id: row.id,
@@ -83,7 +86,7 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     subscriptionId: row.subscription_id,
     attempt: row.attempt,
     leaseToken: row.lease_token,
-    leaseUntil: row.lease_until,
+    leaseUntil,
     eventType: row.event_type,
     payload: row.payload,
     correlationId: row.correlation_id,
@@ -92,6 +95,6 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     headers: row.headers,
   }))
   // A full batch ended somewhere; a look that found less went through to the present.
-  const times = claimed.length === batchMax ? claimed.map((row) => row.free_since) : [rows[0].looked_at]
+  const times = claimed.length === batchMax ? claimed.map((row) => row.free_since_ms) : [lookedAt.getTime()]
   return { jobs, passedOverUntil: new Date(Math.min(...times)) }
 }

@@ -1,5 +1,5 @@
 /** Claimed ahead, so that a free slot finds its next job in memory. */
-const PREFETCH_FACTOR = 1.5
+const PREFETCH_FACTOR = 2
 /** Of all slots, the share that one subscription may hold: a dead endpoint leaves the rest to the others. */
 const SUBSCRIPTION_SHARE = 0.5
 

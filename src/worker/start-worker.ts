@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventRange, WorkWindow } from '../database/index.js'
 import type { SigningSecret, WebhookOutcome, WebhookSender } from '../https/index.js'
-import { startLoop, type Wakeups } from '../loop/index.js'
+import { ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import { createReportBatcher } from './batch-reports.js'
 import { type ClaimedJob, claimJobs } from './claim-jobs.js'
@@ -118,7 +118,7 @@ export function startWorker(options: WorkerOptions): Worker {
       throw error
     })
     for (const job of jobs) {
-      lanes.add({ ...job, secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe })
+      lanes.add(Object.assign(job, { secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe }))
     }
     pump()
   }
@@ -150,28 +150,24 @@ export function startWorker(options: WorkerOptions): Worker {
         ? await sender.send(toRequest(job, job.secrets))
         : { delivered: false, errorCode: 'secret_unreadable', durationMs: 0 }
     const errorCode = outcome.delivered ? null : outcome.errorCode
-    const fields = {
-      ...fieldsOf(job),
-      duration_ms: outcome.durationMs,
-      response_status: outcome.responseStatus,
-    }
     metrics.attemptFinished({ delivered: outcome.delivered, errorCode, durationMs: outcome.durationMs })
     breakers.note(job.subscriptionId, errorCode)
     if (job.probe) breakers.wake()
     // A paused endpoint that is still dead: the delivery keeps its attempt. Gone for good is an answer, though.
     if (job.probe && errorCode !== null && errorCode !== 'http_410') {
-      log.info({ ...fields, error_code: errorCode }, 'endpoint is still failing; its breaker stays open')
+      log.info(attemptOf(job, outcome), 'endpoint is still failing; its breaker stays open')
       await giveBack([job], { probed: true })
       return
     }
     const accepted = await reportWhileLeased(reports, toReport(job, outcome), job.leaseEndsMs)
     if (!accepted) {
       metrics.attemptRefused()
-      log.warn(fields, 'lease was lost; the result was refused')
+      log.warn(attemptOf(job, outcome), 'lease was lost; the result was refused')
       return
     }
-    if (errorCode === null) log.info(fields, 'delivered')
-    else log.info({ ...fields, error_code: errorCode }, 'not delivered')
+    if (log.isLevelEnabled('info')) {
+      log.info(attemptOf(job, outcome), errorCode === null ? 'delivered' : 'not delivered')
+    }
   }
 
   /** It waited so long for a slot that its lease might end before its report: another turn, another lease. */
@@ -193,9 +189,17 @@ export function startWorker(options: WorkerOptions): Worker {
   const fieldsOf = (job: ClaimedJob) =>
     logFields({ ...job, jobId: job.id, workerId, leaseExpiration: job.leaseUntil })
 
+  const attemptOf = (job: ClaimedJob, outcome: WebhookOutcome) => ({
+    ...fieldsOf(job),
+    duration_ms: outcome.durationMs,
+    response_status: outcome.responseStatus,
+    ...(!outcome.delivered && { error_code: outcome.errorCode }),
+  })
+
   const loop = startLoop({
     round: claimRound,
     idleMs: options.pollMs,
+    spacingMs: ROUND_SPACING_MS,
     onError: (error) => {
       metrics.loopFailed('worker')
       log.error({ err: error }, 'claiming jobs failed; will try again')

@@ -28,6 +28,18 @@ describe('readConfig', () => {
   })
 
   it.each([
+    [{}, true],
+    [{ SAGAPOST_PREPARED_STATEMENTS: 'off' }, false],
+    [{ DATABASE_URL: 'postgres://{role}:x@pooler/app' }, false],
+    [{ DATABASE_URL: 'postgres://{role}:x@pooler/app', SAGAPOST_PREPARED_STATEMENTS: 'on' }, true],
+  ])(
+    '[O2] statements are prepared unless a pooler is in between or it is switched off: %j',
+    (env, expected) => {
+      expect(readConfig(env).preparedStatements).toBe(expected)
+    },
+  )
+
+  it.each([
     ['SAGAPOST_RETRY_BASE_DELAY', '30'],
     ['SAGAPOST_RETRY_BASE_DELAY', '-1s'],
     ['SAGAPOST_RETRY_BASE_DELAY', '0s'],
@@ -38,6 +50,7 @@ describe('readConfig', () => {
     ['SAGAPOST_MASTER_KEY', 'short'],
     ['SAGAPOST_REQUEST_TIMEOUT', '1y'],
     ['SAGAPOST_LOG_LEVEL', 'loud'],
+    ['SAGAPOST_PREPARED_STATEMENTS', 'yes'],
   ])('[O4] %s=%s is refused with one line that names it', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(name)
   })

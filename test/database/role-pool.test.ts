@@ -6,6 +6,7 @@ import {
   createRolePool,
   loadMigrations,
   migrationsFolder,
+  prepared,
 } from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
 
@@ -39,6 +40,25 @@ describe('connections of a part', () => {
       isolation: 'read committed',
       application: 'sagapost router_worker',
     })
+  })
+
+  it.each([
+    [true, 1],
+    [false, 0],
+  ])('[O2] prepare their statements by name: %s', async (preparedStatements, expected) => {
+    const pool = createRolePool({
+      databaseUrl: database.url,
+      role: 'router_worker',
+      connectionsMax: 1,
+      preparedStatements,
+    })
+    const statement = prepared('SELECT $1::int + 1 AS next')
+    for (const given of [1, 2])
+      expect((await pool.query(statement, [given])).rows).toEqual([{ next: given + 1 }])
+    await pool.query('SELECT $1::int AS not_marked', [1])
+    const { rows } = await pool.query('SELECT name FROM pg_prepared_statements')
+    await pool.end()
+    expect(rows).toHaveLength(expected)
   })
 
   it('[O2] come by a login for each role where the URL says {role}, without settings that a pooler would refuse', async () => {

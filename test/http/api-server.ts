@@ -62,6 +62,7 @@ export function startTestApi(
       port: 0,
       apiKey: adminKey,
       masterKey,
+      preparedStatements: true,
       allowedCidrs: '127.0.0.0/8',
       requestTimeoutMs: 10_000,
     },

@@ -78,7 +78,10 @@ describe('startLoop', () => {
 })
 
 /** A loop on a clock that the test moves, with the outcomes of its rounds given in advance. */
-function startScripted(outcomes: (boolean | Error)[], options: { errorPauseMsMax?: number } = {}) {
+function startScripted(
+  outcomes: (boolean | Error)[],
+  options: { errorPauseMsMax?: number; spacingMs?: number } = {},
+) {
   const rounds: { atMs: number; told: boolean }[] = []
   const startedAtMs = Date.now()
   const loop = startLoop({
@@ -98,11 +101,32 @@ function startScripted(outcomes: (boolean | Error)[], options: { errorPauseMsMax
 describe('startLoop on a clock that is moved', () => {
   const away = new Error('away')
   beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
   })
   afterEach(() => {
     vi.useRealTimers()
     vi.restoreAllMocks()
+  })
+
+  it('[R1] lets what comes soon after a round share the next one, and holds up nothing else', async () => {
+    const { loop, times } = startScripted([false, false, true, true, false], { spacingMs: 20 })
+    await vi.advanceTimersByTimeAsync(5)
+    loop.wake()
+    await vi.advanceTimersByTimeAsync(5)
+    loop.wake()
+    await vi.advanceTimersByTimeAsync(90)
+    expect(times()).toEqual([0, 20])
+    // Long after the last round: at once, and again at once as long as there is more.
+    loop.wake()
+    await vi.advanceTimersByTimeAsync(50)
+    expect(times()).toEqual([0, 20, 100, 100, 100])
+    loop.wake()
+    await vi.advanceTimersByTimeAsync(5)
+    loop.wake()
+    const stopped = loop.stop()
+    await vi.advanceTimersByTimeAsync(0)
+    await stopped
+    expect(times()).toEqual([0, 20, 100, 100, 100, 150])
   })
 
   it('[R1] tells a round whether somebody has said that there is work', async () => {

@@ -62,7 +62,7 @@ describe('the orchestrator', () => {
       pollMs: () => POLL_MS,
     })
     stops.push(() => loop.stop())
-    await expect.poll(() => pauses().slice(0, 7), WAIT).toEqual([20, 40, 80, 160, 320, POLL_MS, POLL_MS])
+    await expect.poll(() => pauses().slice(0, 7), WAIT).toEqual([40, 80, 160, 320, POLL_MS, POLL_MS, POLL_MS])
     expect([await status(id), claims]).toEqual(['Pending', []])
     await letGo()
     await expect.poll(() => status(id), WAIT).toBe('InProgress')
@@ -71,7 +71,7 @@ describe('the orchestrator', () => {
     // After work it begins anew with short pauses, for what is left.
     await expect
       .poll(() => pauses().slice(pauses().indexOf(SETTLE_MS)).slice(0, 5), WAIT)
-      .toEqual([SETTLE_MS, 10, 20, 40, 80])
+      .toEqual([SETTLE_MS, 20, 40, 80, 160])
     await letOtherGo()
     await expect.poll(() => status(other.id), WAIT).toBe('InProgress')
   })

@@ -24,7 +24,7 @@ async function columnsOf(table: string): Promise<Column[]> {
 /** A value of the column's type that no fixture has. */
 const other: Record<string, string> = {
   bigint: `999999`,
-  integer: `77`,
+  integer: `177`,
   'timestamp with time zone': `timestamptz '2001-02-03 04:05:06Z'`,
   uuid: `uuid '00000000-0000-4000-8000-000000000000'`,
   json: `json '{"other": true}'`,
@@ -73,9 +73,13 @@ describe('a final row is frozen in every column, for the owner, through the pare
         )) {
           const update = `UPDATE ${target} SET ${column.name} = ${otherValue(column)}${also} WHERE id = $1`
           const code = await codeOf(database.pool.query(update, [id]))
+          // Marked as applied and not finished at once: the column's own check comes before the guards.
+          const unfinished = column.name === 'status' && also !== ''
           expect([column.name, code]).toEqual([
             column.name,
-            expect.stringMatching(/^(row_is_final|identity_is_frozen)$/),
+            unfinished
+              ? 'delivery_value_invalid'
+              : expect.stringMatching(/^(row_is_final|identity_is_frozen)$/),
           ])
         }
       }

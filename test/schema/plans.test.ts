@@ -8,7 +8,7 @@ import { findOldestFree } from '../../src/worker/find-probes.js'
 import { report } from '../../src/worker/report-results.js'
 import { reset } from '../../src/worker/reset-leases.js'
 import { useDatabase } from '../support/database.js'
-import { explain } from '../support/explain.js'
+import { explain, explainPrepared } from '../support/explain.js'
 import { narrowPartitions } from '../support/partitions.js'
 
 const WIDTH = 100_000
@@ -159,6 +159,17 @@ describe('bounded queries of the hot path', () => {
     },
   )
 
+  it.each(statements.filter(([, , , { sql }]) => [claim, makeFirstJobs, applyNewResults].includes(sql)))(
+    '[S21, J9] %s: %s as a prepared statement goes on finding its work by %s, and scans nothing',
+    async (_rule, _name, index, statement) => {
+      const values = [...bounds, ...statement.more]
+      const ignore = new RegExp(`${emptyOrParent.source}|^subscriptions$`)
+      const plan = await explainPrepared(database.pool, statement.sql, values, ignore)
+      expect(plan.indexes).toContain(index)
+      expect(plan.scanned).toEqual([])
+    },
+  )
+
   it('[J5] the report touches the hot partition only, by an index', async () => {
     const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
     const of = <Value>(value: Value) => ids.map(() => value)
@@ -167,6 +178,9 @@ describe('bounded queries of the hot path', () => {
     const plan = await hotPlanOf(report, values)
     expect(plan.relations).toEqual(hot('webhook_delivery_jobs'))
     expect(plan.scanned).toEqual([])
+    const settled = await explainPrepared(database.pool, report, values, emptyOrParent)
+    expect(settled.indexes).toEqual(['webhook_delivery_jobs_pkey'])
+    expect(settled.scanned).toEqual([])
   })
 
   it('[S17, S21] dead-lettering touches the hot partition only, by an index', async () => {

@@ -78,12 +78,14 @@ describe('attempt_count', () => {
   it('[S13] moves by one when a result is applied, and never by more or back', async () => {
     for (const [by, expected] of [
       [2, 'illegal_move'],
-      [-1, 'illegal_move'],
       [1, 'accepted'],
     ] as const) {
       const delivery = await insertDelivery(database.pool, 'InProgress')
       expect(await codeOf(setCount(delivery.id, 'PendingRetry', by))).toBe(expected)
     }
+    const tried = await insertDelivery(database.pool, 'PendingRetry')
+    expect(await codeOf(setCount(tried.id, 'InProgress', 0))).toBe('accepted')
+    expect(await codeOf(setCount(tried.id, 'PendingRetry', -1))).toBe('illegal_move')
   })
 
   it('[S13] does not move with the end', async () => {

@@ -1,4 +1,4 @@
-import type pg from 'pg'
+import pg from 'pg'
 
 interface PlanNode {
   'Node Type': string
@@ -28,7 +28,41 @@ export async function explain(
   ignore = /^$/,
 ): Promise<Plan> {
   const { rows } = await client.query(`EXPLAIN (FORMAT JSON) ${sql}`, values)
-  const nodes = flatten(rows[0]['QUERY PLAN'][0].Plan).filter(
+  return toPlan(rows[0]['QUERY PLAN'][0].Plan, ignore)
+}
+
+/** After five plans for their values PostgreSQL may settle on one for all values, when it takes that for no dearer. */
+const PLANS_BEFORE_SETTLING = 5
+
+/** The plan that a prepared statement has in the long run. */
+export async function explainPrepared(
+  pool: pg.Pool,
+  sql: string,
+  values: readonly unknown[],
+  ignore = /^$/,
+): Promise<Plan> {
+  const client = await pool.connect()
+  try {
+    await client.query(`PREPARE measured AS ${sql}`)
+    const execute = `EXPLAIN (FORMAT JSON) EXECUTE measured (${values.map(toLiteral).join(', ')})`
+    for (let plans = 0; plans < PLANS_BEFORE_SETTLING; plans++) await client.query(execute)
+    const { rows } = await client.query(execute)
+    return toPlan(rows[0]['QUERY PLAN'][0].Plan, ignore)
+  } finally {
+    await client.query('DEALLOCATE ALL')
+    client.release()
+  }
+}
+
+function toLiteral(value: unknown): string {
+  if (value === null) return 'NULL'
+  return pg.escapeLiteral(
+    Array.isArray(value) ? `{${value.map((item) => item ?? 'NULL').join(',')}}` : String(value),
+  )
+}
+
+function toPlan(plan: PlanNode, ignore: RegExp): Plan {
+  const nodes = flatten(plan).filter(
     (node) => !ignore.test(node['Relation Name'] ?? node['Index Name'] ?? '-'),
   )
   return {

@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+
+const names = new Map<string, string>()
+
+/**
+ * Marks a statement that a part runs again and again: PostgreSQL parses it once per connection, and plans it anew only
+ * where that pays. Only for statements whose one plan fits all values: test/schema/plans.test.ts looks at the plan that
+ * each of them has in the long run.
+ */
+export function prepared(text: string): string {
+  names.set(text, `sagapost_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`)
+  return text
+}
+
+/** Sends marked statements under their name, and all others as they are. */
+export class PreparingClient extends pg.Client {
+  // biome-ignore lint/suspicious/noExplicitAny: pg.Client's own overloads; all but one shape of call are passed on.
+  override query(statement: any, values?: any, callback?: any): any {
+    const name = names.get(statement)
+    return name === undefined
+      ? super.query(statement, values, callback)
+      : super.query({ name, text: statement, values }, callback)
+  }
+}
