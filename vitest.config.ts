@@ -12,6 +12,8 @@ const endToEnd = 'test/e2e/**/*.test.ts'
 // The project's name tells start-postgres.ts which. End to end last and one file at a time: its processes fill the machine.
 export default defineConfig({
   test: {
+    // The tests wait for PostgreSQL and for sockets more than they compute.
+    maxWorkers: 2,
     projects: [
       {
         test: {

@@ -12,7 +12,7 @@ export interface PartitionLoopOptions {
   onError: (error: Error) => void
 }
 
-/** Makes partitions ahead of the event ids, at once and then every 30 s, in as many processes as like to. */
+/** Makes partitions ahead of the event ids and of the sagas' histories, at once and then every 30 s, in as many processes as like to. */
 export function keepPartitionsAhead({
   pool,
   intervalMs = PARTITION_INTERVAL_MS,
@@ -21,6 +21,8 @@ export function keepPartitionsAhead({
   return startLoop({
     round: async () => {
       await pool.query('SELECT sagapost.ensure_partitions()')
+      // Does nothing unless the owner has partitioned saga_events.
+      await pool.query('SELECT sagapost.ensure_saga_event_partitions()')
       return false
     },
     idleMs: intervalMs,

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { keepPartitionsAhead } from '../../src/database/index.js'
 import { createCoordinator, createPostgresStorage, type StateStorage, saga } from '../../src/sagas/index.js'
 import { selectEvents } from '../../src/sagas/postgres/read-sagas.js'
 import { installClock, moveClock } from '../support/clock.js'
@@ -115,6 +116,19 @@ describe('[G15] saga_events, partitioned by time', () => {
     )
     expect(rows).toEqual([{ gaps: 0 }])
     await expectHistoryToReplay(storage, await runOne())
+  })
+
+  it('[G3] is made ahead by every process with parts', async () => {
+    await moveClock(database.pool, '31 days')
+    const known = (await partitions()).length
+    const errors: Error[] = []
+    const loop = keepPartitionsAhead({
+      pool: database.as('schema_maintainer'),
+      onError: (error) => errors.push(error),
+    })
+    await expect.poll(async () => (await partitions()).length).toBeGreaterThan(known)
+    await loop.stop()
+    expect(errors).toEqual([])
   })
 
   it('drops old partitions only when no saga that is kept has its history there', async () => {
