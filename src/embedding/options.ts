@@ -44,6 +44,8 @@ export interface SagapostOptions {
 
   /** A direct connection for LISTEN, where `databaseUrl` leads to a pooler. */
   listenUrl?: string | undefined
+  /** `off` behind a pooler in transaction mode that does not keep prepared statements apart. */
+  preparedStatements?: 'on' | 'off' | undefined
   retryBaseDelay?: Duration | undefined
   retryMaxDelay?: Duration | undefined
   retryLimit?: number | undefined

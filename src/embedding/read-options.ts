@@ -10,6 +10,7 @@ import type { Part, SagapostOptions } from './options.js'
 const variables = {
   databaseUrl: 'DATABASE_URL',
   listenUrl: 'SAGAPOST_LISTEN_URL',
+  preparedStatements: 'SAGAPOST_PREPARED_STATEMENTS',
   host: 'HOST',
   port: 'PORT',
   apiKey: 'SAGAPOST_API_KEY',
