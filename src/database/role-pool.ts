@@ -10,6 +10,20 @@ const QUERY_TIMEOUT_MS = 30_000
 /** A process that was stopped or cut off in mid-transaction gives its rows back after this. */
 const STALLED_TRANSACTION_MS = '60s'
 
+/**
+ * The parts' statements take a few hundred rows by an index in its order and reach others by their keys, whatever the
+ * tables hold. The planner goes by statistics, which are made when little is open: it then believes that reading and
+ * sorting everything that waits costs nothing, and each claim costs what is in the queue. These take the choice away.
+ */
+const pinnedPlans = {
+  enable_sort: 'off',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_material: 'off',
+} as const
+
 /** A new connection costs the server a process; loops come back every half minute at the latest. */
 const IDLE_CONNECTION_MS = 60_000
 
@@ -17,6 +31,8 @@ export interface RolePoolOptions {
   databaseUrl: string
   role: DatabaseRole
   connectionsMax: number
+  /** Whether plans go by indexes and nested loops only: for parts that move rows, not for those that search or count. */
+  pinnedPlans?: boolean
   /** Whether statements that are marked as `prepared` are sent under a name. */
   preparedStatements?: boolean
 }
@@ -29,6 +45,7 @@ export function createRolePool({
   databaseUrl,
   role,
   connectionsMax,
+  pinnedPlans: pinned = false,
   preparedStatements = false,
 }: RolePoolOptions): pg.Pool {
   const pool = new pg.Pool({
@@ -37,6 +54,7 @@ export function createRolePool({
     connectionString: withSettings(databaseUrl, `sagapost ${role}`, {
       role,
       idle_in_transaction_session_timeout: STALLED_TRANSACTION_MS,
+      ...(pinned && pinnedPlans),
     }),
     query_timeout: QUERY_TIMEOUT_MS,
     max: connectionsMax,

@@ -24,7 +24,7 @@ export interface Loop {
 }
 
 /** Of the parts that deliveries go through: short beside a request, long enough to gather a batch under load. */
-export const ROUND_SPACING_MS = 15
+export const ROUND_SPACING_MS = 10
 
 const ERROR_PAUSE_MS = 100
 const ERROR_PAUSE_MS_MAX = 5_000

@@ -40,6 +40,9 @@ const GONE_MS = 2_000
 /** Longer than any pause of this loop, so that no 410 is missed after a restart. */
 const GONE_WITHIN_MS = 24 * 3_600_000
 
+/** The parts that every delivery goes through. */
+const movers: ReadonlySet<DatabaseRole> = new Set(['router_worker', 'saga_orchestrator', 'job_worker'])
+
 export interface PartsOptions {
   databaseUrl: string
   config: Config
@@ -89,6 +92,7 @@ export async function startParts({
       databaseUrl,
       role,
       connectionsMax,
+      pinnedPlans: movers.has(role),
       preparedStatements: config.preparedStatements,
     })
     stops.push(() => pool.end())

@@ -3,7 +3,7 @@ import type { EventRange } from '../database/index.js'
 import { type JobReport, reportResults } from './report-results.js'
 
 /** One commit for many results; a lone one waits this long for company. */
-const FLUSH_MS = 10
+const FLUSH_MS = 5
 const REPORTS_PER_FLUSH_MAX = 100
 
 export interface ReportBatcher {
