@@ -137,6 +137,28 @@ CREATE INDEX idx_event_step_id ON sagapost.saga_events USING brin (step_id) WITH
 DROP INDEX sagapost.idx_saga_events_type;
 CREATE INDEX idx_saga_events_type ON sagapost.saga_events USING brin (event_type);
 
+-- The time of writes ---------------------------------------------------------------------------------------
+--
+-- sagapost.now() is when the transaction began. A transaction step may take longer than a lease: what is written at its
+-- end is of that moment, else it would set its own lease, and every timestamp, back. Tests move both clocks.
+CREATE FUNCTION sagapost.clock() RETURNS timestamptz
+LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN pg_catalog.clock_timestamp();
+REVOKE EXECUTE ON FUNCTION sagapost.clock() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sagapost.clock() TO saga_app_role;
+
+-- [G9] as in 0007, but a moment of this transaction may be given (that of the write), and the time never goes back.
+CREATE OR REPLACE FUNCTION sagapost.update_saga_updated_at() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  IF NOT (NEW.updated_at > sagapost.now() AND NEW.updated_at <= sagapost.clock()) THEN
+    NEW.updated_at := sagapost.now();
+  END IF;
+  RETURN NEW;
+END
+$$;
+
 -- Writes ---------------------------------------------------------------------------------------------------
 --
 -- Functions, so that every connection plans them once, also behind a pooler, and never for a table that was empty at
@@ -152,7 +174,7 @@ SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $$
 DECLARE
-  at_once constant timestamptz := sagapost.now();
+  at_once constant timestamptz := sagapost.clock();
 BEGIN
   RETURN QUERY
   WITH new AS MATERIALIZED (
@@ -212,7 +234,7 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $$
 DECLARE
-  at_once constant timestamptz := sagapost.now();
+  at_once constant timestamptz := sagapost.clock();
   lease_end constant timestamptz := at_once + lease_ms * interval '1 ms';
 BEGIN
   RETURN QUERY
@@ -227,6 +249,7 @@ BEGIN
       current_step = change.current_step,
       error = change.error,
       awaiting_operator = coalesce(change.awaiting_operator, false),
+      updated_at = at_once,
       result_data = coalesce(change.result::jsonb, saga.result_data),
       started_at = CASE WHEN change.started THEN coalesce(saga.started_at, at_once) ELSE saga.started_at END,
       completed_at = CASE WHEN change.finished THEN at_once

@@ -4,6 +4,7 @@ import type { SagapostError } from '../../src/errors/index.js'
 import { batchWrites } from '../../src/sagas/batch-writes.js'
 import {
   type Coordinator,
+  type CoordinatorOptions,
   createCoordinator,
   createDataBox,
   createPostgresStorage,
@@ -43,7 +44,11 @@ afterEach(async () => {
   await Promise.all(coordinators.splice(0).map((coordinator) => coordinator.stop({ timeoutMs: 0 })))
 })
 
-function coordinate(definitions: SagaDefinition[], on = storage): Coordinator {
+function coordinate(
+  definitions: SagaDefinition[],
+  on = storage,
+  options: Partial<CoordinatorOptions> = {},
+): Coordinator {
   const coordinator = createCoordinator({
     storage: on,
     definitions,
@@ -52,6 +57,7 @@ function coordinate(definitions: SagaDefinition[], on = storage): Coordinator {
     },
     pollMs: 10,
     abortGraceMs: 20,
+    ...options,
   })
   coordinators.push(coordinator)
   return coordinator
@@ -131,6 +137,32 @@ describe('a transaction step', () => {
     const handle = await coordinate([careful]).start(careful, undefined)
     expect((await handle.result()).state).toBe('Completed')
     expect(await ledgerOf(handle.id)).toEqual([{ amount: 1 }])
+  })
+
+  it('[G14] that takes longer than the lease keeps it: the next step runs once, and no time goes back', async () => {
+    const leases: unknown[] = []
+    const long = saga('long-transaction')
+      .transaction('book', { run: ({ tx }) => tx.query('SELECT pg_sleep(3)').then(() => 1) })
+      .step('after', {
+        run: async ({ sagaId }) => {
+          const { rows } = await database.pool.query(
+            'SELECT lease_until > clock_timestamp() AS held FROM sagapost.saga_instances WHERE id = $1',
+            [sagaId],
+          )
+          leases.push(rows[0])
+        },
+      })
+    const options = { leaseMs: 2_000 }
+    const [one, two] = [coordinate([long], storage, options), coordinate([long], storage, options)]
+    const handle = await one.start(long, undefined)
+    expect((await handle.result()).state).toBe('Completed')
+    expect(two.running).toBe(0)
+    expect(leases).toEqual([{ held: true }])
+    const times = (await storage.listEvents(handle.id)).map(({ timestamp }) => timestamp.getTime())
+    expect(times).toEqual([...times].sort((a, b) => a - b))
+    const done = await storage.getSaga(handle.id)
+    expect(Number(done?.completedAt)).toBeGreaterThanOrEqual(Number(done?.startedAt) + 3_000)
+    await expectHistoryToReplay(storage, handle.id)
   })
 
   it('[G14] that goes on after its time is up writes nothing outside of its transaction', async () => {
