@@ -222,7 +222,7 @@ $$;
 
 -- Many sagas' changes. A saga whose fence is not the last one drops out of `moved`, and its steps and events with it.
 -- Found by primary key and idx_step_saga_index; `sequence` counts on under the lock of the saga's row. A saga that is
--- let go wakes at its deadline at the latest, and at once when somebody asked to cancel it meanwhile.
+-- let go wakes at its deadline at the latest, and at once when somebody asked to cancel it meanwhile; not so one that is set aside.
 CREATE FUNCTION sagapost.write_saga_changes(given jsonb, lease_ms bigint)
 RETURNS TABLE (saga_id varchar, cancel_requested boolean, overdue boolean, moment timestamptz)
 LANGUAGE plpgsql
@@ -242,7 +242,7 @@ BEGIN
     SELECT * FROM jsonb_to_recordset(given) AS change (
       saga_id text, owner text, version bigint, state int, current_step int, error jsonb, awaiting_operator boolean,
       result text, started boolean, finished boolean, timed_out boolean, released boolean, wake_in_ms bigint,
-      events_written int, steps jsonb, events jsonb)
+      set_aside boolean, events_written int, steps jsonb, events jsonb)
   ), moved AS (
     UPDATE sagapost.saga_instances AS saga SET
       state = change.state,
@@ -260,7 +260,7 @@ BEGIN
       wake_at = CASE
         WHEN change.released IS NOT TRUE THEN lease_end
         WHEN change.wake_in_ms IS NULL THEN NULL
-        WHEN change.state = 4 THEN at_once + change.wake_in_ms * interval '1 ms'
+        WHEN change.state = 4 OR change.set_aside THEN at_once + change.wake_in_ms * interval '1 ms'
         WHEN saga.cancel_requested_at IS NOT NULL THEN at_once
         ELSE least(at_once + change.wake_in_ms * interval '1 ms', saga.deadline_at) END,
       version = saga.version + 1,

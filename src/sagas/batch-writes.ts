@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { gatherBatches } from './gather-batches.js'
-import type { SagaChange } from './records.js'
+import { ownEventCount, type SagaChange } from './records.js'
 import type { StateStorage, WriteOutcome } from './state-storage.js'
 
 const BATCH_MAX = 32
@@ -66,6 +66,9 @@ export function batchWrites(storage: StateStorage, leaseMs: number): BatchedWrit
     const saga = await storage.getSaga(change.sagaId)
     const owner = change.release ? null : change.owner
     if (saga?.version !== change.version + 1 || saga.leaseOwner !== owner) return { applied: false }
+    // A claim by this coordinator itself looks the same, but tells no events.
+    const told = change.eventsBefore === undefined ? undefined : change.eventsBefore + change.events.length
+    if (told !== undefined && ownEventCount(saga) !== told) return { applied: false }
     const { cancelRequestedAt, updatedAt: moment } = saga
     return { applied: true, cancelRequested: cancelRequestedAt !== null, overdue: false, moment }
   }

@@ -7,10 +7,10 @@ import type { SagaDefinition, StepTransaction } from './definition.js'
 import { indexDefinitions } from './index-definitions.js'
 import { createSlots } from './limit-definitions.js'
 import { newSpanId } from './new-ids.js'
-import { planRelease } from './plan-ends.js'
+import { planSetAside } from './plan-ends.js'
 import type { Resolution } from './plan-resolution.js'
 import { planFirstRun } from './plan-runs.js'
-import { type ClaimedSaga, newSteps, type SagaRecord } from './records.js'
+import { type ClaimedSaga, newSteps, type SagaChange, type SagaRecord } from './records.js'
 import { cancelSaga, resolveSaga } from './resolve-saga.js'
 import { type Begun, type RunningSaga, runSaga } from './run-saga.js'
 import type { Saga } from './saga.js'
@@ -24,7 +24,7 @@ const ABORT_GRACE_MS = 1_000
 const STOP_MS = 30_000
 /** A lease is renewed when a third of it is over: two renewals may fail. */
 const RENEWALS_PER_LEASE = 3
-/** Rows that do not fit their definition are looked at again this much later: a rollout may be under way. */
+/** Rows that do not fit their definition, or that this process cannot read, are looked at again this much later: a rollout may be under way. */
 const MISFIT_PAUSE_MS = 60_000
 
 export interface CoordinatorOptions {
@@ -124,7 +124,7 @@ export function createCoordinator({
     })
     const ended = run.done
       .finally(() => {
-        running.delete(id)
+        if (running.get(id)?.run === run) running.delete(id)
         slots.give(definition)
         if (slots.wasFull()) loop.wake()
       })
@@ -158,21 +158,31 @@ export function createCoordinator({
     for (const id of waiters.keys()) if (!running.has(id)) await tellWaiters(id)
   }
 
+  /** Its lease ran out and was claimed anew, by this very process: two runs of one saga would write over each other. */
+  const endOldRun = async (id: string): Promise<void> => {
+    const old = running.get(id)
+    if (old === undefined) return
+    old.run.stop('lost')
+    await old.ended
+  }
+
   const claimDue = async (): Promise<boolean> => {
     const wanted = slots.wanted()
     if (stopping || wanted.limit === 0) return false
     const claimed = await storage.claim({ owner, leaseMs, ...wanted })
+    const misfits: SagaChange[] = []
     for (const each of claimed) {
       const definition = known.get(each.saga.definitionId, each.saga.definitionVersion)
-      if (definition && fits(each, definition)) {
+      if (definition && !each.unreadable && fits(each, definition)) {
         slots.take(definition)
+        await endOldRun(each.saga.id)
         launch(each, definition)
       } else {
-        onError(misfit(each.saga), each.saga.id)
-        const run = { ...each, definition: { steps: [], compensation: 'reverse' } } as const
-        await storage.write([planRelease(run, MISFIT_PAUSE_MS)], leaseMs)
+        onError(each.unreadable ?? misfit(each.saga), each.saga.id)
+        misfits.push(planSetAside(each, MISFIT_PAUSE_MS))
       }
     }
+    if (misfits.length > 0) await storage.write(misfits, leaseMs)
     return claimed.length > 0 && claimed.length === wanted.limit
   }
 

@@ -55,7 +55,7 @@ export function createMemoryStorage({
     const { saga, steps } = applyToRecords(kept, change, now())
     const { release } = change
     const lease = release
-      ? { leaseUntil: null, wakeAt: wakeAtOf(saga, release.wakeInMs) }
+      ? { leaseUntil: null, wakeAt: wakeAtOf(saga, release) }
       : { leaseUntil: now(leaseMs), wakeAt: now(leaseMs) }
     kept.saga = { ...saga, ...lease }
     kept.steps = steps
@@ -76,9 +76,12 @@ export function createMemoryStorage({
     return { created: true, saga }
   }
 
-  const wakeAtOf = (saga: SagaRecord, wakeInMs: number | null): Date | null => {
+  const wakeAtOf = (
+    saga: SagaRecord,
+    { wakeInMs, setAside }: NonNullable<SagaChange['release']>,
+  ): Date | null => {
     if (wakeInMs === null) return null
-    if (saga.state === 'Compensating') return now(wakeInMs)
+    if (saga.state === 'Compensating' || setAside) return now(wakeInMs)
     if (saga.cancelRequestedAt !== null) return now()
     const deadline = saga.deadlineAt?.getTime() ?? Number.POSITIVE_INFINITY
     return new Date(Math.min(clock() + wakeInMs, deadline))

@@ -7,6 +7,7 @@ import {
   createCoordinator,
   NonRetryableError,
   type SagaDefinition,
+  type SagaRecord,
   saga,
 } from '../../src/sagas/index.js'
 import { expectHistoryToReplay, historyOf } from './history.js'
@@ -305,5 +306,43 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
       .poll(() => errors.splice(0).map(({ message }) => message))
       .toEqual([expect.stringContaining('needs a new version')])
     expect(await under.storage.getSaga(handle.id)).toMatchObject({ state: 'Pending', leaseOwner: null })
+  })
+
+  it.each(['overdue', 'cancelled'])('[G14] one that fits no definition waits, be it %s', async (why) => {
+    const before = saga(`unfit-${why}`, { timeout: '1h' }).step('old', { run: () => 1 })
+    const after = saga(`unfit-${why}`).step('new', { run: () => 2 })
+    const starter = coordinate([])
+    const { id } = await starter.start(before, undefined)
+    if (why === 'cancelled') await starter.cancel(id, { by: 'me', reason: 'test' })
+    else await under.moveMs(3_600_001)
+    coordinate([after])
+    await expect.poll(() => errors.splice(0).length).toBe(1)
+    await expect.poll(async () => (await under.storage.getSaga(id))?.leaseOwner).toBeNull()
+    const { wakeAt, updatedAt } = (await under.storage.getSaga(id)) as SagaRecord
+    expect(Number(wakeAt) - Number(updatedAt)).toBeGreaterThan(50_000)
+  })
+
+  it('[G14] takes a saga over from itself only after the run that lost its lease has ended', async () => {
+    const calls: string[] = []
+    const own = saga('own').step('only', {
+      run: ({ signal, attempt }) => {
+        calls.push(`begins ${attempt}`)
+        if (attempt > 1) return 'done'
+        return new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            calls.push('is stopped')
+            reject(signal.reason)
+          })
+        })
+      },
+    })
+    const coordinator = coordinate([own], { leaseMs: 60_000 })
+    const handle = await coordinator.start(own, undefined)
+    await expect.poll(() => calls).toEqual(['begins 1'])
+    await under.moveMs(60_001)
+    expect(await handle.result()).toMatchObject({ state: 'Completed', result: 'done' })
+    expect(calls).toEqual(['begins 1', 'is stopped', 'begins 2'])
+    await expect.poll(() => coordinator.running).toBe(0)
+    await expectHistoryToReplay(under.storage, handle.id)
   })
 })

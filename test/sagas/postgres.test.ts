@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import type { SagapostError } from '../../src/errors/index.js'
 import { batchWrites } from '../../src/sagas/batch-writes.js'
 import {
@@ -9,6 +10,7 @@ import {
   createDataBox,
   createPostgresStorage,
   type SagaDefinition,
+  type SagaRecord,
   type StateStorage,
   saga,
 } from '../../src/sagas/index.js'
@@ -240,6 +242,23 @@ describe('encryption', () => {
     expect(refusal).toBe('saga_data_unreadable')
   })
 
+  it('[G15] a saga that cannot be read is set aside, and holds up no other', async () => {
+    const other = createPostgresStorage({
+      pool: database.as('saga_app_role'),
+      dataBox: createDataBox(randomBytes(32)),
+    })
+    const secret = saga('secret', { input: z.string() }).step('only', { run: ({ input }) => input })
+    const unreadable = await coordinate([], other).start(secret, 'sesame')
+    const readable = await coordinate([], sealed()).start(secret, 'open')
+    const errors: unknown[] = []
+    coordinate([secret], sealed(), { onError: (error, id) => errors.push([error, id]) })
+    expect((await readable.result()).result).toBe('open')
+    expect(errors).toEqual([[expect.objectContaining({ code: 'saga_data_unreadable' }), unreadable.id]])
+    await expect.poll(async () => (await other.getSaga(unreadable.id))?.leaseOwner).toBeNull()
+    const set = (await other.getSaga(unreadable.id)) as SagaRecord
+    expect(Number(set.wakeAt) - Number(set.updatedAt)).toBeGreaterThan(50_000)
+  })
+
   it('[G15] data that was moved to another row does not open', async () => {
     const handle = await coordinate([definition], sealed()).start(definition, undefined)
     await handle.result()
@@ -358,6 +377,25 @@ describe('writes that share a commit', () => {
     }
     expect(await batchWrites(lossy, 60_000).write(change(id, 'Running'))).toMatchObject({ applied: true })
     expect(await storage.getSaga(id)).toMatchObject({ state: 'Running', version: 2, eventCount: 1 })
+  })
+
+  it('[G14] a claim of its own is not taken for a write whose answer was lost', async () => {
+    const id = await started()
+    let first = true
+    const lossy = {
+      ...storage,
+      write: async (...args: Parameters<StateStorage['write']>) => {
+        if (!first) return storage.write(...args)
+        first = false
+        // As a claim does, by the same owner.
+        await database.pool.query('UPDATE sagapost.saga_instances SET version = version + 1 WHERE id = $1', [
+          id,
+        ])
+        throw new Error('the connection is gone')
+      },
+    }
+    const written = batchWrites(lossy, 60_000).write({ ...change(id, 'Running'), eventsBefore: 0 })
+    expect(await written).toEqual({ applied: false })
   })
 })
 

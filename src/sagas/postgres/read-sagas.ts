@@ -112,8 +112,12 @@ export async function listSteps(
   sagaIds: readonly string[],
   box: DataBox,
 ): Promise<StepRecord[]> {
+  return (await readSteps(pool, sagaIds)).map((row) => toStep(row, box))
+}
+
+export async function readSteps(pool: Queryable, sagaIds: readonly string[]): Promise<StepRow[]> {
   const { rows } = (await pool.query(selectSteps, [sagaIds])) as pg.QueryResult<StepRow>
-  return rows.map((row) => toStep(row, box))
+  return rows
 }
 
 export async function listEvents(pool: pg.Pool, sagaId: string): Promise<SagaEventRecord[]> {

@@ -49,6 +49,7 @@ function toParameter(change: SagaChange, box: DataBox): Record<string, unknown> 
     timed_out: change.timedOut,
     released: release && true,
     wake_in_ms: release?.wakeInMs ?? undefined,
+    set_aside: release?.setAside,
     events_written: change.events.length,
     steps: change.steps.map((step) => ({
       index: step.index,
