@@ -4,6 +4,7 @@ import { isFinal, sagaMachine } from '../state-machines/index.js'
 import { batchStarts } from './batch-starts.js'
 import { batchWrites } from './batch-writes.js'
 import type { SagaDefinition, StepTransaction } from './definition.js'
+import { TIMER_MS_MAX } from './duration.js'
 import { indexDefinitions } from './index-definitions.js'
 import { createSlots } from './limit-definitions.js'
 import { newSpanId } from './new-ids.js'
@@ -102,10 +103,13 @@ export function createCoordinator({
   }
 
   const wakeIn = (ms: number) => {
-    const timer = setTimeout(() => {
-      timers.delete(timer)
-      loop.wake()
-    }, ms)
+    const timer = setTimeout(
+      () => {
+        timers.delete(timer)
+        loop.wake()
+      },
+      Math.min(ms, TIMER_MS_MAX),
+    )
     timers.add(timer.unref())
   }
 

@@ -212,6 +212,101 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(await under.storage.listSagas({ definitionId: strict.name })).toEqual([])
   })
 
+  it.each<[string, unknown]>([
+    ['a BigInt', { n: 1n }],
+    [
+      'a circle',
+      (() => {
+        const circle: Record<string, unknown> = {}
+        circle['self'] = circle
+        return circle
+      })(),
+    ],
+    [
+      'a toJSON that throws',
+      {
+        toJSON() {
+          throw new Error('no')
+        },
+      },
+    ],
+    ['a NUL', { text: '\0' }],
+    ['a list', [1]],
+    ['a text', 'text'],
+    ['more than is kept', { text: 'x'.repeat(2 ** 20) }],
+  ])(
+    '[G14] refuses metadata that is or has %s; starts at the same time are not touched',
+    async (_, metadata) => {
+      const noted = saga('noted').step('only', { run: () => 1 })
+      const coordinator = coordinate([noted])
+      const [good, bad] = await Promise.allSettled([
+        coordinator.start(noted, undefined, { metadata: { order: 7 } }),
+        coordinator.start(noted, undefined, { metadata: metadata as Record<string, unknown> }),
+      ])
+      expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'saga_input_invalid' } })
+      if (good?.status !== 'fulfilled') throw new Error('the good one was spoiled')
+      expect(await good.value.result()).toMatchObject({ state: 'Completed', metadata: { order: 7 } })
+    },
+  )
+
+  it.each(['', 'a\0b', '\udc00', 'x'.repeat(256)])('[G14] refuses the key %j', async (key) => {
+    const keyed = saga('keyed-badly').step('only', { run: () => 1 })
+    const refusal = await coordinate([keyed])
+      .start(keyed, undefined, { key })
+      .catch((error: SagapostError) => error)
+    expect(refusal).toMatchObject({ code: 'idempotency_key_invalid' })
+  })
+
+  it.each<[string, unknown, string]>([
+    ['an object without a prototype', Object.create(null), 'something was thrown that cannot be shown'],
+    [
+      'names that are no text',
+      Object.assign(new Error('x'), { name: 7, message: {}, stack: [] }),
+      '7: [object Object]',
+    ],
+    [
+      'getters that throw',
+      {
+        get code() {
+          throw new Error('a')
+        },
+        get name() {
+          throw new Error('b')
+        },
+        get message() {
+          throw new Error('c')
+        },
+        toString() {
+          throw new Error('d')
+        },
+      },
+      'something was thrown that cannot be shown',
+    ],
+    ['nothing', undefined, 'undefined'],
+    ['a symbol', Symbol('odd'), 'Symbol(odd)'],
+  ])('[G14] a step may throw %s', async (name, thrown, message) => {
+    const odd = saga(`throws-${name.replaceAll(' ', '-')}`, {
+      retry: { ...fast, maxAttempts: 2, retryOn: ['never'] },
+    }).step('only', { run: () => Promise.reject(thrown) })
+    const handle = await coordinate([odd]).start(odd, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Compensated', error: { message } })
+  })
+
+  it.each(['step_timed_out', 'timeout'])(
+    '[G5, G14] retryOn: [%j] tries a step again whose time was up',
+    async (word) => {
+      const slow = saga(`slow-${word}`, { retry: { ...fast, maxAttempts: 2, retryOn: [word] } }).step(
+        'only',
+        {
+          timeout: '10ms',
+          run: ({ attempt }) => (attempt === 1 ? new Promise(() => {}) : 'second'),
+        },
+      )
+      const handle = await coordinate([slow]).start(slow, undefined)
+      expect(await handle.result()).toMatchObject({ state: 'Completed', result: 'second' })
+    },
+  )
+
   it.each([
     ['a function', (): unknown => () => 1],
     ['a BigInt', (): unknown => 1n],

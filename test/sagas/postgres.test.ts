@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { SagapostError } from '../../src/errors/index.js'
+import { batchStarts } from '../../src/sagas/batch-starts.js'
 import { batchWrites } from '../../src/sagas/batch-writes.js'
 import {
   type Coordinator,
@@ -14,6 +15,7 @@ import {
   type StateStorage,
   saga,
 } from '../../src/sagas/index.js'
+import { newSagaId } from '../../src/sagas/new-ids.js'
 import { claimSagas } from '../../src/sagas/postgres/claim-sagas.js'
 import {
   selectEvents,
@@ -23,7 +25,7 @@ import {
   selectTimedOut,
 } from '../../src/sagas/postgres/read-sagas.js'
 import { deleteExpired } from '../../src/sagas/postgres/remove-sagas.js'
-import type { SagaChange } from '../../src/sagas/records.js'
+import type { NewSaga, SagaChange } from '../../src/sagas/records.js'
 import { loadSagas } from '../schema/general-sagas/load-sagas.js'
 import { useDatabase } from '../support/database.js'
 import { explain } from '../support/explain.js'
@@ -345,12 +347,21 @@ describe('writes that share a commit', () => {
   it('[G15] starts share a commit; one that the database refuses spoils no other', async () => {
     const definition = saga('together').step('only', { run: () => 1 })
     const coordinator = coordinate([definition])
-    const bad = { metadata: { text: '\0' } }
-    const starts = await Promise.allSettled([
-      coordinator.start(definition, undefined),
-      coordinator.start(definition, undefined, bad),
-      coordinator.start(definition, undefined),
-    ])
+    const fresh = (maxAttempts: number): NewSaga => ({
+      id: newSagaId(),
+      definitionId: 'elsewhere',
+      definitionVersion: 1,
+      idempotencyKey: null,
+      input: undefined,
+      timeoutMs: null,
+      retryPolicy: definition.retry,
+      metadata: null,
+      traceId: 'a'.repeat(32),
+      spanId: 'b'.repeat(16),
+      steps: [{ name: 'only', maxAttempts }],
+    })
+    const together = batchStarts(storage)
+    const starts = await Promise.allSettled([1, -1, 1].map((most) => together.startSaga(fresh(most))))
     expect(starts.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     const good = [coordinator.start(definition, undefined), coordinator.start(definition, undefined)]
     const handles = await Promise.all(good)
