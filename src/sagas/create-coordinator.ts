@@ -125,6 +125,7 @@ export function createCoordinator({
       leaseMs,
       graceMs: abortGraceMs,
       isStopping: () => stopping,
+      onTrouble: (error) => onError(error, id),
     })
     const ended = run.done
       .finally(() => {

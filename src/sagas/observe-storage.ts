@@ -118,7 +118,8 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
         calledAt = performance.now()
         return change
       }, leaseMs)
-      if (change && outcome.outcome !== 'failed') hear(change, outcome.outcome === 'committed', calledAt)
+      const tried = outcome.outcome === 'committed' || outcome.outcome === 'refused'
+      if (change && tried) hear(change, outcome.outcome === 'committed', calledAt)
       return outcome
     },
     async claim(request) {

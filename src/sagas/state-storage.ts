@@ -24,6 +24,8 @@ export type WriteOutcome =
 export type TransactOutcome =
   | { readonly outcome: 'committed'; readonly signals: Signals & { readonly moment: Date } }
   | { readonly outcome: 'failed'; readonly error: unknown }
+  /** Nothing was written, and the step is not to blame: no connection, or our own tables refused the checkpoint. */
+  | { readonly outcome: 'unavailable'; readonly error: unknown }
   | { readonly outcome: 'refused' }
 
 export interface SagaFilter {
