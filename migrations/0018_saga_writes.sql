@@ -223,6 +223,7 @@ $$;
 -- Many sagas' changes. A saga whose fence is not the last one drops out of `moved`, and its steps and events with it.
 -- Found by primary key and idx_step_saga_index; `sequence` counts on under the lock of the saga's row. A saga that is
 -- let go wakes at its deadline at the latest, and at once when somebody asked to cancel it meanwhile; not so one that is set aside.
+-- Whoever waits for a row that somebody holds keeps a whole batch waiting: not for long, then each is tried alone.
 CREATE FUNCTION sagapost.write_saga_changes(given jsonb, lease_ms bigint)
 RETURNS TABLE (saga_id varchar, cancel_requested boolean, overdue boolean, moment timestamptz)
 LANGUAGE plpgsql
@@ -232,6 +233,7 @@ SET jit = off
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET lock_timeout = '500ms'
 AS $$
 DECLARE
   at_once constant timestamptz := sagapost.clock();

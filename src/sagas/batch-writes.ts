@@ -39,7 +39,8 @@ export function batchWrites(storage: StateStorage, leaseMs: number): BatchedWrit
       )
       for (const [place, { settle }] of batch.entries()) settle(outcomes[place] ?? { applied: false })
     } catch (error) {
-      await Promise.all(batch.map((waiting) => writeAlone(waiting, error)))
+      // Beside the batches that follow: one whose row is locked keeps no other waiting.
+      for (const waiting of batch) void writeAlone(waiting, error)
     }
   })
 

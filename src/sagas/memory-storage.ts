@@ -109,6 +109,10 @@ export function createMemoryStorage({
     async getSaga(id) {
       return all.get(id)?.saga
     },
+    async readStates(ids) {
+      const kept = ids.flatMap((id) => all.get(id)?.saga ?? [])
+      return new Map(kept.map(({ id, state }) => [id, state]))
+    },
     async listSagas(filter) {
       return [...all.values()]
         .map(({ saga }) => saga)

@@ -53,6 +53,8 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
 
   const tell = (saga: Held, events: readonly EventChange[], endedAt: number) => {
     for (const { type, stepIndex } of events) {
+      // Once in the life of a saga, by whoever takes it up first: also of one that was started in a caller's transaction.
+      if (type === 'saga.started') observer.started(saga)
       if (stepIndex === null) continue
       const end = ends[type]
       if (end) {
@@ -86,7 +88,6 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
     // One that is held is begun with its start, as far as `events` say so.
     const { id, definitionId, traceId } = saga
     const begun = hold(id, definitionId, traceId)
-    observer.started(begun)
     tell(begun, saga.lease?.events ?? [], performance.now())
     if (saga.lease === undefined) held.delete(id)
   }

@@ -72,6 +72,8 @@ export interface StateStorage {
   /** Many, in one transaction. */
   startSagas(sagas: readonly NewSaga[]): Promise<StartOutcome[]>
   getSaga(id: string): Promise<SagaRecord | undefined>
+  /** Of those that are there. */
+  readStates(ids: readonly string[]): Promise<Map<string, SagaState>>
   /** Newest first. */
   listSagas(filter: SagaFilter): Promise<SagaRecord[]>
   /** Unfinished sagas whose deadline has passed and that are not being undone yet, the longest overdue first. */

@@ -3,7 +3,7 @@ import type { DataBox } from '../data-box.js'
 import { openBox } from '../data-box.js'
 import type { StateStorage } from '../state-storage.js'
 import { claim, readSignals, renewLeases } from './claim-sagas.js'
-import { findTimedOut, getSaga, listEvents, listSagas, listSteps } from './read-sagas.js'
+import { findTimedOut, getSaga, listEvents, listSagas, listSteps, readStates } from './read-sagas.js'
 import { cleanUpExpired, deleteFinished } from './remove-sagas.js'
 import { requestCancel } from './request-cancel.js'
 import { startSagas } from './start-saga.js'
@@ -15,6 +15,8 @@ export interface PostgresStorageOptions {
   readonly pool: pg.Pool
   /** For transaction steps, which write the application's own tables: a login that may, and is a member too. */
   readonly transactionPool?: pg.Pool
+  /** For renewals, which must not wait behind writes; under the same role. */
+  readonly leasePool?: pg.Pool
   /** [G15] Encrypts inputs, outputs and results. */
   readonly dataBox?: DataBox
 }
@@ -23,6 +25,7 @@ export interface PostgresStorageOptions {
 export function createPostgresStorage({
   pool,
   transactionPool = pool,
+  leasePool = pool,
   dataBox: box = openBox,
 }: PostgresStorageOptions): StateStorage {
   return {
@@ -33,6 +36,7 @@ export function createPostgresStorage({
     },
     startSagas: (sagas) => startSagas(pool, sagas, box),
     getSaga: (id) => getSaga(pool, id, box),
+    readStates: (ids) => readStates(pool, ids),
     listSagas: (filter) => listSagas(pool, filter, box),
     findTimedOut: (limit) => findTimedOut(pool, limit, box),
     listSteps: (sagaId) => listSteps(pool, [sagaId], box),
@@ -41,9 +45,9 @@ export function createPostgresStorage({
     transact: createTransact(transactionPool, transactionPool === pool, box),
     claim: (request) => claim(pool, request, box),
     async renew(owner, sagaIds, leaseMs) {
-      await pool.query(renewLeases, [owner, sagaIds, leaseMs])
+      await leasePool.query(renewLeases, [owner, sagaIds, leaseMs])
     },
-    readSignals: (owner, sagaIds) => readSignals(pool, owner, sagaIds),
+    readSignals: (owner, sagaIds) => readSignals(leasePool, owner, sagaIds),
     requestCancel: (sagaId, request) => requestCancel(pool, sagaId, request),
     async deleteSaga(id) {
       const { rowCount } = await pool.query(deleteFinished, [id])

@@ -82,7 +82,7 @@ async function transact(
       return { outcome: 'refused' }
     }
     try {
-      await client.query('COMMIT')
+      await answeredWithin(leaseMs, client.query('COMMIT'))
       return { outcome: 'committed', signals: written }
     } catch (error) {
       await rollBack()
@@ -106,6 +106,25 @@ function isOfTheStep(error: unknown): boolean {
 function readPid(result: unknown): number | undefined {
   const [, { rows }] = result as [unknown, pg.QueryResult<{ pid: number }>]
   return rows[0]?.pid
+}
+
+/** A COMMIT that nobody answers: after the lease whoever claims the saga finds in the rows whether it was committed. */
+async function answeredWithin(ms: number, commit: Promise<unknown>): Promise<void> {
+  let answered = false
+  let failure: unknown
+  const done = commit.then(
+    () => {
+      answered = true
+      return true
+    },
+    (error: unknown) => {
+      answered = true
+      failure = error
+      return false
+    },
+  )
+  if (await within(ms, done)) return
+  throw answered ? failure : new Error(`COMMIT was not answered within ${ms} ms`)
 }
 
 /** False when it takes longer, or fails. */
