@@ -117,6 +117,7 @@ describe('a transaction step', () => {
     ],
     ['commits by itself', (tx) => tx.query(' commit'), 'Error'],
     ['rolls back by itself', (tx) => tx.query('ROLLBACK'), 'Error'],
+    ['commits behind comments', (tx) => tx.query('-- now\n/* a */ /* b */; COMMIT'), 'Error'],
   ])('[G14] that %s leaves nothing behind', async (title, run, code) => {
     const failing = saga(`failing-${title.replaceAll(' ', '-')}`, { retry: once }).transaction('book', {
       run: async ({ tx, sagaId }) => {
