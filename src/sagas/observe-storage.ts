@@ -1,6 +1,7 @@
 import { type SagaState, sagaMachine } from '../state-machines/index.js'
 import type { EventChange, NewSaga, SagaChange } from './records.js'
 import type { StartOutcome, StateStorage, WriteOutcome } from './state-storage.js'
+import { wasApplied } from './was-applied.js'
 
 /** What a coordinator did, as it is written down. None of these may throw. */
 export interface SagaObserver {
@@ -42,6 +43,7 @@ const ends: Readonly<Record<string, { kind: 'step' | 'compensation'; ok: boolean
 /** The same storage; the observer hears of what was written, after it is. */
 export function observeStorage(storage: StateStorage, observer: SagaObserver): StateStorage {
   const held = new Map<string, Held>()
+  const doubtful = new WeakSet<SagaChange>()
   const heldOf = (id: string): Held =>
     held.get(id) ?? { id, definition: undefined, traceId: undefined, begunAt: new Map() }
 
@@ -106,10 +108,20 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
     },
     async write(changes, leaseMs): Promise<WriteOutcome[]> {
       const calledAt = performance.now()
-      const outcomes = await storage.write(changes, leaseMs)
-      for (const [place, change] of changes.entries())
-        hear(change, outcomes[place]?.applied === true, calledAt)
-      return outcomes
+      try {
+        const outcomes = await storage.write(changes, leaseMs)
+        for (const [place, change] of changes.entries()) {
+          // Tried again after an error: refused, it may be because the first try was written.
+          if (!outcomes[place]?.applied && doubtful.has(change)) {
+            outcomes[place] = await wasApplied(storage, change)
+          }
+          hear(change, outcomes[place]?.applied === true, calledAt)
+        }
+        return outcomes
+      } catch (error) {
+        for (const change of changes) doubtful.add(change)
+        throw error
+      }
     },
     async transact(work, leaseMs) {
       let change: SagaChange | undefined

@@ -10,7 +10,9 @@ import {
   createCoordinator,
   createDataBox,
   createPostgresStorage,
+  observeStorage,
   type SagaDefinition,
+  type SagaObserver,
   type SagaRecord,
   type StateStorage,
   saga,
@@ -387,7 +389,15 @@ describe('writes that share a commit', () => {
         throw new Error('the connection is gone')
       },
     }
-    expect(await batchWrites(lossy, 60_000).write(change(id, 'Running'))).toMatchObject({ applied: true })
+    let refused = 0
+    const observer = new Proxy({} as SagaObserver, {
+      get: (_, name) => () => {
+        if (name === 'refused') refused++
+      },
+    })
+    const writes = batchWrites(observeStorage(lossy, observer), 60_000)
+    expect(await writes.write(change(id, 'Running'))).toMatchObject({ applied: true })
+    expect(refused).toBe(0)
     expect(await storage.getSaga(id)).toMatchObject({ state: 'Running', version: 2, eventCount: 1 })
   })
 
