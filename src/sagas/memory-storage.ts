@@ -52,7 +52,8 @@ export function createMemoryStorage({
     if (kept === undefined || kept.saga.version !== change.version || kept.saga.leaseOwner !== change.owner) {
       return { applied: false }
     }
-    const { saga, steps } = applyToRecords(kept, change, now())
+    const moment = now()
+    const { saga, steps } = applyToRecords(kept, change, moment)
     const { release } = change
     const lease = release
       ? { leaseUntil: null, wakeAt: wakeAtOf(saga, release) }
@@ -60,7 +61,7 @@ export function createMemoryStorage({
     kept.saga = { ...saga, ...lease }
     kept.steps = steps
     for (const event of change.events) tell(kept, event)
-    return { applied: true, moment: now(), ...signalsOf(kept) }
+    return { applied: true, moment, ...signalsOf(kept) }
   }
 
   const startOne = (given: NewSaga): StartOutcome => {
