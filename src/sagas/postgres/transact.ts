@@ -24,9 +24,12 @@ const ROLLBACK_MS_MAX = 500
  * is asked for in vain would be an error. Without a pool of their own they leave one connection to the writes.
  */
 export function createTransact(pool: pg.Pool, shared: boolean, box: DataBox): StateStorage['transact'] {
-  const { max } = pool.options
-  const takeTurn = createTurns(Math.max(1, shared ? max - 1 : max))
-  return (work, leaseMs) => takeTurn(() => transact(pool, work, leaseMs, box))
+  // When the first one comes: most storages never run any.
+  let takeTurn: ReturnType<typeof createTurns> | undefined
+  return (work, leaseMs) => {
+    takeTurn ??= createTurns(Math.max(1, shared ? pool.options.max - 1 : pool.options.max))
+    return takeTurn(() => transact(pool, work, leaseMs, box))
+  }
 }
 
 /**
