@@ -137,6 +137,28 @@ CREATE INDEX idx_event_step_id ON sagapost.saga_events USING brin (step_id) WITH
 DROP INDEX sagapost.idx_saga_events_type;
 CREATE INDEX idx_saga_events_type ON sagapost.saga_events USING brin (event_type);
 
+-- The time of writes ---------------------------------------------------------------------------------------
+--
+-- sagapost.now() is when the transaction began. A transaction step may take longer than a lease: what is written at its
+-- end is of that moment, else it would set its own lease, and every timestamp, back. Tests move both clocks.
+CREATE FUNCTION sagapost.clock() RETURNS timestamptz
+LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN pg_catalog.clock_timestamp();
+REVOKE EXECUTE ON FUNCTION sagapost.clock() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sagapost.clock() TO saga_app_role;
+
+-- [G9] as in 0007, but a moment of this transaction may be given (that of the write), and the time never goes back.
+CREATE OR REPLACE FUNCTION sagapost.update_saga_updated_at() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  IF NOT (NEW.updated_at > sagapost.now() AND NEW.updated_at <= sagapost.clock()) THEN
+    NEW.updated_at := sagapost.now();
+  END IF;
+  RETURN NEW;
+END
+$$;
+
 -- Writes ---------------------------------------------------------------------------------------------------
 --
 -- Functions, so that every connection plans them once, also behind a pooler, and never for a table that was empty at
@@ -152,7 +174,7 @@ SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $$
 DECLARE
-  at_once constant timestamptz := sagapost.now();
+  at_once constant timestamptz := sagapost.clock();
 BEGIN
   RETURN QUERY
   WITH new AS MATERIALIZED (
@@ -200,7 +222,8 @@ $$;
 
 -- Many sagas' changes. A saga whose fence is not the last one drops out of `moved`, and its steps and events with it.
 -- Found by primary key and idx_step_saga_index; `sequence` counts on under the lock of the saga's row. A saga that is
--- let go wakes at its deadline at the latest, and at once when somebody asked to cancel it meanwhile.
+-- let go wakes at its deadline at the latest, and at once when somebody asked to cancel it meanwhile; not so one that is set aside.
+-- Whoever waits for a row that somebody holds keeps a whole batch waiting: not for long, then each is tried alone.
 CREATE FUNCTION sagapost.write_saga_changes(given jsonb, lease_ms bigint)
 RETURNS TABLE (saga_id varchar, cancel_requested boolean, overdue boolean, moment timestamptz)
 LANGUAGE plpgsql
@@ -210,9 +233,10 @@ SET jit = off
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET lock_timeout = '500ms'
 AS $$
 DECLARE
-  at_once constant timestamptz := sagapost.now();
+  at_once constant timestamptz := sagapost.clock();
   lease_end constant timestamptz := at_once + lease_ms * interval '1 ms';
 BEGIN
   RETURN QUERY
@@ -220,13 +244,14 @@ BEGIN
     SELECT * FROM jsonb_to_recordset(given) AS change (
       saga_id text, owner text, version bigint, state int, current_step int, error jsonb, awaiting_operator boolean,
       result text, started boolean, finished boolean, timed_out boolean, released boolean, wake_in_ms bigint,
-      events_written int, steps jsonb, events jsonb)
+      set_aside boolean, events_written int, steps jsonb, events jsonb)
   ), moved AS (
     UPDATE sagapost.saga_instances AS saga SET
       state = change.state,
       current_step = change.current_step,
       error = change.error,
       awaiting_operator = coalesce(change.awaiting_operator, false),
+      updated_at = at_once,
       result_data = coalesce(change.result::jsonb, saga.result_data),
       started_at = CASE WHEN change.started THEN coalesce(saga.started_at, at_once) ELSE saga.started_at END,
       completed_at = CASE WHEN change.finished THEN at_once
@@ -237,7 +262,7 @@ BEGIN
       wake_at = CASE
         WHEN change.released IS NOT TRUE THEN lease_end
         WHEN change.wake_in_ms IS NULL THEN NULL
-        WHEN change.state = 4 THEN at_once + change.wake_in_ms * interval '1 ms'
+        WHEN change.state = 4 OR change.set_aside THEN at_once + change.wake_in_ms * interval '1 ms'
         WHEN saga.cancel_requested_at IS NOT NULL THEN at_once
         ELSE least(at_once + change.wake_in_ms * interval '1 ms', saga.deadline_at) END,
       version = saga.version + 1,

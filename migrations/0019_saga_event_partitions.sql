@@ -138,8 +138,8 @@ BEGIN
 END
 $$;
 
--- Drops the partitions that end before the moment and hold the history of no saga but such as cleanup_expired_sagas
--- would remove as well; returns how many. Call that right afterwards: it then finds next to no events to remove.
+-- Drops the partitions that end before the moment and hold the history of no saga any more; returns how many. Whoever
+-- cleans up sagas first finds them empty. A saga that is still there keeps its history, finished or not.
 CREATE FUNCTION sagapost.drop_saga_event_partitions(older_than timestamptz) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -155,10 +155,8 @@ BEGIN
   LOOP
     EXECUTE format(
       'SELECT EXISTS (
-         SELECT FROM sagapost.%I AS event WHERE NOT EXISTS (
-           SELECT FROM sagapost.saga_instances AS saga
-           WHERE saga.id = event.saga_id AND saga.state IN (3, 5, 6, 7, 8) AND saga.updated_at < $1
-             AND NOT saga.awaiting_operator))', partition.name) INTO needed USING older_than;
+         SELECT FROM sagapost.%I AS event JOIN sagapost.saga_instances AS saga ON saga.id = event.saga_id)',
+      partition.name) INTO needed;
     IF NOT needed THEN
       EXECUTE format('ALTER TABLE sagapost.saga_events DETACH PARTITION sagapost.%I', partition.name);
       EXECUTE format('DROP TABLE sagapost.%I', partition.name);

@@ -25,7 +25,7 @@ import type { SagaEnd, SagaHandle, SagaOperations, SagaStart } from './saga-type
 /** How often a saga that runs elsewhere is looked at. */
 const LOOK_MS = 250
 
-export interface SagasContext extends Pick<Context, 'pool' | 'wake' | 'metrics'> {
+export interface SagasContext extends Pick<Context, 'pool' | 'wake'> {
   dataBox: DataBox | undefined
   /** While sagas run in this process. */
   coordinator(): Coordinator | undefined
@@ -83,10 +83,7 @@ export function offerSagas(context: SagasContext): SagaOperations {
         input,
         given(options),
       )
-      if (created) {
-        context.metrics.sagaStarted()
-        context.wake('sagas')
-      }
+      if (created) context.wake('sagas')
       return handleOf({ id: saga.id, created })
     },
     async startIn(client, definition, input, options) {

@@ -42,6 +42,11 @@ export interface SagapostOptions {
   /** 32 bytes in base64; encrypts the inputs, outputs and results of sagas. */
   sagaDataKey?: string | undefined
 
+  /** How long a saga is held without a sign of life: 30 s; after a crash another process takes it over by then. */
+  sagaLeaseDuration?: Duration | undefined
+  /** Sagas that run here at once: 64. */
+  sagaConcurrency?: number | undefined
+
   /** A direct connection for LISTEN, where `databaseUrl` leads to a pooler. */
   listenUrl?: string | undefined
   /** `off` behind a pooler in transaction mode that does not keep prepared statements apart. */

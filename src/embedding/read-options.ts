@@ -1,4 +1,4 @@
-import { type Config, readConfig } from '../config/index.js'
+import { type Config, parseDuration, readConfig } from '../config/index.js'
 import { requireSingleLogin } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { parseAllowedCidrs } from '../https/index.js'
@@ -32,7 +32,7 @@ const durations: ReadonlySet<Setting> = new Set([
 ])
 const others = [
   ...(['parts', 'migrate', 'log', 'extraCertificateAuthorities'] as const),
-  ...(['sagas', 'sagaTransactionUrl', 'sagaDataKey'] as const),
+  ...(['sagas', 'sagaTransactionUrl', 'sagaDataKey', 'sagaLeaseDuration', 'sagaConcurrency'] as const),
 ] satisfies (keyof SagapostOptions)[]
 
 /** What the constructor's options come to, checked by the rules of the environment. */
@@ -44,6 +44,8 @@ export interface Settings {
     definitions: readonly SagaDefinition[]
     transactionUrl: string | undefined
     dataBox: DataBox | undefined
+    leaseMs: number | undefined
+    concurrency: number | undefined
   }
 }
 
@@ -87,7 +89,13 @@ function checkOptions(options: SagapostOptions): Settings {
     databaseUrl,
     config,
     parts,
-    sagas: { definitions, transactionUrl: transactionUrl || undefined, dataBox },
+    sagas: {
+      definitions,
+      transactionUrl: transactionUrl || undefined,
+      dataBox,
+      leaseMs: readSagaLease(options.sagaLeaseDuration),
+      concurrency: readSagaConcurrency(options.sagaConcurrency),
+    },
   }
 }
 
@@ -113,6 +121,23 @@ function readDefinitions(definitions: SagapostOptions['sagas'] = []): readonly S
   return definitions
 }
 
+function readSagaLease(given: SagapostOptions['sagaLeaseDuration']): number | undefined {
+  if (given === undefined) return undefined
+  const ms = parseDuration(durationText(given))
+  if (ms === undefined || ms < SAGA_LEASE_MS_MIN || ms > SAGA_LEASE_MS_MAX) {
+    throw invalid('sagaLeaseDuration must be a time from 1s to 1d')
+  }
+  return ms
+}
+
+function readSagaConcurrency(given: SagapostOptions['sagaConcurrency']): number | undefined {
+  if (given === undefined) return undefined
+  if (!Number.isInteger(given) || given < 1 || given > SAGA_CONCURRENCY_MAX) {
+    throw invalid(`sagaConcurrency must be a whole number from 1 to ${SAGA_CONCURRENCY_MAX}`)
+  }
+  return given
+}
+
 const hasTransactions = ({ steps }: SagaDefinition) => steps.some(({ kind }) => kind === 'transaction')
 
 function checkTransactionUrl(url: string): void {
@@ -125,6 +150,9 @@ function checkTransactionUrl(url: string): void {
 }
 
 const KEY_BYTES = 32
+const SAGA_LEASE_MS_MIN = 1_000
+const SAGA_LEASE_MS_MAX = 86_400_000
+const SAGA_CONCURRENCY_MAX = 10_000
 
 function readKey(text: string): Buffer {
   const key = Buffer.from(String(text), 'base64')

@@ -65,7 +65,6 @@ export class Sagapost {
     this.deadLetters = offerDeadLetters(this.#context)
     this.sagas = offerSagas({
       pool: this.#context.pool,
-      metrics: this.#context.metrics,
       wake: (stage) => this.#wake(stage),
       dataBox: this.#settings.sagas.dataBox,
       coordinator: () => (this.#stopping ? undefined : this.#system?.coordinator),

@@ -139,7 +139,7 @@ export function defineMetrics(registry: Registry) {
     ),
     breakersOpened: counter('sagapost_breakers_opened_total', 'Subscriptions that a worker paused'),
     breakersClosed: counter('sagapost_breakers_closed_total', 'Subscriptions that a worker took up again'),
-    sagasStarted: counter('sagapost_sagas_started_total', 'Sagas that were started'),
+    sagasStarted: counter('sagapost_sagas_started_total', 'Sagas that were taken up for the first time'),
     sagasFinished: counterBy(
       'sagapost_sagas_finished_total',
       'Sagas that ended, by their state; Failed ones wait for an operator',

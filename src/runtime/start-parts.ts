@@ -61,6 +61,8 @@ interface SagasSettings {
   definitions: readonly SagaDefinition[]
   transactionUrl?: string | undefined
   dataBox?: DataBox | undefined
+  leaseMs?: number | undefined
+  concurrency?: number | undefined
 }
 
 export interface Parts {

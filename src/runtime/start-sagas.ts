@@ -14,6 +14,8 @@ import { observeSagas, type SagaRecorders } from './observe-sagas.js'
 
 /** Writes of many sagas share a commit: a few connections carry them all. */
 const CONNECTIONS_MAX = 4
+/** Renewals have one to themselves. */
+const LEASE_CONNECTIONS_MAX = 1
 /** Each transaction step that runs has one to itself. */
 const TRANSACTIONS_MAX = 16
 
@@ -23,6 +25,9 @@ export interface SagasOptions {
   transactionUrl?: string | undefined
   definitions: readonly SagaDefinition[]
   dataBox?: DataBox | undefined
+  /** Absent: the coordinator's own. */
+  leaseMs?: number | undefined
+  concurrency?: number | undefined
   log: Logger
   metrics: SagaRecorders & Pick<Recorders, 'loopFailed'>
   wakeups: Wakeups
@@ -43,6 +48,11 @@ export function startSagas({
   ...options
 }: SagasOptions): Sagas {
   const pool = createRolePool({ databaseUrl, role: 'saga_app_role', connectionsMax: CONNECTIONS_MAX })
+  const leasePool = createRolePool({
+    databaseUrl,
+    role: 'saga_app_role',
+    connectionsMax: LEASE_CONNECTIONS_MAX,
+  })
   const transacting = definitions.some(({ steps }) => steps.some(({ kind }) => kind === 'transaction'))
   const transactionPool = transacting
     ? createApplicationPool({
@@ -52,12 +62,15 @@ export function startSagas({
     : undefined
   const storage = createPostgresStorage({
     pool,
+    leasePool,
     ...(transactionPool && { transactionPool }),
     ...(options.dataBox && { dataBox: options.dataBox }),
   })
   const coordinator = createCoordinator({
     storage: observeStorage(storage, observeSagas(metrics, log)),
     definitions,
+    ...(options.leaseMs !== undefined && { leaseMs: options.leaseMs }),
+    ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
     onError(error, sagaId) {
       metrics.loopFailed('sagas')
       log.error({ err: error, ...(sagaId && logFields({ sagaId })) }, 'running sagas failed; will try again')
@@ -69,7 +82,7 @@ export function startSagas({
     async stop() {
       unsubscribe()
       await coordinator.stop()
-      await Promise.all([pool.end(), transactionPool?.end()])
+      await Promise.all([pool.end(), leasePool.end(), transactionPool?.end()])
     },
   }
 }

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { gatherBatches } from './gather-batches.js'
 import type { SagaChange } from './records.js'
 import type { StateStorage, WriteOutcome } from './state-storage.js'
+import { wasApplied } from './was-applied.js'
 
 const BATCH_MAX = 32
 const RETRY_PAUSE_MS = 50
@@ -39,7 +40,8 @@ export function batchWrites(storage: StateStorage, leaseMs: number): BatchedWrit
       )
       for (const [place, { settle }] of batch.entries()) settle(outcomes[place] ?? { applied: false })
     } catch (error) {
-      await Promise.all(batch.map((waiting) => writeAlone(waiting, error)))
+      // Beside the batches that follow: one whose row is locked keeps no other waiting.
+      for (const waiting of batch) void writeAlone(waiting, error)
     }
   })
 
@@ -54,20 +56,12 @@ export function batchWrites(storage: StateStorage, leaseMs: number): BatchedWrit
       pauseMs = Math.min(pauseMs * 2, RETRY_PAUSE_MS_MAX)
       try {
         const [outcome = { applied: false as const }] = await storage.write([change], leaseMs)
-        return settle(outcome.applied ? outcome : await wasApplied(change))
+        return settle(outcome.applied ? outcome : await wasApplied(storage, change))
       } catch (failure) {
         error = failure
       }
     }
     fail(error)
-  }
-
-  const wasApplied = async (change: SagaChange): Promise<WriteOutcome> => {
-    const saga = await storage.getSaga(change.sagaId)
-    const owner = change.release ? null : change.owner
-    if (saga?.version !== change.version + 1 || saga.leaseOwner !== owner) return { applied: false }
-    const { cancelRequestedAt, updatedAt: moment } = saga
-    return { applied: true, cancelRequested: cancelRequestedAt !== null, overdue: false, moment }
   }
 
   return {

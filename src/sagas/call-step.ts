@@ -75,7 +75,10 @@ function readOutput(value: unknown): CallOutcome {
     return { ok: true, output: encodeJson(value) }
   } catch (error) {
     // It ran, and would return the same again.
-    return { ok: false, error: attemptError('output_invalid', (error as Error).message, false) }
+    return {
+      ok: false,
+      error: { ...describeError(error, false), code: 'output_invalid', type: 'coordinator' },
+    }
   }
 }
 
@@ -83,7 +86,7 @@ function explainStop(reason: unknown, retry: RetryPolicy): CallOutcome {
   const { why, message } = reason as StopSignal
   switch (why) {
     case 'timed_out': {
-      const retryable = retry.retry_on === undefined || retry.retry_on.includes('timeout')
+      const retryable = isRetryable({ code: 'step_timed_out', type: 'timeout' }, retry.retry_on)
       return { ok: false, error: attemptError('step_timed_out', message, retryable) }
     }
     case 'cancelled':

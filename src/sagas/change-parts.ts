@@ -5,7 +5,13 @@ import {
   sagaMachine,
   sagaStepMachine,
 } from '../state-machines/index.js'
-import type { EventChange, SagaChange, StepChange, StepRecord } from './records.js'
+import {
+  type EventChange,
+  ownEventCount,
+  type SagaChange,
+  type StepChange,
+  type StepRecord,
+} from './records.js'
 import { retryDelayMs } from './retry-policy.js'
 import type { SagaRun } from './saga-run.js'
 
@@ -43,6 +49,7 @@ export function baseOf({ saga }: SagaRun): SagaChange {
     sagaId: saga.id,
     owner: saga.leaseOwner,
     version: saga.version,
+    eventsBefore: ownEventCount(saga),
     state: saga.state,
     currentStep: saga.currentStep,
     error: saga.error,

@@ -1,30 +1,32 @@
 import { randomUUID } from 'node:crypto'
 import { startLoop } from '../loop/index.js'
-import { isFinal, sagaMachine } from '../state-machines/index.js'
+import { awaitEnds } from './await-ends.js'
 import { batchStarts } from './batch-starts.js'
 import { batchWrites } from './batch-writes.js'
 import type { SagaDefinition, StepTransaction } from './definition.js'
+import { TIMER_MS_MAX } from './duration.js'
 import { indexDefinitions } from './index-definitions.js'
+import { type HeldRun, keepLeases, RENEWALS_PER_LEASE } from './keep-leases.js'
 import { createSlots } from './limit-definitions.js'
 import { newSpanId } from './new-ids.js'
-import { planRelease } from './plan-ends.js'
+import { planRelease, planSetAside } from './plan-ends.js'
 import type { Resolution } from './plan-resolution.js'
 import { planFirstRun } from './plan-runs.js'
-import { type ClaimedSaga, newSteps, type SagaRecord } from './records.js'
+import { type ClaimedSaga, newSteps, type SagaChange, type SagaRecord } from './records.js'
 import { cancelSaga, resolveSaga } from './resolve-saga.js'
-import { type Begun, type RunningSaga, runSaga } from './run-saga.js'
+import { type Begun, runSaga } from './run-saga.js'
 import type { Saga } from './saga.js'
 import { type StartOptions, startSaga } from './start-saga.js'
-import type { CancelRequest, StateStorage } from './state-storage.js'
+import type { CancelRequest, StartOutcome, StateStorage, WriteOutcome } from './state-storage.js'
 
 const LEASE_MS = 30_000
 const POLL_MS = 500
 const CONCURRENCY = 64
 const ABORT_GRACE_MS = 1_000
 const STOP_MS = 30_000
-/** A lease is renewed when a third of it is over: two renewals may fail. */
-const RENEWALS_PER_LEASE = 3
-/** Rows that do not fit their definition are looked at again this much later: a rollout may be under way. */
+/** A start that is under way when the coordinator stops is waited for so long. */
+const START_MS_MAX = 5_000
+/** Rows that do not fit their definition, or that this process cannot read, are looked at again this much later: a rollout may be under way. */
 const MISFIT_PAUSE_MS = 60_000
 
 export interface CoordinatorOptions {
@@ -88,98 +90,107 @@ export function createCoordinator({
   const slots = createSlots(definitions, concurrency)
   const writes = batchWrites(storage, leaseMs)
   const starts = batchStarts(storage)
-  const running = new Map<string, { run: RunningSaga; ended: Promise<void> }>()
-  const waiters = new Map<string, Set<(saga: SagaRecord) => void>>()
+  const running = new Map<string, HeldRun & { readonly ended: Promise<void> }>()
+  const starting = new Set<Promise<unknown>>()
+  const ends = awaitEnds(storage, (id) => running.has(id))
   const timers = new Set<NodeJS.Timeout>()
-  let renewedAt = performance.now()
   let stopping = false
-
-  const tellWaiters = async (id: string, known?: SagaRecord): Promise<void> => {
-    const saga = waiters.has(id) ? (known ?? (await storage.getSaga(id))) : undefined
-    if (saga === undefined || !(isFinal(sagaMachine, saga.state) || saga.state === 'Failed')) return
-    for (const resolve of waiters.get(id) ?? []) resolve(saga)
-    waiters.delete(id)
-  }
+  let stopped = false
 
   const wakeIn = (ms: number) => {
-    const timer = setTimeout(() => {
-      timers.delete(timer)
-      loop.wake()
-    }, ms)
+    const timer = setTimeout(
+      () => {
+        timers.delete(timer)
+        loop.wake()
+      },
+      Math.min(ms, TIMER_MS_MAX),
+    )
     timers.add(timer.unref())
   }
 
-  /** Its slot has been taken. */
-  const launch = (claimed: ClaimedSaga, definition: SagaDefinition, begun?: Begun): void => {
+  /** Its slot has been taken; its lease was asked for at this moment. */
+  const launch = (
+    claimed: ClaimedSaga,
+    definition: SagaDefinition,
+    heldSinceMs: number,
+    begun?: Begun,
+  ): void => {
     const { id } = claimed.saga
+    const write = async (change: SagaChange): Promise<WriteOutcome> => {
+      const askedAtMs = performance.now()
+      const outcome = await writes.write(change)
+      const entry = running.get(id)
+      if (outcome.applied && entry?.run === run) entry.heldSinceMs = Math.max(entry.heldSinceMs, askedAtMs)
+      return outcome
+    }
     const run = runSaga({
       claimed,
       ...(begun ? { begun } : {}),
       definition,
       storage,
-      write: writes.write,
+      write,
       leaseMs,
       graceMs: abortGraceMs,
       isStopping: () => stopping,
+      onTrouble: (error) => onError(error, id),
     })
     const ended = run.done
       .finally(() => {
-        running.delete(id)
+        if (running.get(id)?.run === run) running.delete(id)
         slots.give(definition)
         if (slots.wasFull()) loop.wake()
       })
       .then((outcome) => {
-        if (outcome.end === 'finished') return tellWaiters(id, knownEnd(outcome.saga))
+        if (outcome.end === 'finished') return ends.tell(id, knownEnd(outcome.saga))
         if (outcome.end === 'released' && !stopping) wakeIn(outcome.wakeInMs)
       })
       // Whoever claims it after its lease finds the truth in the rows.
       .catch((error: Error) => onError(error, id))
-    running.set(id, { run, ended })
+    running.set(id, { run, ended, heldSinceMs })
   }
 
-  const keepLeases = async (): Promise<void> => {
-    const held = [...running]
-    if (held.length === 0) return
-    const ids = held.map(([id]) => id)
-    if (performance.now() - renewedAt >= leaseMs / RENEWALS_PER_LEASE) {
-      await storage.renew(owner, ids, leaseMs)
-      renewedAt = performance.now()
-    }
-    const signals = await storage.readSignals(owner, ids)
-    for (const [id, { run }] of held) {
-      const heard = signals.get(id)
-      if (heard) run.tell(heard)
-      else if (running.get(id)?.run === run) run.stop('lost')
-    }
-  }
-
-  /** Those that another process finished. */
-  const lookForEnds = async (): Promise<void> => {
-    for (const id of waiters.keys()) if (!running.has(id)) await tellWaiters(id)
+  /** Its lease ran out and was claimed anew, by this very process: two runs of one saga would write over each other. */
+  const endOldRun = async (id: string): Promise<void> => {
+    const old = running.get(id)
+    if (old === undefined) return
+    old.run.stop('lost')
+    await old.ended
   }
 
   const claimDue = async (): Promise<boolean> => {
-    const wanted = slots.wanted()
-    if (stopping || wanted.limit === 0) return false
-    const claimed = await storage.claim({ owner, leaseMs, ...wanted })
-    for (const each of claimed) {
-      const definition = known.get(each.saga.definitionId, each.saga.definitionVersion)
-      if (definition && fits(each, definition)) {
-        slots.take(definition)
-        launch(each, definition)
-      } else {
-        onError(misfit(each.saga), each.saga.id)
-        const run = { ...each, definition: { steps: [], compensation: 'reverse' } } as const
-        await storage.write([planRelease(run, MISFIT_PAUSE_MS)], leaseMs)
+    if (stopping) return false
+    const { request, settle } = slots.wanted()
+    const askedAtMs = performance.now()
+    const taken: [ClaimedSaga, SagaDefinition][] = []
+    const misfits: SagaChange[] = []
+    let full = false
+    try {
+      const claimed = request.limit === 0 ? [] : await storage.claim({ owner, leaseMs, ...request })
+      full = claimed.length > 0 && claimed.length === request.limit
+      for (const each of claimed) {
+        const definition = known.get(each.saga.definitionId, each.saga.definitionVersion)
+        if (definition && !each.unreadable && fits(each, definition)) {
+          slots.take(definition)
+          taken.push([each, definition])
+        } else {
+          onError(each.unreadable ?? misfit(each.saga), each.saga.id)
+          misfits.push(planSetAside(each, MISFIT_PAUSE_MS))
+        }
       }
+    } finally {
+      settle()
     }
-    return claimed.length > 0 && claimed.length === wanted.limit
+    for (const [each, definition] of taken) {
+      await endOldRun(each.saga.id)
+      launch(each, definition, askedAtMs)
+    }
+    if (misfits.length > 0) await storage.write(misfits, leaseMs)
+    return full
   }
 
   const loop = startLoop({
     async round() {
-      await keepLeases()
-      await lookForEnds()
+      await ends.look()
       return claimDue()
     },
     idleMs: Math.min(pollMs, leaseMs / RENEWALS_PER_LEASE),
@@ -187,15 +198,54 @@ export function createCoordinator({
     errorPauseMsMax: Math.max(100, leaseMs / RENEWALS_PER_LEASE),
   })
 
+  const leases = keepLeases({ storage, owner, running, leaseMs, pollMs, onError })
+
+  const wake = () => {
+    leases.wake()
+    loop.wake()
+  }
+
+  /** Held from its first moment on: no claim is needed. */
+  const startHere = async (
+    definition: SagaDefinition,
+    input: unknown,
+    options: StartOptions,
+  ): Promise<StartOutcome> => {
+    slots.take(definition)
+    let launched = false
+    const askedAtMs = performance.now()
+    const begun = { index: 0, spanId: newSpanId() }
+    const lease = { owner, leaseMs, events: planFirstRun(begun.spanId) }
+    const underWay = startSaga(starts, definition, input, { ...options, lease })
+    starting.add(underWay)
+    try {
+      const outcome = await underWay
+      const claimed = newlyStarted(outcome.saga, definition)
+      if (outcome.created && !stopped) {
+        launch(claimed, definition, askedAtMs, begun)
+        launched = true
+      } else if (outcome.created) {
+        const run = { ...claimed, definition }
+        await storage
+          .write([planRelease(run, 0)], leaseMs)
+          .catch((error: Error) => onError(error, claimed.saga.id))
+      }
+      return outcome
+    } finally {
+      starting.delete(underWay)
+      if (!launched) slots.give(definition)
+    }
+  }
+
   const handleOf = (id: string, created: boolean): SagaHandle => ({
     id,
     created,
-    result: () =>
-      new Promise((resolve) => {
-        waiters.set(id, (waiters.get(id) ?? new Set()).add(resolve))
-        // It may be over already; one that is run elsewhere is looked at with every round.
-        if (!running.has(id)) void tellWaiters(id).catch(onError)
-      }),
+    result() {
+      const ended = ends.wait(id)
+      // It may be over already; one that is run elsewhere is looked at with every round.
+      if (!running.has(id)) void ends.tell(id).catch(onError)
+      return ended
+    },
   })
 
   return {
@@ -205,25 +255,12 @@ export function createCoordinator({
     },
     async start(definition, input, options = {}) {
       const here = known.get(definition.name, definition.version) === definition
-      if (!here || stopping || !slots.mayTake(definition)) {
-        const { created, saga } = await startSaga(storage, definition, input, options)
-        return handleOf(saga.id, created)
-      }
-      // Held from its first moment on: no claim is needed.
-      slots.take(definition)
-      let launched = false
-      try {
-        const begun = { index: 0, spanId: newSpanId() }
-        const lease = { owner, leaseMs, events: planFirstRun(begun.spanId) }
-        const { created, saga } = await startSaga(starts, definition, input, { ...options, lease })
-        if (created) {
-          launch(newlyStarted(saga, definition), definition, begun)
-          launched = true
-        }
-        return handleOf(saga.id, created)
-      } finally {
-        if (!launched) slots.give(definition)
-      }
+      const started =
+        !here || stopping || !slots.mayTake(definition)
+          ? startSaga(storage, definition, input, options)
+          : startHere(definition, input, options)
+      const { created, saga } = await started
+      return handleOf(saga.id, created)
     },
     async startIn(client, definition, input, options = {}) {
       const { created, saga } = await startSaga(storage, definition, input, { ...options, tx: client })
@@ -231,24 +268,26 @@ export function createCoordinator({
     },
     async cancel(sagaId, request) {
       const outcome = await cancelSaga(storage, sagaId, request)
-      loop.wake()
+      wake()
       return outcome
     },
     async resolve(sagaId, resolution) {
       const saga = await resolveSaga(storage, sagaId, resolution)
-      loop.wake()
+      wake()
       return saga
     },
-    wake: loop.wake,
+    wake,
     async stop({ timeoutMs = STOP_MS } = {}) {
       stopping = true
       for (const timer of timers) clearTimeout(timer)
-      // The loop goes on until the last one has ended, because it keeps their leases.
+      await within(START_MS_MAX, Promise.allSettled(starting))
+      // Leases are kept until the last one has ended.
       await within(timeoutMs, Promise.all([...running.values()].map(({ ended }) => ended)))
       for (const { run } of running.values()) run.stop('stopping')
       await within(abortGraceMs * 2, Promise.all([...running.values()].map(({ ended }) => ended)))
+      stopped = true
       writes.giveUp()
-      await within(abortGraceMs, loop.stop())
+      await within(abortGraceMs, Promise.all([loop.stop(), leases.stop()]))
     },
   }
 }

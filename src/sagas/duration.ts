@@ -1,12 +1,20 @@
 import { parseDuration } from '../config/index.js'
 import { invalidDefinition } from './invalid-definition.js'
 
+/** As far as setTimeout can count: about 24 days. */
+export const TIMER_MS_MAX = 2_147_483_647
+/** Of what only the database counts: a hundred years. */
+const DURATION_MS_MAX = 36_500 * 86_400_000
+
 /** `500ms`, `30s`, `5m`, `1h`, `30d`. */
 export type Duration = `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
 
-export function readDuration(what: string, text: Duration): number {
+/** `timer`: setTimeout takes it, and fires at once when it is longer than it can count. */
+export function readDuration(what: string, text: Duration, kind: 'timer' | 'date' = 'date'): number {
   const ms = parseDuration(text)
   if (ms === undefined || ms === 0)
     throw invalidDefinition(`${what} must be a duration like 500ms, 30s or 5m`)
+  const most = kind === 'timer' ? TIMER_MS_MAX : DURATION_MS_MAX
+  if (ms > most) throw invalidDefinition(`${what} must be no longer than ${most} ms`)
   return ms
 }

@@ -52,15 +52,16 @@ export function createMemoryStorage({
     if (kept === undefined || kept.saga.version !== change.version || kept.saga.leaseOwner !== change.owner) {
       return { applied: false }
     }
-    const { saga, steps } = applyToRecords(kept, change, now())
+    const moment = now()
+    const { saga, steps } = applyToRecords(kept, change, moment)
     const { release } = change
     const lease = release
-      ? { leaseUntil: null, wakeAt: wakeAtOf(saga, release.wakeInMs) }
+      ? { leaseUntil: null, wakeAt: wakeAtOf(saga, release) }
       : { leaseUntil: now(leaseMs), wakeAt: now(leaseMs) }
     kept.saga = { ...saga, ...lease }
     kept.steps = steps
     for (const event of change.events) tell(kept, event)
-    return { applied: true, moment: now(), ...signalsOf(kept) }
+    return { applied: true, moment, ...signalsOf(kept) }
   }
 
   const startOne = (given: NewSaga): StartOutcome => {
@@ -76,9 +77,12 @@ export function createMemoryStorage({
     return { created: true, saga }
   }
 
-  const wakeAtOf = (saga: SagaRecord, wakeInMs: number | null): Date | null => {
+  const wakeAtOf = (
+    saga: SagaRecord,
+    { wakeInMs, setAside }: NonNullable<SagaChange['release']>,
+  ): Date | null => {
     if (wakeInMs === null) return null
-    if (saga.state === 'Compensating') return now(wakeInMs)
+    if (saga.state === 'Compensating' || setAside) return now(wakeInMs)
     if (saga.cancelRequestedAt !== null) return now()
     const deadline = saga.deadlineAt?.getTime() ?? Number.POSITIVE_INFINITY
     return new Date(Math.min(clock() + wakeInMs, deadline))
@@ -105,6 +109,10 @@ export function createMemoryStorage({
     startSagas: async (sagas) => sagas.map(startOne),
     async getSaga(id) {
       return all.get(id)?.saga
+    },
+    async readStates(ids) {
+      const kept = ids.flatMap((id) => all.get(id)?.saga ?? [])
+      return new Map(kept.map(({ id, state }) => [id, state]))
     },
     async listSagas(filter) {
       return [...all.values()]

@@ -1,6 +1,7 @@
 import { type SagaState, sagaMachine } from '../state-machines/index.js'
 import type { EventChange, NewSaga, SagaChange } from './records.js'
 import type { StartOutcome, StateStorage, WriteOutcome } from './state-storage.js'
+import { wasApplied } from './was-applied.js'
 
 /** What a coordinator did, as it is written down. None of these may throw. */
 export interface SagaObserver {
@@ -42,6 +43,7 @@ const ends: Readonly<Record<string, { kind: 'step' | 'compensation'; ok: boolean
 /** The same storage; the observer hears of what was written, after it is. */
 export function observeStorage(storage: StateStorage, observer: SagaObserver): StateStorage {
   const held = new Map<string, Held>()
+  const doubtful = new WeakSet<SagaChange>()
   const heldOf = (id: string): Held =>
     held.get(id) ?? { id, definition: undefined, traceId: undefined, begunAt: new Map() }
 
@@ -53,6 +55,8 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
 
   const tell = (saga: Held, events: readonly EventChange[], endedAt: number) => {
     for (const { type, stepIndex } of events) {
+      // Once in the life of a saga, by whoever takes it up first: also of one that was started in a caller's transaction.
+      if (type === 'saga.started') observer.started(saga)
       if (stepIndex === null) continue
       const end = ends[type]
       if (end) {
@@ -86,7 +90,6 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
     // One that is held is begun with its start, as far as `events` say so.
     const { id, definitionId, traceId } = saga
     const begun = hold(id, definitionId, traceId)
-    observer.started(begun)
     tell(begun, saga.lease?.events ?? [], performance.now())
     if (saga.lease === undefined) held.delete(id)
   }
@@ -105,10 +108,20 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
     },
     async write(changes, leaseMs): Promise<WriteOutcome[]> {
       const calledAt = performance.now()
-      const outcomes = await storage.write(changes, leaseMs)
-      for (const [place, change] of changes.entries())
-        hear(change, outcomes[place]?.applied === true, calledAt)
-      return outcomes
+      try {
+        const outcomes = await storage.write(changes, leaseMs)
+        for (const [place, change] of changes.entries()) {
+          // Tried again after an error: refused, it may be because the first try was written.
+          if (!outcomes[place]?.applied && doubtful.has(change)) {
+            outcomes[place] = await wasApplied(storage, change)
+          }
+          hear(change, outcomes[place]?.applied === true, calledAt)
+        }
+        return outcomes
+      } catch (error) {
+        for (const change of changes) doubtful.add(change)
+        throw error
+      }
     },
     async transact(work, leaseMs) {
       let change: SagaChange | undefined
@@ -118,7 +131,8 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
         calledAt = performance.now()
         return change
       }, leaseMs)
-      if (change && outcome.outcome !== 'failed') hear(change, outcome.outcome === 'committed', calledAt)
+      const tried = outcome.outcome === 'committed' || outcome.outcome === 'refused'
+      if (change && tried) hear(change, outcome.outcome === 'committed', calledAt)
       return outcome
     },
     async claim(request) {

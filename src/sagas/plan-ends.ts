@@ -1,6 +1,6 @@
 import { baseOf, sagaEvents, stepChange, stepEvents } from './change-parts.js'
 import type { CompensationCause } from './decide-next.js'
-import type { SagaChange } from './records.js'
+import type { ClaimedSaga, SagaChange } from './records.js'
 import { attemptError, type SagaError } from './saga-error.js'
 import type { SagaRun } from './saga-run.js'
 
@@ -54,4 +54,10 @@ export function planEnd(
 /** Lets go of the lease, so that another (or this one, later) can go on. */
 export function planRelease(run: SagaRun, wakeInMs: number): SagaChange {
   return { ...baseOf(run), release: { wakeInMs } }
+}
+
+/** The same for one that cannot be run here. Overdue or cancelled, it would be due at once, and again, before all others. */
+export function planSetAside({ saga, steps, signals }: ClaimedSaga, wakeInMs: number): SagaChange {
+  const run: SagaRun = { saga, steps, signals, definition: { steps: [], compensation: 'reverse' } }
+  return { ...baseOf(run), release: { wakeInMs, setAside: true } }
 }

@@ -106,7 +106,13 @@ export interface SagaChange extends Fence {
   readonly finished?: boolean
   readonly timedOut?: boolean
   /** Absent: the lease is kept and begins anew. */
-  readonly release?: { readonly wakeInMs: number | null }
+  readonly release?: {
+    readonly wakeInMs: number | null
+    /** Neither a deadline nor a cancel shortens the pause: nobody here can run it. */
+    readonly setAside?: boolean
+  }
+  /** Those before this write but for a cancel's, which its holder does not write: tells whether it was applied. */
+  readonly eventsBefore?: number
   readonly steps: readonly StepChange[]
   readonly events: readonly EventChange[]
 }
@@ -170,6 +176,13 @@ export interface ClaimedSaga {
   readonly signals: Signals
   /** Another's lease had run out. */
   readonly recovered: boolean
+  /** Its data cannot be opened here (another key, damage), and is left out. It can only be let go. */
+  readonly unreadable?: Error
+}
+
+/** All but that of a cancel: the only one that anybody writes without holding the saga. */
+export function ownEventCount({ eventCount, cancelRequestedAt }: SagaRecord): number {
+  return eventCount - (cancelRequestedAt === null ? 0 : 1)
 }
 
 /** A saga as it begins, at this moment of the storage's clock. */

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { type CallOutcome, callStep, type StopReason, StopSignal } from './call-step.js'
 import { delayOf } from './change-parts.js'
 import { decideNext } from './decide-next.js'
@@ -28,6 +29,8 @@ export interface RunOptions {
   readonly write: (change: SagaChange) => Promise<WriteOutcome>
   readonly leaseMs: number
   readonly graceMs: number
+  /** A transaction could not be had, and is tried again. */
+  readonly onTrouble?: (error: Error) => void
   /** No new step begins; what runs is finished. */
   readonly isStopping: () => boolean
 }
@@ -40,6 +43,9 @@ export interface RunningSaga {
 }
 
 class LeaseLost extends Error {}
+
+const TRANSACT_PAUSE_MS = 50
+const TRANSACT_PAUSE_MS_MAX = 5_000
 
 const stopMessages: Record<StopReason, string> = {
   cancelled: 'the saga was cancelled',
@@ -117,8 +123,9 @@ export function runSaga(options: RunOptions): RunningSaga {
     if (step === undefined) throw new Error(`there is no step ${begun.index}`)
     const attempt = run.steps[begun.index]?.attempts ?? 1
     if (forward.signal.aborted) {
-      const error = attemptError('run_not_called', (forward.signal.reason as Error).message, false)
-      await write(planFailed(run, begun.index, error, begun.spanId))
+      const outcome = notCalled(forward.signal.reason)
+      if (outcome.ok === 'given_up') return 'given_up'
+      await write(planFailed(run, begun.index, outcome.error, begun.spanId))
       return undefined
     }
     const call = (run: (context: never) => unknown, tx?: StepTransaction) =>
@@ -133,13 +140,28 @@ export function runSaga(options: RunOptions): RunningSaga {
     let outcome: CallOutcome
     if (step.kind === 'transaction') {
       let planned: { change: SagaChange; next?: Begun } | undefined
-      const called: { outcome?: CallOutcome } = {}
-      const transacted = await storage.transact(async (tx) => {
-        called.outcome = await call(step.run, tx)
-        if (called.outcome.ok !== true) throw new Error('rolled back')
-        planned = checkpoint(begun, called.outcome.output)
-        return planned.change
-      }, leaseMs)
+      let called: { outcome?: CallOutcome } = {}
+      const transactOnce = () =>
+        storage.transact(async (tx) => {
+          called = {}
+          // It may have waited for its turn.
+          if (forward.signal.aborted) called.outcome = notCalled(forward.signal.reason)
+          else called.outcome = await call(step.run, tx)
+          if (called.outcome.ok !== true) throw new Error('rolled back')
+          planned = checkpoint(begun, called.outcome.output)
+          return planned.change
+        }, leaseMs)
+      let transacted = await transactOnce()
+      // Nothing was written, and no attempt is used up: it is the same one until there is a database, or no need of it.
+      for (let pauseMs = TRANSACT_PAUSE_MS; transacted.outcome === 'unavailable'; pauseMs *= 2) {
+        options.onTrouble?.(transacted.error as Error)
+        await pauseUnless(forward.signal, Math.min(pauseMs, TRANSACT_PAUSE_MS_MAX))
+        if (forward.signal.aborted) {
+          called = { outcome: notCalled(forward.signal.reason) }
+          break
+        }
+        transacted = await transactOnce()
+      }
       if (transacted.outcome === 'refused') throw new LeaseLost()
       if (transacted.outcome === 'committed' && planned) {
         accept(planned.change, transacted.signals)
@@ -275,4 +297,14 @@ export function runSaga(options: RunOptions): RunningSaga {
       stopForward(why)
     },
   }
+}
+
+/** The attempt was written down, and stopped before its code was called. */
+function notCalled({ why, message }: StopSignal): Exclude<CallOutcome, { ok: true }> {
+  if (why === 'lost' || why === 'stopping') return { ok: 'given_up' }
+  return { ok: false, error: attemptError('run_not_called', message, false) }
+}
+
+async function pauseUnless(signal: AbortSignal, ms: number): Promise<void> {
+  await pause(ms, undefined, { signal }).catch(() => {})
 }

@@ -30,24 +30,54 @@ export type AttemptErrorCode =
   | 'run_not_called'
   | 'output_invalid'
 
+const CODE_CHARS_MAX = 200
 const MESSAGE_CHARS_MAX = 4_000
 const STACK_CHARS_MAX = 8_000
 const CAUSES_MAX = 8
 
-/** What was thrown, in the shape of the schema: short enough, and without text that jsonb refuses. */
+/**
+ * What was thrown, in the shape of the schema: short enough, and without text that jsonb refuses. Anything can be thrown:
+ * an object without a prototype, a name that is a number, a getter that throws. None of it may end the run.
+ */
 export function describeError(thrown: unknown, retryable: boolean, depth = 0): SagaError {
-  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-  const { code } = error as { code?: unknown }
+  const isObject = (typeof thrown === 'object' && thrown !== null) || typeof thrown === 'function'
+  const code = wordOf(thrown, 'code')
+  const name = wordOf(thrown, 'name') || 'Error'
+  const stack = wordOf(thrown, 'stack')
+  const cause = property(thrown, 'cause')
+  const message = isObject ? wordOf(thrown, 'message') : undefined
   return {
-    code: clean(typeof code === 'string' || typeof code === 'number' ? String(code) : error.name, 200),
-    message: clean(error.message, MESSAGE_CHARS_MAX),
-    type: clean(error.name, 200),
+    code: clean(code || name, CODE_CHARS_MAX),
+    message: clean(message ?? textOf(thrown), MESSAGE_CHARS_MAX),
+    type: clean(name, CODE_CHARS_MAX),
     retryable,
     ...(depth === 0 ? { timestamp: new Date().toISOString() } : {}),
-    ...(error.stack === undefined || depth > 0 ? {} : { stack_trace: clean(error.stack, STACK_CHARS_MAX) }),
-    ...(error.cause === undefined || depth >= CAUSES_MAX
+    ...(stack === undefined || depth > 0 ? {} : { stack_trace: clean(stack, STACK_CHARS_MAX) }),
+    ...(cause === undefined || depth >= CAUSES_MAX
       ? {}
-      : { cause: describeError(error.cause, retryable, depth + 1) }),
+      : { cause: describeError(cause, retryable, depth + 1) }),
+  }
+}
+
+/** Undefined where there is none, or where it cannot be read. */
+function property(thrown: unknown, key: string): unknown {
+  try {
+    return (thrown as Record<string, unknown> | null | undefined)?.[key]
+  } catch {
+    return undefined
+  }
+}
+
+function wordOf(thrown: unknown, key: string): string | undefined {
+  const word = property(thrown, key)
+  return typeof word === 'string' || typeof word === 'number' ? String(word) : undefined
+}
+
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown)
+  } catch {
+    return 'something was thrown that cannot be shown'
   }
 }
 
@@ -57,10 +87,20 @@ export function attemptError(code: AttemptErrorCode, message: string, retryable:
 
 /** [G5] retry_on names codes, types or names; without it every error is worth a retry but those that say otherwise. */
 export function isRetryable(thrown: unknown, retryOn: readonly string[] | undefined): boolean {
-  if (thrown instanceof NonRetryableError) return false
+  if (isNonRetryable(thrown)) return false
   if (retryOn === undefined) return true
-  const { code, type, name } = (thrown ?? {}) as { code?: unknown; type?: unknown; name?: unknown }
-  return [code, type, name].some((word) => typeof word === 'string' && retryOn.includes(word))
+  return ['code', 'type', 'name'].some((key) => {
+    const word = wordOf(thrown, key)
+    return word !== undefined && retryOn.includes(word)
+  })
+}
+
+function isNonRetryable(thrown: unknown): boolean {
+  try {
+    return thrown instanceof NonRetryableError
+  } catch {
+    return false
+  }
 }
 
 function clean(text: string, charsMax: number): string {

@@ -134,6 +134,7 @@ function readStep(
     ...(options.compensate ? { compensate: options.compensate } : {}),
     retry,
     compensateRetry: readRetryPolicy(what, options.compensateRetry, retry),
-    timeoutMs: options.timeout === undefined ? undefined : readDuration(`${what}: timeout`, options.timeout),
+    timeoutMs:
+      options.timeout === undefined ? undefined : readDuration(`${what}: timeout`, options.timeout, 'timer'),
   })
 }

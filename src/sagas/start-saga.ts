@@ -31,11 +31,15 @@ export async function startSaga(
   if (definition.steps.length === 0) {
     throw new SagapostError('saga_definition_invalid', `${definition.name} has no steps`)
   }
-  if (key !== undefined && (key === '' || key.length > KEY_CHARS_MAX)) {
-    throw new SagapostError('idempotency_key_invalid', `A key has 1 to ${KEY_CHARS_MAX} characters`)
+  if (key !== undefined && !isKey(key)) {
+    throw new SagapostError(
+      'idempotency_key_invalid',
+      `A key has 1 to ${KEY_CHARS_MAX} characters, without U+0000 and halves of surrogate pairs`,
+    )
   }
   if (traceId !== undefined && !TRACE_ID.test(traceId)) throw invalidInput('traceId must be 32 hex digits')
   if (spanId !== undefined && !SPAN_ID.test(spanId)) throw invalidInput('spanId must be 16 hex digits')
+  const metadata = readMetadata(definition, options.metadata)
   const text = await readInput(definition, input)
   const outcome = await storage.startSaga(
     {
@@ -46,7 +50,7 @@ export async function startSaga(
       input: text,
       timeoutMs: definition.timeoutMs ?? null,
       retryPolicy: definition.retry,
-      metadata: options.metadata ?? null,
+      metadata,
       traceId: traceId ?? newTraceId(),
       spanId: spanId ?? newSpanId(),
       steps: definition.steps.map(({ name, retry }) => ({ name, maxAttempts: retry.max_attempts })),
@@ -76,8 +80,32 @@ async function readInput(definition: SagaDefinition, input: unknown): Promise<st
   try {
     return encodeJson(value)
   } catch (error) {
-    throw invalidInput(`${definition.name}: the input cannot be kept: ${(error as Error).message}`)
+    throw invalidInput(`${definition.name}: the input cannot be kept: ${messageOf(error)}`)
   }
+}
+
+/** As it will be read again. Whatever cannot be kept is refused here: it would spoil the starts of its whole batch. */
+function readMetadata(definition: SagaDefinition, given: unknown): Record<string, unknown> | null {
+  if (given === undefined || given === null) return null
+  let metadata: unknown
+  try {
+    metadata = decodeJson(encodeJson(given))
+  } catch (error) {
+    throw invalidInput(`${definition.name}: the metadata cannot be kept: ${messageOf(error)}`)
+  }
+  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) {
+    throw invalidInput(`${definition.name}: metadata must be a plain object`)
+  }
+  return metadata as Record<string, unknown>
+}
+
+function isKey(key: unknown): boolean {
+  if (typeof key !== 'string' || key === '' || key.length > KEY_CHARS_MAX) return false
+  return !/\p{Surrogate}|\0/u.test(key)
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : 'it cannot be turned into JSON'
 }
 
 function invalidInput(message: string): SagapostError {

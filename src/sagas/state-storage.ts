@@ -24,6 +24,8 @@ export type WriteOutcome =
 export type TransactOutcome =
   | { readonly outcome: 'committed'; readonly signals: Signals & { readonly moment: Date } }
   | { readonly outcome: 'failed'; readonly error: unknown }
+  /** Nothing was written, and the step is not to blame: no connection, or our own tables refused the checkpoint. */
+  | { readonly outcome: 'unavailable'; readonly error: unknown }
   | { readonly outcome: 'refused' }
 
 export interface SagaFilter {
@@ -70,6 +72,8 @@ export interface StateStorage {
   /** Many, in one transaction. */
   startSagas(sagas: readonly NewSaga[]): Promise<StartOutcome[]>
   getSaga(id: string): Promise<SagaRecord | undefined>
+  /** Of those that are there. */
+  readStates(ids: readonly string[]): Promise<Map<string, SagaState>>
   /** Newest first. */
   listSagas(filter: SagaFilter): Promise<SagaRecord[]>
   /** Unfinished sagas whose deadline has passed and that are not being undone yet, the longest overdue first. */

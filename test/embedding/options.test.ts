@@ -28,6 +28,16 @@ it.each<[string, object, string]>([
     { databaseUrl, parts: ['sagas'], sagas: [booking], sagaTransactionUrl: 'localhost' },
     'sagaTransactionUrl cannot be used',
   ],
+  [
+    'a lease of sagas',
+    { databaseUrl, parts: [], sagaLeaseDuration: '10ms' },
+    'sagaLeaseDuration must be a time',
+  ],
+  [
+    'no sagas at once',
+    { databaseUrl, parts: [], sagaConcurrency: 0 },
+    'sagaConcurrency must be a whole number',
+  ],
   ['a short key for data', { databaseUrl, parts: [], sagaDataKey: 'abc' }, 'sagaDataKey must be 32'],
   ['an unknown option', { databaseUrl, masterKey, retrylimit: 3 }, 'there is no option "retrylimit"'],
   [

@@ -200,6 +200,12 @@ describe('sagas inside an application', () => {
     await (await instance.sagas.start(flaky, undefined)).result()
     await (await instance.sagas.start(undone, undefined)).result()
     await (await instance.sagas.start(stuck, undefined)).result()
+    const client = await database.pool.connect()
+    await client.query('BEGIN')
+    const within = await instance.sagas.startIn(client, shop, { sku: 'within' })
+    await client.query('COMMIT')
+    client.release()
+    await within.result()
     const text = await instance.metrics()
     const value = (series: string) =>
       Number(
@@ -208,13 +214,13 @@ describe('sagas inside an application', () => {
           .find((line) => line.startsWith(`${series} `))
           ?.split(' ')[1],
       )
-    expect(value('sagapost_sagas_started_total')).toBe(4)
-    expect(value('sagapost_sagas_finished_total{state="Completed"}')).toBe(2)
+    expect(value('sagapost_sagas_started_total')).toBe(5)
+    expect(value('sagapost_sagas_finished_total{state="Completed"}')).toBe(3)
     expect(value('sagapost_sagas_finished_total{state="Compensated"}')).toBe(1)
     expect(value('sagapost_sagas_finished_total{state="Failed"}')).toBe(1)
     expect(value('sagapost_saga_retries_total')).toBe(1)
     expect(value('sagapost_sagas_recovered_total')).toBe(1)
-    expect(value('sagapost_saga_step_duration_seconds_count{outcome="completed"}')).toBe(5)
+    expect(value('sagapost_saga_step_duration_seconds_count{outcome="completed"}')).toBe(7)
     expect(value('sagapost_saga_step_duration_seconds_count{outcome="failed"}')).toBe(3)
     expect(value('sagapost_saga_compensation_duration_seconds_count{outcome="completed"}')).toBe(1)
     expect(value('sagapost_saga_compensation_duration_seconds_count{outcome="failed"}')).toBe(1)
@@ -225,6 +231,7 @@ describe('sagas inside an application', () => {
       'info saga finished: flaky Completed',
       'info saga finished: undone Compensated',
       'warn saga waits for an operator: an undo failed for good: stuck Failed',
+      'info saga finished: shop Completed',
     ])
   })
 })

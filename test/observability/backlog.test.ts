@@ -21,6 +21,8 @@ beforeAll(async () => {
   // A clock that stands still until it is moved: ages can be compared exactly.
   await database.pool.query(`
     CREATE OR REPLACE FUNCTION sagapost.now() RETURNS timestamptz LANGUAGE sql STABLE
+      AS $$ SELECT timestamptz '2031-01-01 00:00:00Z' + by FROM test_clock.shift $$;
+    CREATE OR REPLACE FUNCTION sagapost.clock() RETURNS timestamptz LANGUAGE sql VOLATILE
       AS $$ SELECT timestamptz '2031-01-01 00:00:00Z' + by FROM test_clock.shift $$`)
   range = (await readWorkWindow(database.as('job_worker'))).fresh
 })

@@ -98,6 +98,38 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       await expectHistoryToReplay(under.storage, handle.id)
     })
 
+    it('[G14] of one that its coordinator let go between two steps undoes what was done', async () => {
+      const calls: string[] = []
+      const { opened, open } = gate()
+      const finish = gate()
+      const definition = saga('cancel-between')
+        .step('one', {
+          run: () => {
+            open()
+            return finish.opened
+          },
+          compensate: () => void calls.push('undo one'),
+        })
+        .step('two', { run: () => void calls.push('two') })
+      const first = coordinate([definition])
+      const handle = await first.start(definition, undefined)
+      await opened
+      const stopped = first.stop()
+      finish.open()
+      await stopped
+      expect(await under.storage.getSaga(handle.id)).toMatchObject({
+        state: 'StepCompleted',
+        leaseOwner: null,
+      })
+      const second = coordinate([])
+      expect(await second.cancel(handle.id, who)).toBe('requested')
+      coordinate([definition])
+      await expect.poll(async () => (await under.storage.getSaga(handle.id))?.state).toBe('Cancelled')
+      expect(calls).toEqual(['undo one'])
+      expect(await stepsOf(handle.id)).toEqual(['Compensated', 'Skipped'])
+      await expectHistoryToReplay(under.storage, handle.id)
+    })
+
     it('[G14] keeps the output of a step that ends well in spite of it', async () => {
       const undone: unknown[] = []
       const { opened, open } = gate()

@@ -7,8 +7,11 @@ import {
   createCoordinator,
   NonRetryableError,
   type SagaDefinition,
+  type SagaRecord,
+  type StateStorage,
   saga,
 } from '../../src/sagas/index.js'
+import { createSlots } from '../../src/sagas/limit-definitions.js'
 import { expectHistoryToReplay, historyOf } from './history.js'
 import { type StorageUnderTest, storages } from './storages.js'
 
@@ -211,6 +214,101 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(await under.storage.listSagas({ definitionId: strict.name })).toEqual([])
   })
 
+  it.each<[string, unknown]>([
+    ['a BigInt', { n: 1n }],
+    [
+      'a circle',
+      (() => {
+        const circle: Record<string, unknown> = {}
+        circle['self'] = circle
+        return circle
+      })(),
+    ],
+    [
+      'a toJSON that throws',
+      {
+        toJSON() {
+          throw new Error('no')
+        },
+      },
+    ],
+    ['a NUL', { text: '\0' }],
+    ['a list', [1]],
+    ['a text', 'text'],
+    ['more than is kept', { text: 'x'.repeat(2 ** 20) }],
+  ])(
+    '[G14] refuses metadata that is or has %s; starts at the same time are not touched',
+    async (_, metadata) => {
+      const noted = saga('noted').step('only', { run: () => 1 })
+      const coordinator = coordinate([noted])
+      const [good, bad] = await Promise.allSettled([
+        coordinator.start(noted, undefined, { metadata: { order: 7 } }),
+        coordinator.start(noted, undefined, { metadata: metadata as Record<string, unknown> }),
+      ])
+      expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'saga_input_invalid' } })
+      if (good?.status !== 'fulfilled') throw new Error('the good one was spoiled')
+      expect(await good.value.result()).toMatchObject({ state: 'Completed', metadata: { order: 7 } })
+    },
+  )
+
+  it.each(['', 'a\0b', '\udc00', 'x'.repeat(256)])('[G14] refuses the key %j', async (key) => {
+    const keyed = saga('keyed-badly').step('only', { run: () => 1 })
+    const refusal = await coordinate([keyed])
+      .start(keyed, undefined, { key })
+      .catch((error: SagapostError) => error)
+    expect(refusal).toMatchObject({ code: 'idempotency_key_invalid' })
+  })
+
+  it.each<[string, unknown, string]>([
+    ['an object without a prototype', Object.create(null), 'something was thrown that cannot be shown'],
+    [
+      'names that are no text',
+      Object.assign(new Error('x'), { name: 7, message: {}, stack: [] }),
+      '7: [object Object]',
+    ],
+    [
+      'getters that throw',
+      {
+        get code() {
+          throw new Error('a')
+        },
+        get name() {
+          throw new Error('b')
+        },
+        get message() {
+          throw new Error('c')
+        },
+        toString() {
+          throw new Error('d')
+        },
+      },
+      'something was thrown that cannot be shown',
+    ],
+    ['nothing', undefined, 'undefined'],
+    ['a symbol', Symbol('odd'), 'Symbol(odd)'],
+  ])('[G14] a step may throw %s', async (name, thrown, message) => {
+    const odd = saga(`throws-${name.replaceAll(' ', '-')}`, {
+      retry: { ...fast, maxAttempts: 2, retryOn: ['never'] },
+    }).step('only', { run: () => Promise.reject(thrown) })
+    const handle = await coordinate([odd]).start(odd, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Compensated', error: { message } })
+  })
+
+  it.each(['step_timed_out', 'timeout'])(
+    '[G5, G14] retryOn: [%j] tries a step again whose time was up',
+    async (word) => {
+      const slow = saga(`slow-${word}`, { retry: { ...fast, maxAttempts: 2, retryOn: [word] } }).step(
+        'only',
+        {
+          timeout: '10ms',
+          run: ({ attempt }) => (attempt === 1 ? new Promise(() => {}) : 'second'),
+        },
+      )
+      const handle = await coordinate([slow]).start(slow, undefined)
+      expect(await handle.result()).toMatchObject({ state: 'Completed', result: 'second' })
+    },
+  )
+
   it.each([
     ['a function', (): unknown => () => 1],
     ['a BigInt', (): unknown => 1n],
@@ -305,5 +403,182 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
       .poll(() => errors.splice(0).map(({ message }) => message))
       .toEqual([expect.stringContaining('needs a new version')])
     expect(await under.storage.getSaga(handle.id)).toMatchObject({ state: 'Pending', leaseOwner: null })
+  })
+
+  it.each(['overdue', 'cancelled'])('[G14] one that fits no definition waits, be it %s', async (why) => {
+    const before = saga(`unfit-${why}`, { timeout: '1h' }).step('old', { run: () => 1 })
+    const after = saga(`unfit-${why}`).step('new', { run: () => 2 })
+    const starter = coordinate([])
+    const { id } = await starter.start(before, undefined)
+    if (why === 'cancelled') await starter.cancel(id, { by: 'me', reason: 'test' })
+    else await under.moveMs(3_600_001)
+    coordinate([after])
+    await expect.poll(() => errors.splice(0).length).toBe(1)
+    await expect.poll(async () => (await under.storage.getSaga(id))?.leaseOwner).toBeNull()
+    const { wakeAt, updatedAt } = (await under.storage.getSaga(id)) as SagaRecord
+    expect(Number(wakeAt) - Number(updatedAt)).toBeGreaterThan(50_000)
+  })
+
+  it('[G14] whoever waits for a saga that is gone is told so', async () => {
+    const forgetful = coordinate([], {
+      storage: { ...under.storage, getSaga: async () => undefined, readStates: async () => new Map() },
+    })
+    const handle = await forgetful.start(saga('removed').step('only', { run: () => 1 }), undefined)
+    expect(await handle.result().catch((error: SagapostError) => error.code)).toBe('saga_not_found')
+  })
+
+  it('[G14] looks for the ends of all that are waited for by one read', async () => {
+    let reads = 0
+    const storage = {
+      ...under.storage,
+      getSaga: (id: string) => {
+        reads++
+        return under.storage.getSaga(id)
+      },
+    }
+    const away = saga('away').step('only', { run: () => 1 })
+    const coordinator = coordinate([], { storage })
+    const handles = await Promise.all(Array.from({ length: 20 }, () => coordinator.start(away, undefined)))
+    const ends = handles.map((handle) => handle.result())
+    await expect.poll(() => reads).toBe(20)
+    coordinate([away])
+    for (const end of ends) expect((await end).state).toBe('Completed')
+    expect(reads).toBe(40)
+  })
+
+  it('[G14] a run whose lease cannot be renewed is stopped when it has ended by our own clock', async () => {
+    const heard: unknown[] = []
+    const cutOff = {
+      ...under.storage,
+      renew: () => new Promise<never>(() => {}),
+      readSignals: () => new Promise<never>(() => {}),
+    }
+    const lonely = saga('lonely').step('only', {
+      run: ({ signal }) =>
+        new Promise((_, reject) =>
+          signal.addEventListener('abort', () => reject(heard.push(signal.reason.why))),
+        ),
+    })
+    const coordinator = coordinate([lonely], { storage: cutOff, leaseMs: 300, onError: () => {} })
+    const { id } = await coordinator.start(lonely, undefined)
+    await expect.poll(() => heard[0]).toBe('lost')
+    await coordinator.stop({ timeoutMs: 0 })
+    expect(id).toBeDefined()
+  })
+
+  it('[G14] holds the limit of a definition also while a claim is under way', async () => {
+    const single = saga('single-file', { concurrency: 1 }).step('only', { run: () => gate })
+    let open = () => {}
+    const gate = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    let letClaim: (() => void) | undefined
+    const slow = {
+      ...under.storage,
+      claim: async (request: Parameters<StateStorage['claim']>[0]) => {
+        await new Promise<void>((resolve) => {
+          letClaim = resolve
+        })
+        return under.storage.claim(request)
+      },
+    }
+    const waiting = await coordinate([]).start(single, undefined)
+    const coordinator = coordinate([single], { storage: slow })
+    await expect.poll(() => letClaim).toBeDefined()
+    const second = await coordinator.start(single, undefined)
+    expect(coordinator.running).toBe(0)
+    letClaim?.()
+    await expect.poll(() => coordinator.running).toBe(1)
+    open()
+    const pump = setInterval(() => letClaim?.(), 5)
+    await Promise.all([waiting.result(), second.result()])
+    await coordinator.stop({ timeoutMs: 0 }).finally(() => clearInterval(pump))
+  })
+
+  it('[G14] definitions take turns: none starves another', async () => {
+    const asked: string[] = []
+    const [first, second] = ['first', 'second'].map((name) =>
+      saga(`turn-${name}`).step('only', { run: () => 1 }),
+    )
+    const counting = {
+      ...under.storage,
+      claim: (request: Parameters<StateStorage['claim']>[0]) => {
+        asked.push(request.definitions[0]?.name ?? '')
+        return under.storage.claim(request)
+      },
+    }
+    coordinate([first as SagaDefinition, second as SagaDefinition], { storage: counting })
+    await expect.poll(() => new Set(asked)).toEqual(new Set(['turn-first', 'turn-second']))
+  })
+
+  it('[G14] takes up no more a second than the rate of a definition', () => {
+    let nowMs = 0
+    const limited = saga('limited', { ratePerSecond: 2 }).step('only', { run: () => 1 })
+    const slots = createSlots([limited], 64, () => nowMs)
+    const takeAll = () => {
+      const { request, settle } = slots.wanted()
+      settle()
+      for (let taken = 0; taken < request.limit; taken++) {
+        slots.take(limited)
+        slots.give(limited)
+      }
+      return request.limit
+    }
+    const perHalfSecond = [0, 0, 500, 500, 500, 10_000].map((ms) => {
+      nowMs += ms
+      return takeAll()
+    })
+    expect(perHalfSecond).toEqual([2, 0, 1, 1, 1, 2])
+  })
+
+  it('[G14] stop waits for a start that is under way, and nothing is launched afterwards', async () => {
+    let letStart = () => {}
+    const held = new Promise<void>((resolve) => {
+      letStart = resolve
+    })
+    const slow = {
+      ...under.storage,
+      startSagas: async (sagas: Parameters<StateStorage['startSagas']>[0]) => {
+        await held
+        return under.storage.startSagas(sagas)
+      },
+    }
+    const calls: string[] = []
+    const late = saga('late-start')
+      .step('one', { run: () => void calls.push('one') })
+      .step('two', { run: () => void calls.push('two') })
+    const coordinator = coordinate([late], { storage: slow })
+    const starting = coordinator.start(late, undefined)
+    const stopped = coordinator.stop()
+    letStart()
+    await stopped
+    const { id } = await starting
+    expect(coordinator.running).toBe(0)
+    expect(calls).toEqual(['one'])
+    expect(await under.storage.getSaga(id)).toMatchObject({ leaseOwner: null })
+  })
+
+  it('[G14] takes a saga over from itself only after the run that lost its lease has ended', async () => {
+    const calls: string[] = []
+    const own = saga('own').step('only', {
+      run: ({ signal, attempt }) => {
+        calls.push(`begins ${attempt}`)
+        if (attempt > 1) return 'done'
+        return new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            calls.push('is stopped')
+            reject(signal.reason)
+          })
+        })
+      },
+    })
+    const coordinator = coordinate([own], { leaseMs: 60_000 })
+    const handle = await coordinator.start(own, undefined)
+    await expect.poll(() => calls).toEqual(['begins 1'])
+    await under.moveMs(60_001)
+    expect(await handle.result()).toMatchObject({ state: 'Completed', result: 'done' })
+    expect(calls).toEqual(['begins 1', 'is stopped', 'begins 2'])
+    await expect.poll(() => coordinator.running).toBe(0)
+    await expectHistoryToReplay(under.storage, handle.id)
   })
 })

@@ -150,8 +150,10 @@ describe('a coordinator whose process is stopped past its lease and continued', 
     const [{ id, version }] = rows
     const history = await storage.listEvents(id)
     late.child.kill('SIGCONT')
-    await expect.poll(() => late.messages.length, { timeout: 60_000 }).toBe(2)
-    expect(late.messages[1]).toEqual({ answer: transaction ? { outcome: 'refused' } : [{ applied: false }] })
+    // It may also say that it could not renew its leases in time.
+    const answers = () => late.messages.filter((message) => Object.hasOwn(Object(message), 'answer'))
+    await expect.poll(() => answers().length, { timeout: 60_000 }).toBe(1)
+    expect(answers()[0]).toEqual({ answer: transaction ? { outcome: 'refused' } : [{ applied: false }] })
     expect(await late.ended).toBe(0)
     expect(await storage.getSaga(id)).toMatchObject({ state: 'Completed', version: Number(version) })
     expect(await storage.listEvents(id)).toEqual(history)

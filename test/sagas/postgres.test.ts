@@ -1,16 +1,23 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import type { SagapostError } from '../../src/errors/index.js'
+import { batchStarts } from '../../src/sagas/batch-starts.js'
 import { batchWrites } from '../../src/sagas/batch-writes.js'
 import {
   type Coordinator,
+  type CoordinatorOptions,
   createCoordinator,
   createDataBox,
   createPostgresStorage,
+  observeStorage,
   type SagaDefinition,
+  type SagaObserver,
+  type SagaRecord,
   type StateStorage,
   saga,
 } from '../../src/sagas/index.js'
+import { newSagaId } from '../../src/sagas/new-ids.js'
 import { claimSagas } from '../../src/sagas/postgres/claim-sagas.js'
 import {
   selectEvents,
@@ -20,7 +27,7 @@ import {
   selectTimedOut,
 } from '../../src/sagas/postgres/read-sagas.js'
 import { deleteExpired } from '../../src/sagas/postgres/remove-sagas.js'
-import type { SagaChange } from '../../src/sagas/records.js'
+import type { NewSaga, SagaChange } from '../../src/sagas/records.js'
 import { loadSagas } from '../schema/general-sagas/load-sagas.js'
 import { useDatabase } from '../support/database.js'
 import { explain } from '../support/explain.js'
@@ -43,7 +50,11 @@ afterEach(async () => {
   await Promise.all(coordinators.splice(0).map((coordinator) => coordinator.stop({ timeoutMs: 0 })))
 })
 
-function coordinate(definitions: SagaDefinition[], on = storage): Coordinator {
+function coordinate(
+  definitions: SagaDefinition[],
+  on = storage,
+  options: Partial<CoordinatorOptions> = {},
+): Coordinator {
   const coordinator = createCoordinator({
     storage: on,
     definitions,
@@ -52,6 +63,7 @@ function coordinate(definitions: SagaDefinition[], on = storage): Coordinator {
     },
     pollMs: 10,
     abortGraceMs: 20,
+    ...options,
   })
   coordinators.push(coordinator)
   return coordinator
@@ -107,6 +119,7 @@ describe('a transaction step', () => {
     ],
     ['commits by itself', (tx) => tx.query(' commit'), 'Error'],
     ['rolls back by itself', (tx) => tx.query('ROLLBACK'), 'Error'],
+    ['commits behind comments', (tx) => tx.query('-- now\n/* a */ /* b */; COMMIT'), 'Error'],
   ])('[G14] that %s leaves nothing behind', async (title, run, code) => {
     const failing = saga(`failing-${title.replaceAll(' ', '-')}`, { retry: once }).transaction('book', {
       run: async ({ tx, sagaId }) => {
@@ -131,6 +144,32 @@ describe('a transaction step', () => {
     const handle = await coordinate([careful]).start(careful, undefined)
     expect((await handle.result()).state).toBe('Completed')
     expect(await ledgerOf(handle.id)).toEqual([{ amount: 1 }])
+  })
+
+  it('[G14] that takes longer than the lease keeps it: the next step runs once, and no time goes back', async () => {
+    const leases: unknown[] = []
+    const long = saga('long-transaction')
+      .transaction('book', { run: ({ tx }) => tx.query('SELECT pg_sleep(3)').then(() => 1) })
+      .step('after', {
+        run: async ({ sagaId }) => {
+          const { rows } = await database.pool.query(
+            'SELECT lease_until > clock_timestamp() AS held FROM sagapost.saga_instances WHERE id = $1',
+            [sagaId],
+          )
+          leases.push(rows[0])
+        },
+      })
+    const options = { leaseMs: 2_000 }
+    const [one, two] = [coordinate([long], storage, options), coordinate([long], storage, options)]
+    const handle = await one.start(long, undefined)
+    expect((await handle.result()).state).toBe('Completed')
+    expect(two.running).toBe(0)
+    expect(leases).toEqual([{ held: true }])
+    const times = (await storage.listEvents(handle.id)).map(({ timestamp }) => timestamp.getTime())
+    expect(times).toEqual([...times].sort((a, b) => a - b))
+    const done = await storage.getSaga(handle.id)
+    expect(Number(done?.completedAt)).toBeGreaterThanOrEqual(Number(done?.startedAt) + 3_000)
+    await expectHistoryToReplay(storage, handle.id)
   })
 
   it('[G14] that goes on after its time is up writes nothing outside of its transaction', async () => {
@@ -206,6 +245,23 @@ describe('encryption', () => {
     const other = createPostgresStorage({ pool: database.pool, ...(dataBox ? { dataBox } : {}) })
     const refusal = await other.getSaga(handle.id).catch((error: SagapostError) => error.code)
     expect(refusal).toBe('saga_data_unreadable')
+  })
+
+  it('[G15] a saga that cannot be read is set aside, and holds up no other', async () => {
+    const other = createPostgresStorage({
+      pool: database.as('saga_app_role'),
+      dataBox: createDataBox(randomBytes(32)),
+    })
+    const secret = saga('secret', { input: z.string() }).step('only', { run: ({ input }) => input })
+    const unreadable = await coordinate([], other).start(secret, 'sesame')
+    const readable = await coordinate([], sealed()).start(secret, 'open')
+    const errors: unknown[] = []
+    coordinate([secret], sealed(), { onError: (error, id) => errors.push([error, id]) })
+    expect((await readable.result()).result).toBe('open')
+    expect(errors).toEqual([[expect.objectContaining({ code: 'saga_data_unreadable' }), unreadable.id]])
+    await expect.poll(async () => (await other.getSaga(unreadable.id))?.leaseOwner).toBeNull()
+    const set = (await other.getSaga(unreadable.id)) as SagaRecord
+    expect(Number(set.wakeAt) - Number(set.updatedAt)).toBeGreaterThan(50_000)
   })
 
   it('[G15] data that was moved to another row does not open', async () => {
@@ -294,12 +350,21 @@ describe('writes that share a commit', () => {
   it('[G15] starts share a commit; one that the database refuses spoils no other', async () => {
     const definition = saga('together').step('only', { run: () => 1 })
     const coordinator = coordinate([definition])
-    const bad = { metadata: { text: '\0' } }
-    const starts = await Promise.allSettled([
-      coordinator.start(definition, undefined),
-      coordinator.start(definition, undefined, bad),
-      coordinator.start(definition, undefined),
-    ])
+    const fresh = (maxAttempts: number): NewSaga => ({
+      id: newSagaId(),
+      definitionId: 'elsewhere',
+      definitionVersion: 1,
+      idempotencyKey: null,
+      input: undefined,
+      timeoutMs: null,
+      retryPolicy: definition.retry,
+      metadata: null,
+      traceId: 'a'.repeat(32),
+      spanId: 'b'.repeat(16),
+      steps: [{ name: 'only', maxAttempts }],
+    })
+    const together = batchStarts(storage)
+    const starts = await Promise.allSettled([1, -1, 1].map((most) => together.startSaga(fresh(most))))
     expect(starts.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     const good = [coordinator.start(definition, undefined), coordinator.start(definition, undefined)]
     const handles = await Promise.all(good)
@@ -324,8 +389,35 @@ describe('writes that share a commit', () => {
         throw new Error('the connection is gone')
       },
     }
-    expect(await batchWrites(lossy, 60_000).write(change(id, 'Running'))).toMatchObject({ applied: true })
+    let refused = 0
+    const observer = new Proxy({} as SagaObserver, {
+      get: (_, name) => () => {
+        if (name === 'refused') refused++
+      },
+    })
+    const writes = batchWrites(observeStorage(lossy, observer), 60_000)
+    expect(await writes.write(change(id, 'Running'))).toMatchObject({ applied: true })
+    expect(refused).toBe(0)
     expect(await storage.getSaga(id)).toMatchObject({ state: 'Running', version: 2, eventCount: 1 })
+  })
+
+  it('[G14] a claim of its own is not taken for a write whose answer was lost', async () => {
+    const id = await started()
+    let first = true
+    const lossy = {
+      ...storage,
+      write: async (...args: Parameters<StateStorage['write']>) => {
+        if (!first) return storage.write(...args)
+        first = false
+        // As a claim does, by the same owner.
+        await database.pool.query('UPDATE sagapost.saga_instances SET version = version + 1 WHERE id = $1', [
+          id,
+        ])
+        throw new Error('the connection is gone')
+      },
+    }
+    const written = batchWrites(lossy, 60_000).write({ ...change(id, 'Running'), eventsBefore: 0 })
+    expect(await written).toEqual({ applied: false })
   })
 })
 

@@ -97,6 +97,7 @@ const columns: Record<string, string> = {
 const everyone = databaseRoles.filter((role) => role !== 'event_publisher')
 const publishers = ['event_ingest_writer', 'event_publisher'] as const
 const executable: Record<string, readonly DatabaseRole[]> = {
+  'clock()': ['saga_app_role'],
   'now()': everyone,
   'partition_headroom()': everyone,
   'publish(text,json,text,text,text)': publishers,

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 
 /**
- * Puts a clock that tests can move in the place of sagapost.now(), for all sessions of the database at once
+ * Puts a clock that tests can move in the place of sagapost.now() and sagapost.clock(), for all sessions of the database at once
  * (DESIGN 2.7): time is moved, never waited for.
  */
 export async function installClock(pool: pg.Pool): Promise<void> {
@@ -12,7 +12,9 @@ export async function installClock(pool: pg.Pool): Promise<void> {
     GRANT USAGE ON SCHEMA test_clock TO PUBLIC;
     GRANT SELECT ON test_clock.shift TO PUBLIC;
     CREATE OR REPLACE FUNCTION sagapost.now() RETURNS timestamptz LANGUAGE sql STABLE
-      AS $$ SELECT pg_catalog.now() + by FROM test_clock.shift $$`)
+      AS $$ SELECT pg_catalog.now() + by FROM test_clock.shift $$;
+    CREATE OR REPLACE FUNCTION sagapost.clock() RETURNS timestamptz LANGUAGE sql VOLATILE
+      AS $$ SELECT pg_catalog.clock_timestamp() + by FROM test_clock.shift $$`)
 }
 
 export async function moveClock(pool: pg.Pool, by: string): Promise<void> {

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { DataBox } from '../data-box.js'
-import type { ClaimedSaga, Signals, StepRecord } from '../records.js'
+import type { ClaimedSaga, Signals } from '../records.js'
 import type { ClaimRequest } from '../state-storage.js'
-import { listSteps } from './read-sagas.js'
-import { type SagaRow, toSaga } from './rows.js'
+import { readSteps } from './read-sagas.js'
+import { type SagaRow, type StepRow, toSaga, toStep } from './rows.js'
 
 /**
  * What is due of each definition, longest waiting first, from idx_saga_runnable: a lease that has run out is due like a
@@ -61,14 +61,30 @@ export async function claim(pool: pg.Pool, request: ClaimRequest, box: DataBox):
     request.leaseMs,
   ])
   if (rows.length === 0) return []
-  const steps = new Map<string, StepRecord[]>(rows.map(({ id }) => [id, []]))
-  for (const step of await listSteps(pool, [...steps.keys()], box)) steps.get(step.sagaId)?.push(step)
+  const stepRows = new Map<string, StepRow[]>(rows.map(({ id }) => [id, []]))
+  for (const row of await readSteps(pool, [...stepRows.keys()])) stepRows.get(row.saga_id)?.push(row)
   return rows.map((row) => ({
-    saga: toSaga(row, box),
-    steps: steps.get(row.id) ?? [],
+    ...open(row, stepRows.get(row.id) ?? [], box),
     signals: { cancelRequested: row.cancel_requested_at !== null, overdue: row.overdue },
     recovered: row.recovered,
   }))
+}
+
+/** Each by itself: one that cannot be read spoils no other. */
+function open(
+  row: SagaRow,
+  stepRows: readonly StepRow[],
+  box: DataBox,
+): Pick<ClaimedSaga, 'saga' | 'steps' | 'unreadable'> {
+  try {
+    return { saga: toSaga(row, box), steps: stepRows.map((step) => toStep(step, box)) }
+  } catch (error) {
+    return {
+      saga: toSaga({ ...row, initial_data: null, result_data: null }, box),
+      steps: [],
+      unreadable: error as Error,
+    }
+  }
 }
 
 export async function readSignals(

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { StepTransaction } from '../definition.js'
 
-/** Savepoints are the step's own; the transaction is not. */
+/** Savepoints are the step's own; the transaction is not. Comments may stand before the word. */
 const TRANSACTION_CONTROL =
-  /^\s*(?:begin|start\s+transaction|commit|end|abort|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b)|prepare\s+transaction)\b/i
+  /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:begin|start\s+transaction|commit|end|abort|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b)|prepare\s+transaction)\b/i
 
 export interface LentTransaction {
   readonly tx: StepTransaction

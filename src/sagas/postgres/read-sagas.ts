@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { sagaMachine } from '../../state-machines/index.js'
+import { type SagaState, sagaMachine } from '../../state-machines/index.js'
 import type { DataBox } from '../data-box.js'
 import type { SagaEventRecord, SagaRecord, StepRecord } from '../records.js'
 import type { SagaFilter } from '../state-storage.js'
@@ -14,6 +14,9 @@ const SAGAS_LISTED_MAX = 1_000
 const selectSaga = `
   SELECT *, initial_data::text AS initial_data, result_data::text AS result_data
   FROM sagapost.saga_instances WHERE id = $1`
+
+/** By the primary key. */
+const selectStates = 'SELECT id, state FROM sagapost.saga_instances WHERE id = ANY ($1)'
 
 /** By uniq_saga_idempotency_key. */
 const selectSagaByKey = `
@@ -78,6 +81,11 @@ export async function getSaga(pool: Queryable, id: string, box: DataBox): Promis
   return rows[0] && toSaga(rows[0], box)
 }
 
+export async function readStates(pool: pg.Pool, ids: readonly string[]): Promise<Map<string, SagaState>> {
+  const { rows } = await pool.query<{ id: string; state: number }>(selectStates, [ids])
+  return new Map(rows.map(({ id, state }) => [id, sagaMachine.statuses[state] as SagaState]))
+}
+
 export async function getSagaByKey(
   client: Queryable,
   definitionId: string,
@@ -112,8 +120,12 @@ export async function listSteps(
   sagaIds: readonly string[],
   box: DataBox,
 ): Promise<StepRecord[]> {
+  return (await readSteps(pool, sagaIds)).map((row) => toStep(row, box))
+}
+
+export async function readSteps(pool: Queryable, sagaIds: readonly string[]): Promise<StepRow[]> {
   const { rows } = (await pool.query(selectSteps, [sagaIds])) as pg.QueryResult<StepRow>
-  return rows.map((row) => toStep(row, box))
+  return rows
 }
 
 export async function listEvents(pool: pg.Pool, sagaId: string): Promise<SagaEventRecord[]> {

@@ -11,8 +11,7 @@ export const deleteFinished = `
 
 /**
  * [G8] as cleanup_expired_sagas, but a batch at a time, so that no transaction is long and nobody waits: what is locked
- * is left for the next time. The oldest first, from idx_saga_terminal_cleanup (or idx_saga_updated_at, when nearly all are
- * finished and the two are the same size).
+ * is left for the next time. The oldest first, from idx_saga_terminal_cleanup.
  */
 export const deleteExpired = `
   DELETE FROM sagapost.saga_instances WHERE id = ANY (ARRAY(

@@ -8,17 +8,18 @@ import type { CancelOutcome, CancelRequest } from '../state-storage.js'
 const markCancelled = `
   WITH asked AS (
     UPDATE sagapost.saga_instances SET
-      cancel_requested_at = sagapost.now(),
+      cancel_requested_at = sagapost.clock(),
+      updated_at = sagapost.clock(),
       cancel_requested_by = $2,
       cancel_reason = $3,
       wake_at = CASE WHEN lease_owner IS NULL THEN sagapost.now() ELSE wake_at END,
       event_count = event_count + 1
     WHERE id = $1 AND state IN (0, 1, 2) AND cancel_requested_at IS NULL
-    RETURNING id, state, event_count, trace_id, span_id
+    RETURNING id, state, event_count, trace_id, span_id, cancel_requested_at
   ), told AS (
     INSERT INTO sagapost.saga_events
-      (saga_id, sequence, event_type, old_state, new_state, event_data, trace_id, span_id)
-    SELECT id, event_count, 'state.changed', state, state,
+      (saga_id, sequence, event_type, "timestamp", old_state, new_state, event_data, trace_id, span_id)
+    SELECT id, event_count, 'state.changed', cancel_requested_at, state, state,
            jsonb_build_object('action', 'cancel', 'by', $2::text, 'why', $3::text), trace_id, span_id
     FROM asked
   )

@@ -8,6 +8,15 @@ import type { WriteOutcome } from '../state-storage.js'
 const writeSagaChanges =
   'SELECT saga_id, cancel_requested, overdue, moment FROM sagapost.write_saga_changes($1, $2)'
 
+/**
+ * The same inside of a transaction that is ended by another statement: a process that is cut off in between holds the
+ * saga's row no longer than its lease.
+ */
+const writeInTransaction = `
+  SELECT saga_id, cancel_requested, overdue, moment,
+         set_config('idle_in_transaction_session_timeout', least($2::bigint, 2147483647)::text, true)
+  FROM sagapost.write_saga_changes($1, $2)`
+
 interface MovedRow {
   saga_id: string
   cancel_requested: boolean
@@ -21,8 +30,27 @@ export async function applyChanges(
   leaseMs: number,
   box: DataBox,
 ): Promise<WriteOutcome[]> {
+  return run(client, writeSagaChanges, changes, leaseMs, box)
+}
+
+export async function applyChangesInTransaction(
+  client: Pick<pg.ClientBase, 'query'>,
+  changes: readonly SagaChange[],
+  leaseMs: number,
+  box: DataBox,
+): Promise<WriteOutcome[]> {
+  return run(client, writeInTransaction, changes, leaseMs, box)
+}
+
+async function run(
+  client: Pick<pg.ClientBase, 'query'> | pg.Pool,
+  sql: string,
+  changes: readonly SagaChange[],
+  leaseMs: number,
+  box: DataBox,
+): Promise<WriteOutcome[]> {
   const parameters = [JSON.stringify(changes.map((change) => toParameter(change, box))), leaseMs]
-  const { rows } = (await client.query(writeSagaChanges, parameters)) as pg.QueryResult<MovedRow>
+  const { rows } = (await client.query(sql, parameters)) as pg.QueryResult<MovedRow>
   const moved = new Map(rows.map((row) => [row.saga_id, row]))
   return changes.map(({ sagaId }) => {
     const row = moved.get(sagaId)
@@ -49,6 +77,7 @@ function toParameter(change: SagaChange, box: DataBox): Record<string, unknown> 
     timed_out: change.timedOut,
     released: release && true,
     wake_in_ms: release?.wakeInMs ?? undefined,
+    set_aside: release?.setAside,
     events_written: change.events.length,
     steps: change.steps.map((step) => ({
       index: step.index,
