@@ -7,6 +7,7 @@ import {
   type SagapostClient,
   SagapostConnectionError,
 } from '../../src/client/index.js'
+import { inTransaction } from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery } from '../support/fixtures.js'
 import { adminKey, useSagapost } from '../support/sagapost-server.js'
@@ -204,7 +205,10 @@ describe('deliveries and dead letters', () => {
   })
 
   it('walks all deliveries', async () => {
-    const { id, subscriptionId } = await insertDelivery(database.pool, 'Completed')
+    // In one transaction: the server's orchestrator would take it up half-way.
+    const { id, subscriptionId } = await inTransaction(database.pool, (client) =>
+      insertDelivery(client, 'Completed'),
+    )
     const all: string[] = []
     for await (const each of connect().deliveries.all({ subscriptionId })) all.push(each.id)
     expect(all).toEqual([id])
