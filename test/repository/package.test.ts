@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -47,6 +48,12 @@ function link(modules: string, name: string): void {
 }
 
 describe('what npm publishes', () => {
+  it('[O1] has commands that can be run, also where npx has linked an earlier build and sets no mode', () => {
+    for (const path of Object.values(manifest.bin as Record<string, string>)) {
+      expect(statSync(join(root, path)).mode & 0o111).toBe(0o111)
+    }
+  })
+
   it('[O1] has every file that package.json names, and the migrations', () => {
     const named = Object.values(entries).flatMap((entry) =>
       typeof entry === 'string' ? [entry] : [entry.types, entry.default],
