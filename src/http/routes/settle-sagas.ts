@@ -13,14 +13,14 @@ import { present } from '../present.js'
 import { refuse } from '../problem.js'
 import { access } from '../require-scope.js'
 import {
-  pageOf,
   sagaCancel,
   sagaFilter,
   sagaIdParameter,
   sagaInstance,
   sagaResolution,
   sagaWithSteps,
-} from '../schemas.js'
+} from '../saga-schemas.js'
+import { pageOf } from '../schemas.js'
 
 /** Sagas are read and settled here, never started: their steps are code of an application. */
 export function addSagaRoutes(api: Api, { pools, onSagaChanged }: ApiOptions): void {

@@ -1,0 +1,129 @@
+import { z } from 'zod'
+import { sagaEventTypes, sagaMachine, sagaStepMachine } from '../state-machines/index.js'
+import { page, time } from './schemas.js'
+
+const sagaId = z.string().meta({ examples: ['1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a'] })
+const objectData = z.record(z.string(), z.unknown())
+
+/** Anything in the place of an id is nobody's: 404, not 400. */
+export const sagaIdParameter = z.strictObject({ id: sagaId })
+
+const sagaFailure = z
+  .object({
+    code: z.string(),
+    message: z.string(),
+    type: z.string().nullable(),
+    retryable: z.boolean().nullable(),
+    timestamp: z.string().nullable(),
+    stackTrace: z.string().nullable(),
+    details: objectData.nullable(),
+    get cause() {
+      return sagaFailure.nullable()
+    },
+  })
+  .meta({ id: 'SagaFailure' })
+
+export const sagaInstance = z
+  .object({
+    id: sagaId,
+    definition: z.string().meta({ examples: ['checkout'] }),
+    definitionVersion: z.number().int(),
+    key: z.string().nullable().describe('starting again with the same key finds this saga'),
+    state: z.enum(sagaMachine.statuses),
+    currentStep: z.number().int().describe('index of the step that runs, or comes next'),
+    totalSteps: z.number().int(),
+    error: sagaFailure.nullable(),
+    awaitingOperator: z.boolean().describe('Failed, and nobody has said yet what is to become of it'),
+    createdAt: time,
+    updatedAt: time,
+    startedAt: time.nullable(),
+    completedAt: time.nullable(),
+    timedOutAt: time.nullable(),
+    deadlineAt: time.nullable(),
+    wakeAt: time.nullable().describe('when it is taken up again: a retry’s time, or the end of its lease'),
+    leaseOwner: z.string().nullable().describe('the coordinator that holds it'),
+    leaseUntil: time.nullable(),
+    cancelRequestedAt: time.nullable(),
+    cancelRequestedBy: z.string().nullable(),
+    cancelReason: z.string().nullable(),
+    traceId: z.string().nullable(),
+    spanId: z.string().nullable(),
+  })
+  .meta({ id: 'Saga' })
+
+const sagaStep = z
+  .object({
+    index: z.number().int(),
+    name: z.string(),
+    state: z.enum(sagaStepMachine.statuses),
+    attempts: z.number().int(),
+    maxAttempts: z.number().int(),
+    output: z.unknown().describe('what it returned; encrypted data is shown as it is kept'),
+    error: sagaFailure.nullable(),
+    createdAt: time,
+    startedAt: time.nullable(),
+    completedAt: time.nullable(),
+    lastAttemptAt: time.nullable(),
+    compensation: z
+      .object({
+        state: z.enum(sagaStepMachine.statuses),
+        attempts: z.number().int(),
+        maxAttempts: z.number().int(),
+        startedAt: z.string().nullable(),
+        completedAt: z.string().nullable(),
+        error: sagaFailure.nullable(),
+      })
+      .nullable()
+      .describe('null: nobody has begun to undo it'),
+  })
+  .meta({ id: 'SagaStep' })
+
+const sagaEvent = z
+  .object({
+    sequence: z.number().int().describe('from 1, without gaps'),
+    type: z.enum(sagaEventTypes),
+    stepIndex: z.number().int().nullable().describe('null: it is about the saga itself'),
+    timestamp: time,
+    oldState: z.string().describe('of the step if there is one, else of the saga'),
+    newState: z.string(),
+    data: objectData.nullable().describe('of an operator’s action: action, by and why'),
+    error: sagaFailure.nullable(),
+    traceId: z.string().nullable(),
+    spanId: z.string().nullable(),
+  })
+  .meta({ id: 'SagaEvent' })
+
+export const sagaWithSteps = sagaInstance
+  .extend({
+    input: z.unknown(),
+    result: z.unknown(),
+    metadata: objectData.nullable(),
+    eventCount: z.number().int().describe('of all events there are'),
+    steps: z.array(sagaStep),
+    events: z.array(sagaEvent).describe('the last 1,000, oldest first'),
+  })
+  .meta({ id: 'SagaWithSteps' })
+
+export const sagaFilter = z.strictObject({
+  state: z.enum(sagaMachine.statuses).optional(),
+  definition: z.string().min(1).max(255).optional(),
+  traceId: z.string().min(1).max(255).optional(),
+  awaitingOperator: z.enum(['true']).optional().describe('those only that wait for an operator'),
+  ...page,
+})
+
+/** The key of the caller is put behind it, so that both fit into the column. */
+const by = z.string().min(1).max(200).describe('who asks; the API key is recorded as well')
+const why = z.string().min(1).max(1_000).describe('goes into the saga’s history')
+
+export const sagaCancel = z.strictObject({ by, why }).meta({ id: 'SagaCancel' })
+
+export const sagaResolution = z
+  .strictObject({
+    action: z
+      .enum(['retry', 'skip', 'resolve'])
+      .describe('retry: undo again; skip: go on without; resolve: leave it as it is'),
+    by,
+    why,
+  })
+  .meta({ id: 'SagaResolution' })
