@@ -32,9 +32,14 @@ function partitioned(name: string, behind: number, ahead: number, bounded: boole
   }
 }
 
-const fillfactor = ['webhook_delivery_sagas', 'webhook_delivery_jobs'].map(
-  (table) => `ALTER TABLE sagapost.${table} SET (fillfactor = 80)`,
-)
+/** As the partitions have it (migrations/0020). */
+const fillfactor = withFillfactor(50)
+
+function withFillfactor(percent: number): string[] {
+  return ['webhook_delivery_sagas', 'webhook_delivery_jobs'].map(
+    (table) => `ALTER TABLE sagapost.${table} SET (fillfactor = ${percent})`,
+  )
+}
 
 const fullIndexes = [
   ['idx_saga_status', 'webhook_delivery_sagas (status)'],
@@ -92,7 +97,8 @@ export const variants: Variant[] = [
     ],
     bounded: true,
   },
-  { name: 'plain, fillfactor 100', edit: asPlainTables, after: [], bounded: true },
+  { name: 'plain, fillfactor 80', edit: asPlainTables, after: withFillfactor(80), bounded: true },
+  { name: 'plain, fillfactor 100', edit: asPlainTables, after: withFillfactor(100), bounded: true },
 ]
 
 export async function variantStatements({ edit, after }: Variant): Promise<string[]> {

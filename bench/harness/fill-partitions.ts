@@ -72,7 +72,7 @@ async function fillOne(pool: pg.Pool, partition: PartitionRow, last: number): Pr
     await client.query(`DROP TABLE sagapost.${name}`)
     await client.query(
       `CREATE TABLE sagapost.${name} (LIKE sagapost.${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)
-       WITH (fillfactor = ${table === 'events' ? 100 : 80})`,
+       WITH (fillfactor = ${table === 'events' ? 100 : 50})`,
     )
     await client.query(`INSERT INTO sagapost.${name} ${fills[table]}`, [
       makeBody(0),

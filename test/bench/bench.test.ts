@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readOptions } from '../../bench/harness/read-options.js'
 import { percentiles, summarise } from '../../bench/harness/summarise-samples.js'
 import { judgeGoals } from '../../bench/report/judge-goals.js'
 
@@ -63,8 +62,6 @@ describe('its figures', () => {
   })
 
   it('[O5] are judged by the goals that they are there for', () => {
-    const nothing = readOptions(['--only', 'idle'])?.only
-    expect(nothing).toEqual(['idle'])
     const none = {
       throughput: null,
       latency: null,
