@@ -5,8 +5,8 @@ const names = new Map<string, string>()
 
 /**
  * Marks a statement that a part runs again and again: PostgreSQL parses it once per connection, and plans it anew only
- * where that pays. Only for statements whose one plan fits all values: test/schema/plans.test.ts looks at the plan that
- * each of them has in the long run.
+ * where that pays. Only for statements whose one plan fits all values: test/schema/plans.test.ts looks at the plans that
+ * those on the way of every delivery have in the long run.
  */
 export function prepared(text: string): string {
   names.set(text, `sagapost_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`)

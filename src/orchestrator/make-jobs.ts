@@ -17,8 +17,8 @@ export interface DeadDelivery {
   correlationId: string | null
 }
 
-// [S16 a] Sagas that have no job yet, by idx_saga_status. `attempt` and the times are the columns' defaults. `lazily`: this
-// commit need not wait for the disk. Should a crash lose it, the sagas are Pending again, and get their jobs again.
+// [S16 a] Sagas that have no job yet, by idx_saga_status. `attempt` and the times are the columns' defaults. `lazily`:
+// this commit need not wait for the disk. Should a crash lose it, the sagas are Pending again, and get their jobs again.
 export const makeFirstJobs = prepared(`
   WITH lazily AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true)

@@ -5,7 +5,7 @@ import type { SubscriptionCache } from './subscription-cache.js'
 // Oldest first by event_routing_queue_pkey; other routers take other rows. The version is read in the same
 // snapshot as the rows: a subscription that committed before is seen [R5]. `lazily`: this commit need not wait for the
 // disk. Should a crash lose it, the events stand in the queue again, and are routed again.
-const takeEvents = prepared(`
+export const takeEvents = prepared(`
   SELECT event_id, event_type, correlation_id, (SELECT version FROM sagapost.subscription_version) AS version,
     (SELECT set_config('synchronous_commit', 'off', true)) AS lazily
   FROM sagapost.event_routing_queue
@@ -14,7 +14,7 @@ const takeEvents = prepared(`
 
 // The rows of the queue go with the sagas or not at all, so no event comes here twice, and an INSERT that asks for
 // conflicts would cost each delivery a WAL record more.
-const makeSagas = prepared(`
+export const makeSagas = prepared(`
   WITH done AS (
     DELETE FROM sagapost.event_routing_queue WHERE event_id = ANY ($1::bigint[])
   )

@@ -24,7 +24,8 @@ export interface ClaimedJob {
 // free again and is claimed again, and a report under this claim's token is refused.
 export const claim = prepared(`
   WITH free AS MATERIALIZED (
-    SELECT id, event_id, extract(epoch FROM lease_until)::float8 * 1000 AS free_since_ms FROM sagapost.webhook_delivery_jobs AS job
+    SELECT id, event_id, extract(epoch FROM lease_until)::float8 * 1000 AS free_since_ms
+    FROM sagapost.webhook_delivery_jobs AS job
     WHERE status = 'Pending' AND lease_until <= sagapost.now() AND lease_until >= $7
       AND event_id >= $1 AND event_id < $2
       AND subscription_id <> ALL ($6::bigint[]) AND ($8::bigint[] IS NULL OR id = ANY ($8))
@@ -42,7 +43,9 @@ export const claim = prepared(`
     JOIN sagapost.events AS event ON event.id = claimed.event_id AND event.id >= $1 AND event.id < $2
     JOIN sagapost.subscriptions AS subscription ON subscription.id = claimed.subscription_id
   )
-  SELECT looked_at, complete.* FROM (SELECT set_config('synchronous_commit', 'off', true), sagapost.now() AS looked_at) AS look LEFT JOIN complete ON true`)
+  SELECT looked_at, complete.*
+  FROM (SELECT sagapost.now() AS looked_at, set_config('synchronous_commit', 'off', true)) AS look
+  LEFT JOIN complete ON true`)
 
 export interface ClaimOptions {
   range: EventRange

@@ -3,6 +3,7 @@ import { readBacklog } from '../../src/observability/collect-backlog.js'
 import { applyNewResults, deadLetter } from '../../src/orchestrator/apply-results.js'
 import { lookAhead } from '../../src/orchestrator/look-ahead.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
+import { makeSagas, takeEvents } from '../../src/router/route-events.js'
 import { claim } from '../../src/worker/claim-jobs.js'
 import { findOldestFree } from '../../src/worker/find-probes.js'
 import { report } from '../../src/worker/report-results.js'
@@ -82,6 +83,16 @@ const planOf = (sql: string, values: unknown[]) => explain(database.pool, sql, v
 /** Subscriptions are configuration, a few thousand rows: the planner may read them whole. */
 const hotPlanOf = (sql: string, values: unknown[]) =>
   explain(database.pool, sql, values, new RegExp(`${emptyOrParent.source}|^subscriptions$`))
+
+async function fillQueue(): Promise<void> {
+  await database.pool.query(
+    `INSERT INTO sagapost.event_routing_queue (event_id, event_type)
+     SELECT id, event_type FROM sagapost.events WHERE id >= $1 AND id % 10 = 0
+     ON CONFLICT DO NOTHING`,
+    [HOT_FROM],
+  )
+  await database.pool.query('ANALYZE sagapost.event_routing_queue')
+}
 
 /** The statements that the parts run, as they stand in src: what they take after the bounds. */
 const statements = [
@@ -170,6 +181,16 @@ describe('bounded queries of the hot path', () => {
     },
   )
 
+  it('[S21, R1] the router takes events by their key, as a prepared statement too', async () => {
+    await fillQueue()
+    const settled = await explainPrepared(database.pool, takeEvents, [BATCH], /^subscription_version$/)
+    expect(settled).toMatchObject({ indexes: ['event_routing_queue_pkey'], scanned: [] })
+    const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
+    const values = [ids, ids, ids.map(() => '1'), ids.map(() => null)]
+    const made = await explainPrepared(database.pool, makeSagas, values, emptyOrParent)
+    expect(made).toMatchObject({ indexes: ['event_routing_queue_pkey'], scanned: [] })
+  })
+
   it('[J5] the report touches the hot partition only, by an index', async () => {
     const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
     const of = <Value>(value: Value) => ids.map(() => value)
@@ -207,12 +228,7 @@ describe('the sweep without bounds', () => {
 
 describe('the backlog, at every scrape', () => {
   it('[S21, J9, O5] is counted by the indexes of open work, of all partitions, and scans none', async () => {
-    await database.pool.query(
-      `INSERT INTO sagapost.event_routing_queue (event_id, event_type)
-       SELECT id, event_type FROM sagapost.events WHERE id >= $1 AND id % 10 = 0`,
-      [HOT_FROM],
-    )
-    await database.pool.query('ANALYZE sagapost.event_routing_queue')
+    await fillQueue()
     const plan = await planOf(readBacklog, [100_000])
     // They hold the same jobs as idx_job_status_lease and the same retries as idx_saga_status_retry: where a partition
     // has none, or order does not matter, either will do, and the statistics' sample decides.
