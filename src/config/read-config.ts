@@ -1,3 +1,4 @@
+import { hasLoginPerRole } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { type LogLevel, logLevels } from '../observability/index.js'
 import { parseMasterKey } from '../subscriptions/index.js'
@@ -49,7 +50,7 @@ export function readConfig(env: Environment): Config {
     preparedStatements: readSwitch(
       env,
       'SAGAPOST_PREPARED_STATEMENTS',
-      !env['DATABASE_URL']?.includes('{role}'),
+      !hasLoginPerRole(env['DATABASE_URL'] ?? ''),
     ),
     dataDir: env['SAGAPOST_DATA_DIR'] || './.sagapost',
     host: env['HOST'] || '127.0.0.1',

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { ErrorCode } from '../errors/index.js'
 import { SagapostError } from '../errors/index.js'
+import { within } from '../loop/index.js'
 import type { Migration } from './load-migrations.js'
 
 export interface Obstacle {
@@ -46,12 +47,10 @@ export async function checkReadiness(pool: pg.Pool, migrations: readonly Migrati
 }
 
 /** Whoever asks wants to know now; a server that hangs is one that is away. */
-async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ANSWER_MS_MAX} ms`)), ANSWER_MS_MAX)
+function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  return within(ANSWER_MS_MAX, answer, () => {
+    throw new Error(`no answer within ${ANSWER_MS_MAX} ms`)
   })
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer))
 }
 
 function obstacleOf(error: unknown): Obstacle {

@@ -22,15 +22,20 @@ function parseDatabaseUrl(databaseUrl: string): URL {
   return url
 }
 
-/** The URL, if it leads to one login of its own. */
-export function requireSingleLogin(databaseUrl: string): string {
-  if (databaseUrl.match(ROLE_PLACE))
-    throw invalidUrl('it has a login for each {role}; this needs a single one')
-  return parseDatabaseUrl(databaseUrl).href
+/** `postgres://{role}:…@pooler/…`: a login for each role, for poolers that pass no settings on. */
+const ROLE_PLACE = '{role}'
+
+export function hasLoginPerRole(databaseUrl: string): boolean {
+  return databaseUrl.includes(ROLE_PLACE)
 }
 
-/** `postgres://{role}:…@pooler/…`: a login for each role, for poolers that pass no settings on. */
-const ROLE_PLACE = /\{role\}/g
+/** The URL, if it leads to one login of its own. */
+export function requireSingleLogin(databaseUrl: string): string {
+  if (hasLoginPerRole(databaseUrl)) {
+    throw invalidUrl(`it has a login for each ${ROLE_PLACE}; this needs a single one`)
+  }
+  return parseDatabaseUrl(databaseUrl).href
+}
 
 function invalidUrl(why: string): SagapostError {
   // The URL itself is not repeated: it holds a password.
@@ -63,12 +68,12 @@ export function withSettings(
   applicationName: string,
   settings: Record<string, string> = {},
 ): string {
-  if (databaseUrl.match(ROLE_PLACE)) {
+  const { role } = settings
+  if (role !== undefined && hasLoginPerRole(databaseUrl)) {
     // The login brings its role along; in transaction mode a pooler would refuse or drop what is set here.
-    if (!settings['role']) throw invalidUrl('it has a login for each {role}; this needs a single one')
-    return parseDatabaseUrl(databaseUrl.replace(ROLE_PLACE, settings['role'])).href
+    return parseDatabaseUrl(databaseUrl.replaceAll(ROLE_PLACE, role)).href
   }
-  const url = parseDatabaseUrl(databaseUrl)
+  const url = new URL(requireSingleLogin(databaseUrl))
   const options = Object.entries({ ...sessionSettings, ...settings }).map(
     ([name, value]) => `-c ${name}=${value}`,
   )

@@ -12,7 +12,10 @@ export interface PartitionLoopOptions {
   onError: (error: Error) => void
 }
 
-/** Makes partitions ahead of the event ids and of the sagas' histories, at once and then every 30 s, in as many processes as like to. */
+/**
+ * Makes partitions ahead of the event ids and of the sagas' histories, at once and then every 30 s, in as many
+ * processes as like to.
+ */
 export function keepPartitionsAhead({
   pool,
   intervalMs = PARTITION_INTERVAL_MS,

@@ -8,7 +8,7 @@ import type { DatabaseRole } from './roles.js'
 const QUERY_TIMEOUT_MS = 30_000
 
 /** A process that was stopped or cut off in mid-transaction gives its rows back after this. */
-const STALLED_TRANSACTION_MS = '60s'
+const STALLED_TRANSACTION = '60s'
 
 /**
  * The parts' statements take a few hundred rows by an index in its order and reach others by their keys, whatever the
@@ -53,7 +53,7 @@ export function createRolePool({
     ...(preparedStatements && { Client: PreparingClient }),
     connectionString: withSettings(databaseUrl, `sagapost ${role}`, {
       role,
-      idle_in_transaction_session_timeout: STALLED_TRANSACTION_MS,
+      idle_in_transaction_session_timeout: STALLED_TRANSACTION,
       ...(pinned && pinnedPlans),
     }),
     query_timeout: QUERY_TIMEOUT_MS,

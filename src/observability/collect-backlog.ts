@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { inTransaction } from '../database/index.js'
+import { within } from '../loop/index.js'
 
 /** A count stops here, so that a scrape costs no more when a backlog has grown out of all proportion. */
 export const BACKLOG_COUNT_MAX = 100_000
@@ -38,9 +39,8 @@ export interface BacklogCollector {
 // What waits at every stage, in one snapshot and one round trip. Each stage reads an index that holds little but what
 // it counts, over all partitions: event_routing_queue_pkey, idx_saga_status, idx_saga_status_retry (or
 // idx_saga_failing), idx_job_status_lease (or uniq_job_saga_active, which holds the same jobs), idx_job_saga; of general
-// sagas idx_saga_runnable and idx_saga_awaiting_operator. `since` is
-// from when the stage could have gone on; where rows wait on purpose (jobs of a paused endpoint), or are under way, it
-// is null.
+// sagas idx_saga_runnable and idx_saga_awaiting_operator. `since` is from when the stage could have gone on; where rows
+// wait on purpose (jobs of a paused endpoint), or are under way, it is null.
 export const readBacklog = `
   SELECT 'routing' AS stage, count(*)::int AS count, min(since) AS since, sagapost.now() AS now
   FROM (SELECT enqueued_at AS since FROM sagapost.event_routing_queue ORDER BY event_id LIMIT $1) AS waiting
@@ -147,20 +147,8 @@ export function createBacklogCollector(
   return {
     async collect() {
       if (known && performance.now() - known.atMs < cacheMs) return known.stages
-      return withinTime(readOnce(), timeLimitMs)
+      // Opening a connection takes longer than a scrape may wait.
+      return within(timeLimitMs, readOnce(), () => null)
     },
-  }
-}
-
-/** Opening a connection takes longer than a scrape may wait. */
-async function withinTime<Value>(work: Promise<Value>, limitMs: number): Promise<Value | null> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(resolve, limitMs, null)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

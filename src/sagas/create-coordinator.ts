@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { startLoop } from '../loop/index.js'
+import { startLoop, within } from '../loop/index.js'
 import { awaitEnds } from './await-ends.js'
 import { batchStarts } from './batch-starts.js'
 import { batchWrites } from './batch-writes.js'
@@ -280,14 +280,14 @@ export function createCoordinator({
     async stop({ timeoutMs = STOP_MS } = {}) {
       stopping = true
       for (const timer of timers) clearTimeout(timer)
-      await within(START_MS_MAX, Promise.allSettled(starting))
+      await waitFor(START_MS_MAX, Promise.allSettled(starting))
       // Leases are kept until the last one has ended.
-      await within(timeoutMs, Promise.all([...running.values()].map(({ ended }) => ended)))
+      await waitFor(timeoutMs, Promise.all([...running.values()].map(({ ended }) => ended)))
       for (const { run } of running.values()) run.stop('stopping')
-      await within(abortGraceMs * 2, Promise.all([...running.values()].map(({ ended }) => ended)))
+      await waitFor(abortGraceMs * 2, Promise.all([...running.values()].map(({ ended }) => ended)))
       stopped = true
       writes.giveUp()
-      await within(abortGraceMs, Promise.all([loop.stop(), leases.stop()]))
+      await waitFor(abortGraceMs, Promise.all([loop.stop(), leases.stop()]))
     },
   }
 }
@@ -309,14 +309,13 @@ function knownEnd(saga: SagaRecord | undefined): SagaRecord | undefined {
   return saga?.state === 'Completed' ? saga : undefined
 }
 
-/** Waits for the work, but not longer than this. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work.catch(() => {}), over])
-  clearTimeout(timer)
+/** Waits for the work, but not longer than this; how it ends is told elsewhere. */
+function waitFor(ms: number, work: Promise<unknown>): Promise<unknown> {
+  return within(
+    ms,
+    work.catch(() => {}),
+    () => {},
+  )
 }
 
 function fits({ saga, steps }: ClaimedSaga, definition: SagaDefinition): boolean {

@@ -1,4 +1,4 @@
-import { type Loop, startLoop } from '../loop/index.js'
+import { type Loop, startLoop, within } from '../loop/index.js'
 import type { RunningSaga } from './run-saga.js'
 import type { StateStorage } from './state-storage.js'
 
@@ -41,8 +41,8 @@ export function keepLeases({ storage, owner, running, leaseMs, pollMs, onError }
       const ids = held.map(([id]) => id)
       const askedAtMs = performance.now()
       const renewing = askedAtMs - renewedAtMs >= shareMs
-      if (renewing) await within(shareMs, storage.renew(owner, ids, leaseMs))
-      const signals = await within(shareMs, storage.readSignals(owner, ids))
+      if (renewing) await inTime(shareMs, storage.renew(owner, ids, leaseMs))
+      const signals = await inTime(shareMs, storage.readSignals(owner, ids))
       if (renewing) renewedAtMs = askedAtMs
       for (const [id, entry] of held) {
         const heard = signals.get(id)
@@ -63,10 +63,8 @@ export function keepLeases({ storage, owner, running, leaseMs, pollMs, onError }
 }
 
 /** An answer that comes later is of no use any more. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const over = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`leases were not renewed within ${Math.round(ms)} ms`)), ms)
+function inTime<Answer>(ms: number, answer: Promise<Answer>): Promise<Answer> {
+  return within(ms, answer, () => {
+    throw new Error(`leases were not renewed within ${Math.round(ms)} ms`)
   })
-  return Promise.race([work, over]).finally(() => clearTimeout(timer))
 }

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { within } from '../../loop/index.js'
 import type { DataBox } from '../data-box.js'
 import type { StepTransaction } from '../definition.js'
 import type { SagaChange } from '../records.js'
@@ -52,11 +53,7 @@ async function transact(
   let pid: number | undefined
   let broken = false
   const rollBack = async (): Promise<void> => {
-    const rolledBack = client.query('ROLLBACK').then(
-      () => true,
-      () => false,
-    )
-    broken = !(await within(ROLLBACK_MS_MAX, rolledBack))
+    broken = !(await succeedsWithin(ROLLBACK_MS_MAX, client.query('ROLLBACK')))
   }
   try {
     try {
@@ -96,7 +93,7 @@ async function transact(
   } finally {
     client.release(broken)
     // What runs there would go on, and hold its locks, until it notices that its client is gone.
-    if (broken && pid !== undefined) await within(ROLLBACK_MS_MAX, pool.query(terminate, [pid]).then(Boolean))
+    if (broken && pid !== undefined) await succeedsWithin(ROLLBACK_MS_MAX, pool.query(terminate, [pid]))
   }
 }
 
@@ -113,28 +110,16 @@ function readPid(result: unknown): number | undefined {
 
 /** A COMMIT that nobody answers: after the lease whoever claims the saga finds in the rows whether it was committed. */
 async function answeredWithin(ms: number, commit: Promise<unknown>): Promise<void> {
-  let answered = false
-  let failure: unknown
-  const done = commit.then(
-    () => {
-      answered = true
-      return true
-    },
-    (error: unknown) => {
-      answered = true
-      failure = error
-      return false
-    },
-  )
-  if (await within(ms, done)) return
-  throw answered ? failure : new Error(`COMMIT was not answered within ${ms} ms`)
+  await within(ms, commit, () => {
+    throw new Error(`COMMIT was not answered within ${ms} ms`)
+  })
 }
 
 /** False when it takes longer, or fails. */
-async function within(ms: number, work: Promise<boolean>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const over = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms)
-  })
-  return Promise.race([work.catch(() => false), over]).finally(() => clearTimeout(timer))
+function succeedsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  const succeeded = work.then(
+    () => true,
+    () => false,
+  )
+  return within(ms, succeeded, () => false)
 }
