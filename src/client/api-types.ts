@@ -715,6 +715,25 @@ export interface components {
             /** @example 1042 */
             deliveryId: string;
         };
+        Problem: {
+            type: string;
+            title: string;
+            status: number;
+            detail: string;
+            /** @description stable; docs/reference/errors.md lists them */
+            code: string;
+            errors?: {
+                field: string;
+                detail: string;
+            }[];
+            /**
+             * @description of verification_failed
+             * @enum {string}
+             */
+            reason?: "request_failed" | "challenge_missing" | "callback_url_changed" | "subscription_deleted" | "superseded";
+            /** @description of verification_failed: what the callback answered */
+            response?: components["schemas"]["TestOutcome"];
+        };
         SagaFailure: {
             code: string;
             message: string;
@@ -887,25 +906,6 @@ export interface components {
             by: string;
             /** @description goes into the saga’s history */
             why: string;
-        };
-        Problem: {
-            type: string;
-            title: string;
-            status: number;
-            detail: string;
-            /** @description stable; docs/reference/errors.md lists them */
-            code: string;
-            errors?: {
-                field: string;
-                detail: string;
-            }[];
-            /**
-             * @description of verification_failed
-             * @enum {string}
-             */
-            reason?: "request_failed" | "challenge_missing" | "callback_url_changed" | "subscription_deleted" | "superseded";
-            /** @description of verification_failed: what the callback answered */
-            response?: components["schemas"]["TestOutcome"];
         };
     };
     responses: never;
