@@ -1,7 +1,8 @@
 import { type IntervalHistogram, monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-const EVENT_LOOP_RESOLUTION_MS = 20
+/** Each look wakes the process, also when it is idle. */
+const EVENT_LOOP_RESOLUTION_MS = 100
 const NS_PER_S = 1e9
 const US_PER_S = 1e6
 
@@ -50,7 +51,7 @@ export function measureProcess(registry: Registry): () => void {
   }
   const delay = eventLoopDelay
   // The monitor measures the time between two of its ticks; what is above the resolution is lag. After a reset the
-  // first tick only starts the clock: a block that begins within 20 ms after a scrape is not seen.
+  // first tick only starts the clock: a block that begins within 100 ms after a scrape is not seen.
   const lagS = (ns: number) => Math.max(0, ns / NS_PER_S - EVENT_LOOP_RESOLUTION_MS / 1000)
 
   return function measure() {

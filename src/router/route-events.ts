@@ -27,7 +27,7 @@ const makeMissingSagas = `
   ${makeSagas} ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING`
 
 // One probe of event_routing_queue_pkey: a third of what an empty routing transaction costs.
-const lookForEvents = 'SELECT EXISTS (SELECT FROM sagapost.event_routing_queue) AS found'
+const lookForEvents = prepared('SELECT EXISTS (SELECT FROM sagapost.event_routing_queue) AS found')
 
 export async function hasUnroutedEvents(pool: pg.Pool): Promise<boolean> {
   const { rows } = await pool.query<{ found: boolean }>(lookForEvents)

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { prepared } from '../database/index.js'
 import type { BreakerPolicy } from './note-outcomes.js'
 
 export interface Breakers {
@@ -11,9 +12,9 @@ export interface Breakers {
 }
 
 // The whole table: it holds failing subscriptions only.
-const selectBreakers = `
+const selectBreakers = prepared(`
   SELECT subscription_id, paused_until > sagapost.now() AS open, probe_at <= sagapost.now() AS probe_due
-  FROM sagapost.subscription_breakers`
+  FROM sagapost.subscription_breakers`)
 
 export async function readOpenBreakers(pool: pg.Pool): Promise<Breakers> {
   const { rows } = await pool.query<{
