@@ -8,10 +8,11 @@ export {
   cleanUpSagas,
   createPostgresStorage,
   isSagaId,
+  maintainSagaPartitions,
   maintainSagaTables,
   pageSagas,
   readSagaTables,
-  sagaMaintenanceTasks,
+  type SagaTables,
   showSaga,
   toFailure,
 } from './postgres/index.js'
