@@ -19,7 +19,7 @@ import type { Saga } from './saga.js'
 import { type StartOptions, startSaga } from './start-saga.js'
 import type { CancelRequest, StartOutcome, StateStorage, WriteOutcome } from './state-storage.js'
 
-const LEASE_MS = 30_000
+export const SAGA_LEASE_MS = 30_000
 const POLL_MS = 500
 const CONCURRENCY = 64
 const ABORT_GRACE_MS = 1_000
@@ -80,7 +80,7 @@ export function createCoordinator({
   storage,
   definitions,
   onError,
-  leaseMs = LEASE_MS,
+  leaseMs = SAGA_LEASE_MS,
   pollMs = POLL_MS,
   concurrency = CONCURRENCY,
   abortGraceMs = ABORT_GRACE_MS,

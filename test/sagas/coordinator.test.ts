@@ -1,10 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { SagapostError } from '../../src/errors/index.js'
 import {
-  type Coordinator,
-  type CoordinatorOptions,
-  createCoordinator,
   NonRetryableError,
   type SagaDefinition,
   type SagaRecord,
@@ -14,32 +11,14 @@ import {
 import { createSlots } from '../../src/sagas/limit-definitions.js'
 import { expectHistoryToReplay, historyOf } from './history.js'
 import { type StorageUnderTest, storages } from './storages.js'
+import { useCoordinators } from './use-coordinators.js'
 
 const Order = z.object({ id: z.string() })
 const fast = { backoff: 'fixed', initialInterval: '1ms', jitter: 'none' } as const
 
 describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
   const under: StorageUnderTest = use()
-  const coordinators: Coordinator[] = []
-  const errors: Error[] = []
-
-  const coordinate = (definitions: SagaDefinition[], options: Partial<CoordinatorOptions> = {}) => {
-    const coordinator = createCoordinator({
-      storage: under.storage,
-      definitions,
-      onError: (error) => errors.push(error),
-      pollMs: 10,
-      abortGraceMs: 20,
-      ...options,
-    })
-    coordinators.push(coordinator)
-    return coordinator
-  }
-
-  afterEach(async () => {
-    await Promise.all(coordinators.splice(0).map((coordinator) => coordinator.stop({ timeoutMs: 0 })))
-    expect(errors.splice(0)).toEqual([])
-  })
+  const { coordinate, errors } = useCoordinators(under)
 
   it('[G14, G6] runs the steps in order, once each, and completes', async () => {
     const calls: string[] = []
@@ -464,6 +443,37 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     await expect.poll(() => heard[0]).toBe('lost')
     await coordinator.stop({ timeoutMs: 0 })
     expect(id).toBeDefined()
+  })
+
+  it('[G14] a renewal that nobody answers is asked for again while the lease still lasts', async () => {
+    let asked = 0
+    let askedTwice = () => {}
+    const twice = new Promise<void>((resolve) => {
+      askedTwice = resolve
+    })
+    const forgetful: StateStorage = {
+      ...under.storage,
+      renew(...args) {
+        if (++asked === 1) return new Promise<never>(() => {})
+        return under.storage.renew(...args).finally(askedTwice)
+      },
+    }
+    const patient = saga('patient').step('only', {
+      run: async ({ signal }) => {
+        await twice
+        return signal.aborted
+      },
+    })
+    const told: string[] = []
+    const coordinator = coordinate([patient], {
+      storage: forgetful,
+      leaseMs: 4_500,
+      onError: ({ message }) => told.push(message),
+    })
+    const handle = await coordinator.start(patient, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Completed', result: false })
+    expect(told).toEqual(['leases were not renewed within 1500 ms'])
+    expect(await under.storage.listSteps(handle.id)).toMatchObject([{ attempts: 1 }])
   })
 
   it('[G14] holds the limit of a definition also while a claim is under way', async () => {
