@@ -77,3 +77,34 @@ JOIN pg_class AS class ON class.oid = stat.indexrelid
 JOIN pg_index AS index ON index.indexrelid = stat.indexrelid
 WHERE stat.schemaname = 'sagapost' AND stat.relname LIKE 'saga\_%'
 ORDER BY stat.idx_scan, stat.indexrelname;
+
+-- Partitions [G15] -----------------------------------------------------------------------------------------
+--
+-- As in 0019, but a moment that is yet to come takes none of the partitions that are made ahead: they are empty, and
+-- without them every write of a saga would be refused.
+CREATE OR REPLACE FUNCTION sagapost.drop_saga_event_partitions(older_than timestamptz) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '2s'
+AS $$
+DECLARE
+  partition record;
+  needed boolean;
+  dropped integer := 0;
+BEGIN
+  FOR partition IN
+    SELECT partition_name AS name FROM sagapost.saga_event_partitions WHERE to_time <= least(older_than, sagapost.now())
+  LOOP
+    EXECUTE format(
+      'SELECT EXISTS (
+         SELECT FROM sagapost.%I AS event JOIN sagapost.saga_instances AS saga ON saga.id = event.saga_id)',
+      partition.name) INTO needed;
+    IF NOT needed THEN
+      EXECUTE format('ALTER TABLE sagapost.saga_events DETACH PARTITION sagapost.%I', partition.name);
+      EXECUTE format('DROP TABLE sagapost.%I', partition.name);
+      dropped := dropped + 1;
+    END IF;
+  END LOOP;
+  RETURN dropped;
+END
+$$;

@@ -290,7 +290,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
     // Its heartbeat stands still, as in a process that was stopped: it neither renews nor hears.
     const paused: StateStorage = {
       ...under.storage,
-      renew: async () => {},
+      renew: async () => [],
       readSignals: () => opened.then(() => new Map()),
     }
     const written: boolean[] = []

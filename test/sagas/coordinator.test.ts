@@ -568,6 +568,70 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(await under.storage.getSaga(id)).toMatchObject({ leaseOwner: null })
   })
 
+  it('[G14] a start that is answered when stop waits for it no longer is let go, not launched', async () => {
+    let letStart = () => {}
+    const held = new Promise<void>((resolve) => {
+      letStart = resolve
+    })
+    const slow: StateStorage = {
+      ...under.storage,
+      async startSagas(sagas) {
+        if (sagas.some(({ definitionId }) => definitionId === 'too-late')) await held
+        return under.storage.startSagas(sagas)
+      },
+    }
+    const calls: string[] = []
+    const late = saga('too-late').step('one', { run: () => void calls.push('late') })
+    // Steps are aborted once starts are waited for no longer; this one keeps stop busy until the start is answered.
+    let starting: Promise<{ id: string }> | undefined
+    const running = saga('aborted').step('one', {
+      run: ({ signal }) =>
+        new Promise((_, reject) => {
+          calls.push('running')
+          signal.addEventListener('abort', () => {
+            letStart()
+            void starting?.then(() => reject(signal.reason))
+          })
+        }),
+    })
+    const coordinator = coordinate([late, running], { storage: slow, abortGraceMs: 30_000 })
+    await coordinator.start(running, undefined)
+    await expect.poll(() => calls).toEqual(['running'])
+    starting = coordinator.start(late, undefined)
+    await coordinator.stop({ timeoutMs: 0 })
+    const { id } = await starting
+    expect([coordinator.running, calls]).toEqual([0, ['running']])
+    expect(await under.storage.getSaga(id)).toMatchObject({ leaseOwner: null })
+  })
+
+  it('[G14] a run that takes its time to end keeps nobody else of its claim waiting', async () => {
+    let letEnd = () => {}
+    const ending = new Promise<void>((resolve) => {
+      letEnd = resolve
+    })
+    const calls: string[] = []
+    const own = saga('slow-to-end').step('only', {
+      run: ({ attempt }) => {
+        calls.push(`begins ${attempt}`)
+        return attempt > 1 ? 'done' : ending
+      },
+    })
+    const other = saga('claimed-with-it').step('only', { run: () => 'other' })
+    // It does not care for its signal, and is left only after an hour.
+    const coordinator = coordinate([own, other], { leaseMs: 60_000, abortGraceMs: 3_600_000 })
+    const handle = await coordinator.start(own, undefined)
+    await expect.poll(() => calls).toEqual(['begins 1'])
+    const elsewhere = await coordinate([]).start(other, undefined)
+    await under.moveMs(60_001)
+    coordinator.wake()
+    await expect
+      .poll(async () => (await under.storage.getSaga(elsewhere.id))?.state, { timeout: 30_000 })
+      .toBe('Completed')
+    letEnd()
+    expect(await handle.result()).toMatchObject({ state: 'Completed', result: 'done' })
+    expect(calls).toEqual(['begins 1', 'begins 2'])
+  })
+
   it('[G14] takes a saga over from itself only after the run that lost its lease has ended', async () => {
     const calls: string[] = []
     const own = saga('own').step('only', {

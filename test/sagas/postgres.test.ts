@@ -18,6 +18,7 @@ import {
   type StateStorage,
   saga,
 } from '../../src/sagas/index.js'
+import { keepLeases } from '../../src/sagas/keep-leases.js'
 import { newSagaId } from '../../src/sagas/new-ids.js'
 import { claimSagas } from '../../src/sagas/postgres/claim-sagas.js'
 import {
@@ -391,6 +392,37 @@ describe('writes that share a commit', () => {
     } finally {
       held.release()
       await busy.end()
+    }
+  })
+
+  it('[G14] a lease whose row somebody holds is not taken for renewed', async () => {
+    const id = await started()
+    const holder = await database.pool.connect()
+    try {
+      await holder.query('BEGIN')
+      await holder.query('SELECT FROM sagapost.saga_instances WHERE id = $1 FOR UPDATE', [id])
+      expect(await storage.renew('me', [id], 60_000)).toEqual([])
+      const stops: string[] = []
+      const run = {
+        done: new Promise<never>(() => {}),
+        tell: () => {},
+        stop: (why: string) => stops.push(why),
+      }
+      const running = new Map([[id, { run: run as never, heldSinceMs: performance.now() }]])
+      const leases = keepLeases({
+        storage,
+        owner: 'me',
+        running,
+        leaseMs: 600,
+        pollMs: 20,
+        onError: () => {},
+      })
+      await expect.poll(() => stops[0], { timeout: 30_000 }).toBe('lost')
+      await leases.stop()
+      await holder.query('COMMIT')
+      expect(await storage.renew('me', [id], 60_000)).toEqual([id])
+    } finally {
+      holder.release(true)
     }
   })
 
