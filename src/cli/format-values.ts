@@ -23,6 +23,19 @@ export function formatTime(time: string | null): string {
   return time === null ? '-' : `${time} (${formatAgo(time)})`
 }
 
+const BYTES_PER_UNIT = 1_024
+
+/** `8 kB`, `1.5 GB`: as PostgreSQL counts them. */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB']
+  let value = bytes
+  while (value >= BYTES_PER_UNIT && units.length > 1) {
+    value /= BYTES_PER_UNIT
+    units.shift()
+  }
+  return `${value < 10 && !Number.isInteger(value) ? value.toFixed(1) : Math.round(value)} ${units[0]}`
+}
+
 const paints: Readonly<Record<string, (text: string) => string>> = {
   Completed: pc.green,
   DeadLettered: pc.red,

@@ -8,6 +8,8 @@ import type { Row } from './format-table.js'
 import { formatAgo, formatStatus } from './format-values.js'
 import { print, printList } from './print-list.js'
 import { runCleanup } from './run-cleanup.js'
+import { type MaintainOptions, maintenanceTasks, runMaintain } from './run-maintain.js'
+import { showSagaTables } from './show-saga-tables.js'
 
 interface SagaListOptions extends ListOptions {
   state?: SagaState
@@ -104,6 +106,36 @@ export function addSagasCommands(program: Command, env: Environment): void {
     .requiredOption('--older-than <age>', 'last changed so long ago, as in 12h, 30d', readAge)
     .option('--limit <number>', 'remove no more than this', readPositive)
     .action((options: { olderThan: number; limit?: number; json?: true }) => runCleanup(env, options))
+
+  addVerb(sagas, 'tables', "what the sagas' tables weigh and how they are used, from the database itself", [
+    'sagas tables',
+    'sagas tables --json',
+  ]).action((options: { json?: true }) => showSagaTables(env, options))
+
+  const maintain = addVerb(sagas, 'maintain', "look after the sagas' tables, in the database itself", [
+    'sagas maintain',
+    'sagas maintain --task reindex',
+    'sagas maintain --task partitions --drop-older-than 90d --json',
+  ])
+    .addOption(
+      new Option(
+        '--task <tasks...>',
+        'vacuum and reindex as the owner of the schema, partitions as schema_maintainer',
+      )
+        .choices(maintenanceTasks)
+        .default(['vacuum', 'partitions']),
+    )
+    .option(
+      '--drop-older-than <age>',
+      'drop partitions of this age that hold the history of no saga',
+      readAge,
+    )
+  maintain.action((options: MaintainOptions) => {
+    if (options.dropOlderThan !== undefined && !options.task.includes('partitions')) {
+      maintain.error('error: --drop-older-than goes with --task partitions')
+    }
+    return runMaintain(env, options)
+  })
 }
 
 /** Who and why: both go on record. */

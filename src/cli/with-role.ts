@@ -7,11 +7,26 @@ import { errorCatalogue, SagapostError } from '../errors/index.js'
 import type { Environment } from './connect-api.js'
 import { visitDatabase } from './open-database.js'
 
-/** Work in the database itself, under one role; whatever keeps it from working is one clear line. */
-export async function withRole<Result>(
+export interface Visit {
+  /** Under one role. */
+  as<Result>(role: DatabaseRole, work: (pool: pg.Pool) => Promise<Result>): Promise<Result>
+  /** Under the login's own name: for what only the owner of the schema may do. */
+  asLogin<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result>
+}
+
+/** Work in the database itself, under one role. */
+export function withRole<Result>(
   env: Environment,
   role: DatabaseRole,
   work: (pool: pg.Pool) => Promise<Result>,
+): Promise<Result> {
+  return withDatabase(env, ({ as }) => as(role, work))
+}
+
+/** The same under several; whatever keeps it from working is one clear line. */
+export async function withDatabase<Result>(
+  env: Environment,
+  work: (visit: Visit) => Promise<Result>,
 ): Promise<Result> {
   const config = readConfig(env)
   if (config.databaseUrl === undefined && !existsSync(join(config.dataDir, 'postgres'))) {
@@ -23,10 +38,24 @@ export async function withRole<Result>(
   const { url, embedded } = await visitDatabase(config)
   try {
     await (await connect(url)).end() // says what is wrong better than a pool does
-    const pool = createRolePool({ databaseUrl: url, role, connectionsMax: 1 })
-    return await work(pool).finally(() => pool.end())
-  } catch (error) {
-    throw explainRefusal(error, role)
+    return await work({
+      async as(role, work) {
+        const pool = createRolePool({ databaseUrl: url, role, connectionsMax: 1 })
+        return await work(pool)
+          .catch((error: unknown) => {
+            throw explainRefusal(error, role)
+          })
+          .finally(() => pool.end())
+      },
+      async asLogin(work) {
+        const client = await connect(url)
+        return await work(client)
+          .catch((error: unknown) => {
+            throw explainRefusal(error, 'the owner of the schema')
+          })
+          .finally(() => client.end())
+      },
+    })
   } finally {
     await embedded?.stop()
   }
@@ -36,7 +65,7 @@ export async function withRole<Result>(
 const NOT_MIGRATED = ['22023', '3F000', '42P01', '42703']
 const PERMISSION_DENIED = '42501'
 
-function explainRefusal(error: unknown, role: DatabaseRole): unknown {
+function explainRefusal(error: unknown, role: string): unknown {
   const { code = '', message } = error as { code?: string; message: string }
   if (NOT_MIGRATED.includes(code)) {
     return new SagapostError('schema_outdated', `${errorCatalogue.schema_outdated.title} (${message})`)

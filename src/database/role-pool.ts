@@ -35,6 +35,8 @@ export interface RolePoolOptions {
   pinnedPlans?: boolean
   /** Whether statements that are marked as `prepared` are sent under a name. */
   preparedStatements?: boolean
+  /** A statement that takes longer is given up, and its connection with it. */
+  queryTimeoutMs?: number
 }
 
 /**
@@ -47,6 +49,7 @@ export function createRolePool({
   connectionsMax,
   pinnedPlans: pinned = false,
   preparedStatements = false,
+  queryTimeoutMs = QUERY_TIMEOUT_MS,
 }: RolePoolOptions): pg.Pool {
   const pool = new pg.Pool({
     ...connectionDefaults,
@@ -56,7 +59,7 @@ export function createRolePool({
       idle_in_transaction_session_timeout: STALLED_TRANSACTION,
       ...(pinned && pinnedPlans),
     }),
-    query_timeout: QUERY_TIMEOUT_MS,
+    query_timeout: queryTimeoutMs,
     max: connectionsMax,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
     // A pooler in between may drop the settings: then nothing runs, instead of everything as the login.

@@ -8,6 +8,8 @@ import {
   createPostgresStorage,
   type DataBox,
   observeStorage,
+  RENEWALS_PER_LEASE,
+  SAGA_LEASE_MS,
   type SagaDefinition,
 } from '../sagas/index.js'
 import { observeSagas, type SagaRecorders } from './observe-sagas.js'
@@ -52,6 +54,8 @@ export function startSagas({
     databaseUrl,
     role: 'saga_app_role',
     connectionsMax: LEASE_CONNECTIONS_MAX,
+    // A renewal that is given up must leave nothing behind that the next one waits for.
+    queryTimeoutMs: Math.floor((options.leaseMs ?? SAGA_LEASE_MS) / RENEWALS_PER_LEASE),
   })
   const transacting = definitions.some(({ steps }) => steps.some(({ kind }) => kind === 'transaction'))
   const transactionPool = transacting

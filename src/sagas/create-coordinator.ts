@@ -19,12 +19,12 @@ import type { Saga } from './saga.js'
 import { type StartOptions, startSaga } from './start-saga.js'
 import type { CancelRequest, StartOutcome, StateStorage, WriteOutcome } from './state-storage.js'
 
-const LEASE_MS = 30_000
+export const SAGA_LEASE_MS = 30_000
 const POLL_MS = 500
 const CONCURRENCY = 64
 const ABORT_GRACE_MS = 1_000
 const STOP_MS = 30_000
-/** A start that is under way when the coordinator stops is waited for so long. */
+/** A start that is under way when the coordinator stops is waited for so long, or as long as its caller waits. */
 const START_MS_MAX = 5_000
 /** Rows that do not fit their definition, or that this process cannot read, are looked at again this much later: a rollout may be under way. */
 const MISFIT_PAUSE_MS = 60_000
@@ -80,7 +80,7 @@ export function createCoordinator({
   storage,
   definitions,
   onError,
-  leaseMs = LEASE_MS,
+  leaseMs = SAGA_LEASE_MS,
   pollMs = POLL_MS,
   concurrency = CONCURRENCY,
   abortGraceMs = ABORT_GRACE_MS,
@@ -151,10 +151,20 @@ export function createCoordinator({
 
   /** Its lease ran out and was claimed anew, by this very process: two runs of one saga would write over each other. */
   const endOldRun = async (id: string): Promise<void> => {
-    const old = running.get(id)
-    if (old === undefined) return
-    old.run.stop('lost')
-    await old.ended
+    for (let old = running.get(id); old !== undefined; old = running.get(id)) {
+      old.run.stop('lost')
+      await old.ended
+    }
+  }
+
+  /** The old run may take its time to end; meanwhile the others of the same claim must not wait for their launch. */
+  const takeOver = async (claimed: ClaimedSaga, definition: SagaDefinition, askedAtMs: number) => {
+    const ended = endOldRun(claimed.saga.id)
+    starting.add(ended)
+    await ended
+    starting.delete(ended)
+    if (stopped) slots.give(definition)
+    else launch(claimed, definition, askedAtMs)
   }
 
   const claimDue = async (): Promise<boolean> => {
@@ -181,8 +191,8 @@ export function createCoordinator({
       settle()
     }
     for (const [each, definition] of taken) {
-      await endOldRun(each.saga.id)
-      launch(each, definition, askedAtMs)
+      if (running.has(each.saga.id)) void takeOver(each, definition, askedAtMs)
+      else launch(each, definition, askedAtMs)
     }
     if (misfits.length > 0) await storage.write(misfits, leaseMs)
     return full
@@ -280,12 +290,13 @@ export function createCoordinator({
     async stop({ timeoutMs = STOP_MS } = {}) {
       stopping = true
       for (const timer of timers) clearTimeout(timer)
-      await waitFor(START_MS_MAX, Promise.allSettled(starting))
+      await waitFor(Math.min(START_MS_MAX, timeoutMs), Promise.allSettled(starting))
+      // One that takes longer is let go when it comes: nobody would wait for its run any more.
+      stopped = true
       // Leases are kept until the last one has ended.
       await waitFor(timeoutMs, Promise.all([...running.values()].map(({ ended }) => ended)))
       for (const { run } of running.values()) run.stop('stopping')
       await waitFor(abortGraceMs * 2, Promise.all([...running.values()].map(({ ended }) => ended)))
-      stopped = true
       writes.giveUp()
       await waitFor(abortGraceMs, Promise.all([loop.stop(), leases.stop()]))
     },

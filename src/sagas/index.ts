@@ -1,17 +1,24 @@
-export { type Coordinator, type CoordinatorOptions, createCoordinator } from './create-coordinator.js'
+export {
+  type Coordinator,
+  type CoordinatorOptions,
+  createCoordinator,
+  SAGA_LEASE_MS,
+} from './create-coordinator.js'
 export { blindBox, createDataBox, type DataBox } from './data-box.js'
 export type { SagaDefinition } from './definition.js'
 export { indexDefinitions } from './index-definitions.js'
+export { RENEWALS_PER_LEASE } from './keep-leases.js'
 export { createMemoryStorage } from './memory-storage.js'
 export { type ObservedSaga, observeStorage, type SagaObserver } from './observe-storage.js'
 export {
   cleanUpSagas,
   createPostgresStorage,
   isSagaId,
+  maintainSagaPartitions,
   maintainSagaTables,
   pageSagas,
   readSagaTables,
-  sagaMaintenanceTasks,
+  type SagaTables,
   showSaga,
   toFailure,
 } from './postgres/index.js'

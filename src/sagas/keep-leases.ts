@@ -41,13 +41,16 @@ export function keepLeases({ storage, owner, running, leaseMs, pollMs, onError }
       const ids = held.map(([id]) => id)
       const askedAtMs = performance.now()
       const renewing = askedAtMs - renewedAtMs >= shareMs
-      if (renewing) await inTime(shareMs, storage.renew(owner, ids, leaseMs))
+      const renewed = new Set(
+        renewing ? await inTime(shareMs, storage.renew(owner, ids, leaseMs)) : undefined,
+      )
       const signals = await inTime(shareMs, storage.readSignals(owner, ids))
-      if (renewing) renewedAtMs = askedAtMs
+      // One that was passed over is tried again with the next round.
+      if (renewing && [...signals.keys()].every((id) => renewed.has(id))) renewedAtMs = askedAtMs
       for (const [id, entry] of held) {
         const heard = signals.get(id)
         if (heard) {
-          if (renewing) entry.heldSinceMs = Math.max(entry.heldSinceMs, askedAtMs)
+          if (renewed.has(id)) entry.heldSinceMs = Math.max(entry.heldSinceMs, askedAtMs)
           entry.run.tell(heard)
         } else if (running.get(id) === entry) entry.run.stop('lost')
       }

@@ -165,10 +165,13 @@ export function createMemoryStorage({
       return claimed
     },
     async renew(owner, sagaIds, leaseMs) {
+      const renewed: string[] = []
       for (const kept of sagaIds.map((id) => all.get(id))) {
         if (kept?.saga.leaseOwner !== owner) continue
         kept.saga = { ...kept.saga, leaseUntil: now(leaseMs), wakeAt: now(leaseMs), updatedAt: now() }
+        renewed.push(kept.saga.id)
       }
+      return renewed
     },
     async readSignals(owner, sagaIds) {
       const held = sagaIds

@@ -90,8 +90,8 @@ export interface StateStorage {
   transact(work: (tx: StepTransaction) => Promise<SagaChange>, leaseMs: number): Promise<TransactOutcome>
   /** What is due and not held by anybody, under a lease. What another claims at the same moment is passed over. */
   claim(request: ClaimRequest): Promise<ClaimedSaga[]>
-  /** Begins the leases of those that the owner still holds anew. */
-  renew(owner: string, sagaIds: readonly string[], leaseMs: number): Promise<void>
+  /** Begins the leases of those that the owner still holds anew, and answers which; a row that is locked is passed over. */
+  renew(owner: string, sagaIds: readonly string[], leaseMs: number): Promise<readonly string[]>
   /** Of those that the owner still holds; the others are missing. */
   readSignals(owner: string, sagaIds: readonly string[]): Promise<Map<string, Signals>>
   /** Asks the holder to stop and to undo; needs no lease. */

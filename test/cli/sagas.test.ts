@@ -97,6 +97,8 @@ describe('sagapost sagas', () => {
     [['cleanup'], 2, '--older-than'],
     [['cleanup', '--older-than', '30'], 2, 'It reads 30m'],
     [['cleanup', '--older-than', '30d', '--limit', '0'], 2, 'whole number from 1'],
+    [['maintain', '--task', 'polish'], 2, 'Allowed choices are vacuum, reindex, partitions'],
+    [['maintain', '--task', 'vacuum', '--drop-older-than', '30d'], 2, 'goes with --task partitions'],
   ])('%j is refused with exit code %d', async (args, code, words) => {
     expect(await failure(args)).toEqual([code, expect.stringContaining(words)])
   })
@@ -127,6 +129,11 @@ describe('sagapost sagas cleanup', () => {
       `UPDATE sagapost.saga_instances SET awaiting_operator = true, updated_at = sagapost.now() - interval '9 days'
        WHERE id IN (SELECT id FROM sagapost.saga_instances WHERE state = 6 ORDER BY created_at LIMIT 3)`,
     )
+    // None comes of that age while the test runs, however long that takes.
+    await loaded.pool.query(
+      `UPDATE sagapost.saga_instances SET updated_at = sagapost.now()
+       WHERE updated_at BETWEEN sagapost.now() - interval '2 days' AND sagapost.now() - interval '1 day'`,
+    )
     await loaded.pool.query('ALTER TABLE sagapost.saga_instances ENABLE TRIGGER USER')
     const there = await count(old)
     const seen: number[] = []
@@ -151,5 +158,54 @@ describe('sagapost sagas cleanup', () => {
     expect(JSON.parse((await runCli([...cleanup, '--json'], { DATABASE_URL: loaded.url })).stdout)).toEqual({
       removed: 0,
     })
+  })
+})
+
+describe('sagapost sagas tables and maintain', () => {
+  it('[G16] tables: sizes, dead rows, last vacuum and the use of each index', async () => {
+    await insertSaga(app(), { definition: 'weighed' })
+    const text = await output(['tables'])
+    expect(text).toMatch(/^TABLE +ROWS +DEAD +DATA +INDEXES +TOTAL +VACUUMED +ANALYZED\n/)
+    expect(text).toMatch(/\nsaga_instances +[\d,]+ +[\d,]+ +\d+ kB +\d+ kB +\d+ kB +\S/)
+    expect(text).toMatch(/\nINDEX +TABLE +SCANS +ROWS READ +SIZE\n/)
+    expect(text).toMatch(/\nidx_saga_runnable +saga_instances +\d+ +\d+ +\d+ kB\n/)
+    expect(text).toMatch(/\nSlow queries are not on record: .+\n$/)
+    const { sizes, indexes, slowQueries } = await outputJson(['tables'])
+    expect(sizes[0]).toMatchObject({ tableName: expect.any(String), totalBytes: expect.any(Number) })
+    expect(indexes[0]).toMatchObject({ scans: expect.any(Number), isValid: true })
+    expect(slowQueries).toBeNull()
+  })
+
+  it('[G16] maintain: vacuum and partitions, or what it is told, and says what it did', async () => {
+    expect(await output(['maintain'])).toBe(
+      [
+        ...['saga_instances', 'saga_steps', 'saga_events'].map((table) => `Vacuumed and analyzed ${table}`),
+        'Made 0 and dropped 0 partitions of saga_events\n',
+      ].join('\n'),
+    )
+    const tasks = ['maintain', '--task', 'partitions', 'reindex', '--drop-older-than', '90d']
+    expect(await outputJson(tasks)).toEqual({
+      reindex: ['saga_instances', 'saga_steps'],
+      partitions: { made: 0, dropped: 0 },
+    })
+    const [table] = (await outputJson(['tables'])).sizes
+    expect(Date.parse(table.vacuumedAt)).toBeGreaterThan(0)
+  })
+
+  it('[G16, G12] maintain: a login that is not the owner is refused what it may not do, with one line', async () => {
+    await database.pool.query(
+      `CREATE ROLE upkeep LOGIN PASSWORD 'upkeep' IN ROLE schema_maintainer, saga_readonly_role`,
+    )
+    const DATABASE_URL = Object.assign(new URL(database.url), { username: 'upkeep', password: 'upkeep' }).href
+    try {
+      expect(await failure(['maintain'], { DATABASE_URL })).toEqual([
+        1,
+        expect.stringMatching(/^sagapost: only the owner of the schema.+\[permission_denied\]\n$/i),
+      ])
+      const { code, stderr } = await runCli(['sagas', 'maintain', '--task', 'partitions'], { DATABASE_URL })
+      expect([code, stderr]).toEqual([0, ''])
+    } finally {
+      await database.pool.query('DROP ROLE upkeep')
+    }
   })
 })

@@ -42,6 +42,21 @@ describe('connections of a part', () => {
     })
   })
 
+  it('[O2] give up a statement whose time is up, and its connection: the next one does not wait behind it', async () => {
+    const pool = createRolePool({
+      databaseUrl: database.url,
+      role: 'saga_app_role',
+      connectionsMax: 1,
+      queryTimeoutMs: 500,
+    })
+    await expect(pool.query('SELECT pg_sleep(600)')).rejects.toThrow('timeout')
+    expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+    await pool.end()
+    await database.pool.query(
+      `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(600)'`,
+    )
+  })
+
   it.each([
     [true, 1],
     [false, 0],
@@ -86,6 +101,9 @@ describe('connections of a part', () => {
     client.release(true)
     expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
     await pool.end()
+    await database.pool.query(
+      `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(600)'`,
+    )
   })
 
   it('[O2] are refused when the role did not arrive', async () => {

@@ -159,6 +159,30 @@ describe('sagas inside an application', () => {
     })
   })
 
+  it('[G14] have a lease and a limit of their own, as the options say', async () => {
+    let open = () => {}
+    const opened = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    const slow = saga('slow').step('only', { run: () => opened })
+    const instance = embed({
+      databaseUrl: database.url,
+      parts: ['sagas'],
+      sagas: [slow],
+      sagaLeaseDuration: '1h',
+      sagaConcurrency: 2,
+    })
+    await instance.start()
+    const handles = await Promise.all([1, 2, 3].map(() => instance.sagas.start(slow, undefined)))
+    const { rows } = await database.pool.query(
+      `SELECT extract(epoch FROM lease_until - updated_at)::int AS lease_s FROM sagapost.saga_instances
+       WHERE definition_id = 'slow' ORDER BY lease_until NULLS LAST`,
+    )
+    expect(rows).toEqual([{ lease_s: 3_600 }, { lease_s: 3_600 }, { lease_s: null }])
+    open()
+    for (const handle of handles) expect((await handle.result()).state).toBe('Completed')
+  })
+
   it('[G14] are let go when the instance stops, and whoever waits for one hears of it', async () => {
     const endless = saga('endless').step('wait', {
       run: ({ signal }) =>

@@ -1,15 +1,9 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { SagapostError } from '../../src/errors/index.js'
-import {
-  type Coordinator,
-  type CoordinatorOptions,
-  createCoordinator,
-  type SagaDefinition,
-  type StateStorage,
-  saga,
-} from '../../src/sagas/index.js'
+import { type StateStorage, saga } from '../../src/sagas/index.js'
 import { expectHistoryToReplay, historyOf } from './history.js'
 import { type StorageUnderTest, storages } from './storages.js'
+import { useCoordinators } from './use-coordinators.js'
 
 const fast = { backoff: 'fixed', initialInterval: '1ms', jitter: 'none', maxAttempts: 2 } as const
 const who = { by: 'operator', reason: 'the customer asked' }
@@ -24,21 +18,7 @@ function gate() {
 
 describe.each(Object.entries(storages))('on %s', (_, use) => {
   const under: StorageUnderTest = use()
-  const coordinators: Coordinator[] = []
-  const errors: Error[] = []
-
-  const coordinate = (definitions: SagaDefinition[], options: Partial<CoordinatorOptions> = {}) => {
-    const coordinator = createCoordinator({
-      storage: under.storage,
-      definitions,
-      onError: (error) => errors.push(error),
-      pollMs: 10,
-      abortGraceMs: 20,
-      ...options,
-    })
-    coordinators.push(coordinator)
-    return coordinator
-  }
+  const { coordinate } = useCoordinators(under)
   const stateOf = async (id: string) => (await under.storage.getSaga(id))?.state
   const stepsOf = async (id: string) => (await under.storage.listSteps(id)).map(({ state }) => state)
   const codeOfRefusal = (work: Promise<unknown>) =>
@@ -46,11 +26,6 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       () => 'accepted',
       (error: SagapostError) => error.code,
     )
-
-  afterEach(async () => {
-    await Promise.all(coordinators.splice(0).map((coordinator) => coordinator.stop({ timeoutMs: 0 })))
-    expect(errors.splice(0)).toEqual([])
-  })
 
   describe('cancel', () => {
     it('[G14] of a Pending saga ends it before it began', async () => {
@@ -315,7 +290,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
     // Its heartbeat stands still, as in a process that was stopped: it neither renews nor hears.
     const paused: StateStorage = {
       ...under.storage,
-      renew: async () => {},
+      renew: async () => [],
       readSignals: () => opened.then(() => new Map()),
     }
     const written: boolean[] = []
@@ -337,9 +312,9 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
     await under.moveMs(60_001)
     const second = definition('second', async () => 'second')
     coordinate([second])
-    await expect.poll(() => stateOf(handle.id)).toBe('Completed')
+    await expect.poll(() => stateOf(handle.id), { timeout: 30_000 }).toBe('Completed')
     finish.open()
-    await expect.poll(() => written.at(-1)).toBe(false)
+    await expect.poll(() => written.at(-1), { timeout: 30_000 }).toBe(false)
     open()
     expect(calls).toEqual(['first', 'second'])
     expect((await under.storage.listSteps(handle.id))[0]).toMatchObject({ output: 'second', attempts: 2 })
@@ -355,15 +330,17 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
         await opened
       },
     })
-    const handle = await coordinate([definition], { leaseMs: 90 }).start(definition, undefined)
-    coordinate([definition], { leaseMs: 90 })
+    const handle = await coordinate([definition], { leaseMs: 1_500 }).start(definition, undefined)
+    coordinate([definition], { leaseMs: 1_500 })
     const versionThen = (await under.storage.getSaga(handle.id))?.version
     const leases = new Set<number>()
     await expect
       .poll(async () => leases.add(Number((await under.storage.getSaga(handle.id))?.leaseUntil)).size, {
-        interval: 5,
+        interval: 20,
+        timeout: 30_000,
       })
-      .toBeGreaterThan(5)
+      // Each is a third of a lease later: the last one is past the end of the first.
+      .toBeGreaterThan(4)
     open()
     expect((await handle.result()).state).toBe('Completed')
     expect(calls).toEqual(['run'])

@@ -1,10 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { SagapostError } from '../../src/errors/index.js'
 import {
-  type Coordinator,
-  type CoordinatorOptions,
-  createCoordinator,
   NonRetryableError,
   type SagaDefinition,
   type SagaRecord,
@@ -14,32 +11,14 @@ import {
 import { createSlots } from '../../src/sagas/limit-definitions.js'
 import { expectHistoryToReplay, historyOf } from './history.js'
 import { type StorageUnderTest, storages } from './storages.js'
+import { useCoordinators } from './use-coordinators.js'
 
 const Order = z.object({ id: z.string() })
 const fast = { backoff: 'fixed', initialInterval: '1ms', jitter: 'none' } as const
 
 describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
   const under: StorageUnderTest = use()
-  const coordinators: Coordinator[] = []
-  const errors: Error[] = []
-
-  const coordinate = (definitions: SagaDefinition[], options: Partial<CoordinatorOptions> = {}) => {
-    const coordinator = createCoordinator({
-      storage: under.storage,
-      definitions,
-      onError: (error) => errors.push(error),
-      pollMs: 10,
-      abortGraceMs: 20,
-      ...options,
-    })
-    coordinators.push(coordinator)
-    return coordinator
-  }
-
-  afterEach(async () => {
-    await Promise.all(coordinators.splice(0).map((coordinator) => coordinator.stop({ timeoutMs: 0 })))
-    expect(errors.splice(0)).toEqual([])
-  })
+  const { coordinate, errors } = useCoordinators(under)
 
   it('[G14, G6] runs the steps in order, once each, and completes', async () => {
     const calls: string[] = []
@@ -466,6 +445,37 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(id).toBeDefined()
   })
 
+  it('[G14] a renewal that nobody answers is asked for again while the lease still lasts', async () => {
+    let asked = 0
+    let askedTwice = () => {}
+    const twice = new Promise<void>((resolve) => {
+      askedTwice = resolve
+    })
+    const forgetful: StateStorage = {
+      ...under.storage,
+      renew(...args) {
+        if (++asked === 1) return new Promise<never>(() => {})
+        return under.storage.renew(...args).finally(askedTwice)
+      },
+    }
+    const patient = saga('patient').step('only', {
+      run: async ({ signal }) => {
+        await twice
+        return signal.aborted
+      },
+    })
+    const told: string[] = []
+    const coordinator = coordinate([patient], {
+      storage: forgetful,
+      leaseMs: 4_500,
+      onError: ({ message }) => told.push(message),
+    })
+    const handle = await coordinator.start(patient, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Completed', result: false })
+    expect(told).toEqual(['leases were not renewed within 1500 ms'])
+    expect(await under.storage.listSteps(handle.id)).toMatchObject([{ attempts: 1 }])
+  })
+
   it('[G14] holds the limit of a definition also while a claim is under way', async () => {
     const single = saga('single-file', { concurrency: 1 }).step('only', { run: () => gate })
     let open = () => {}
@@ -556,6 +566,70 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(coordinator.running).toBe(0)
     expect(calls).toEqual(['one'])
     expect(await under.storage.getSaga(id)).toMatchObject({ leaseOwner: null })
+  })
+
+  it('[G14] a start that is answered when stop waits for it no longer is let go, not launched', async () => {
+    let letStart = () => {}
+    const held = new Promise<void>((resolve) => {
+      letStart = resolve
+    })
+    const slow: StateStorage = {
+      ...under.storage,
+      async startSagas(sagas) {
+        if (sagas.some(({ definitionId }) => definitionId === 'too-late')) await held
+        return under.storage.startSagas(sagas)
+      },
+    }
+    const calls: string[] = []
+    const late = saga('too-late').step('one', { run: () => void calls.push('late') })
+    // Steps are aborted once starts are waited for no longer; this one keeps stop busy until the start is answered.
+    let starting: Promise<{ id: string }> | undefined
+    const running = saga('aborted').step('one', {
+      run: ({ signal }) =>
+        new Promise((_, reject) => {
+          calls.push('running')
+          signal.addEventListener('abort', () => {
+            letStart()
+            void starting?.then(() => reject(signal.reason))
+          })
+        }),
+    })
+    const coordinator = coordinate([late, running], { storage: slow, abortGraceMs: 30_000 })
+    await coordinator.start(running, undefined)
+    await expect.poll(() => calls).toEqual(['running'])
+    starting = coordinator.start(late, undefined)
+    await coordinator.stop({ timeoutMs: 0 })
+    const { id } = await starting
+    expect([coordinator.running, calls]).toEqual([0, ['running']])
+    expect(await under.storage.getSaga(id)).toMatchObject({ leaseOwner: null })
+  })
+
+  it('[G14] a run that takes its time to end keeps nobody else of its claim waiting', async () => {
+    let letEnd = () => {}
+    const ending = new Promise<void>((resolve) => {
+      letEnd = resolve
+    })
+    const calls: string[] = []
+    const own = saga('slow-to-end').step('only', {
+      run: ({ attempt }) => {
+        calls.push(`begins ${attempt}`)
+        return attempt > 1 ? 'done' : ending
+      },
+    })
+    const other = saga('claimed-with-it').step('only', { run: () => 'other' })
+    // It does not care for its signal, and is left only after an hour.
+    const coordinator = coordinate([own, other], { leaseMs: 60_000, abortGraceMs: 3_600_000 })
+    const handle = await coordinator.start(own, undefined)
+    await expect.poll(() => calls).toEqual(['begins 1'])
+    const elsewhere = await coordinate([]).start(other, undefined)
+    await under.moveMs(60_001)
+    coordinator.wake()
+    await expect
+      .poll(async () => (await under.storage.getSaga(elsewhere.id))?.state, { timeout: 30_000 })
+      .toBe('Completed')
+    letEnd()
+    expect(await handle.result()).toMatchObject({ state: 'Completed', result: 'done' })
+    expect(calls).toEqual(['begins 1', 'begins 2'])
   })
 
   it('[G14] takes a saga over from itself only after the run that lost its lease has ended', async () => {

@@ -57,6 +57,12 @@ beforeAll(async () => {
 })
 
 describe('[G15] saga_events, partitioned by time', () => {
+  it('keeps the empty partitions of the time to come, whatever moment is named', async () => {
+    const there = await partitions()
+    expect(await answerTo(`sagapost.drop_saga_event_partitions('infinity')`)).toBe(0)
+    expect(await partitions()).toEqual(there)
+  })
+
   it('keeps the history that was there, and switching it on again does nothing', async () => {
     await database.pool.query('SELECT sagapost.partition_saga_events()')
     await expectHistoryToReplay(storage, before)

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import pg from 'pg'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { SagapostError } from '../../src/errors/index.js'
@@ -17,6 +18,7 @@ import {
   type StateStorage,
   saga,
 } from '../../src/sagas/index.js'
+import { keepLeases } from '../../src/sagas/keep-leases.js'
 import { newSagaId } from '../../src/sagas/new-ids.js'
 import { claimSagas } from '../../src/sagas/postgres/claim-sagas.js'
 import {
@@ -342,6 +344,83 @@ describe('writes that share a commit', () => {
       expect(waiting).toBe(true)
       await holder.query('COMMIT')
       expect(await late).toMatchObject({ applied: true })
+    } finally {
+      holder.release(true)
+    }
+  })
+
+  it('[G15] a row that somebody holds keeps none of its own batch waiting', async () => {
+    const [locked, free] = [await started(), await started()]
+    const holder = await database.pool.connect()
+    try {
+      await holder.query('BEGIN')
+      await holder.query('SELECT FROM sagapost.saga_instances WHERE id = $1 FOR UPDATE', [locked])
+      const batches: number[] = []
+      const counted: StateStorage = {
+        ...storage,
+        write(changes, leaseMs) {
+          batches.push(changes.length)
+          return storage.write(changes, leaseMs)
+        },
+      }
+      const writes = batchWrites(counted, 60_000)
+      let waiting = true
+      const late = writes.write(change(locked, 'Running')).finally(() => {
+        waiting = false
+      })
+      expect(await writes.write(change(free, 'Running'))).toMatchObject({ applied: true })
+      expect([batches[0], waiting]).toEqual([2, true])
+      await holder.query('COMMIT')
+      expect(await late).toMatchObject({ applied: true })
+    } finally {
+      holder.release(true)
+    }
+  })
+
+  it('[G14] renewals and what others have said do not wait behind writes', async () => {
+    const id = await started()
+    const busy = new pg.Pool({ connectionString: database.url, max: 1 })
+    const held = await busy.connect()
+    try {
+      const apart = createPostgresStorage({ pool: busy, leasePool: database.as('saga_app_role') })
+      const before = (await storage.getSaga(id))?.leaseUntil
+      await apart.renew('me', [id], 120_000)
+      expect(Number((await storage.getSaga(id))?.leaseUntil)).toBeGreaterThan(Number(before))
+      expect(await apart.readSignals('me', [id])).toEqual(
+        new Map([[id, { cancelRequested: false, overdue: false }]]),
+      )
+    } finally {
+      held.release()
+      await busy.end()
+    }
+  })
+
+  it('[G14] a lease whose row somebody holds is not taken for renewed', async () => {
+    const id = await started()
+    const holder = await database.pool.connect()
+    try {
+      await holder.query('BEGIN')
+      await holder.query('SELECT FROM sagapost.saga_instances WHERE id = $1 FOR UPDATE', [id])
+      expect(await storage.renew('me', [id], 60_000)).toEqual([])
+      const stops: string[] = []
+      const run = {
+        done: new Promise<never>(() => {}),
+        tell: () => {},
+        stop: (why: string) => stops.push(why),
+      }
+      const running = new Map([[id, { run: run as never, heldSinceMs: performance.now() }]])
+      const leases = keepLeases({
+        storage,
+        owner: 'me',
+        running,
+        leaseMs: 600,
+        pollMs: 20,
+        onError: () => {},
+      })
+      await expect.poll(() => stops[0], { timeout: 30_000 }).toBe('lost')
+      await leases.stop()
+      await holder.query('COMMIT')
+      expect(await storage.renew('me', [id], 60_000)).toEqual([id])
     } finally {
       holder.release(true)
     }

@@ -13,8 +13,22 @@ interface StepPlan {
 
 export interface SagaPlan {
   readonly name: string
+  /** Started with its name as the key, by every process; others by the first one only. */
+  readonly keyed: boolean
   readonly steps: readonly StepPlan[]
   readonly compensation: 'reverse' | 'best_effort' | 'parallel'
+}
+
+/** A saga of five steps with compensations, of both kinds; its last step fails, or not. */
+export function planFive(name: string, fatal: boolean): SagaPlan {
+  const steps = [0, 1, 2, 3, 4].map((index) => ({
+    transaction: index % 2 === 1,
+    compensate: true,
+    failures: 0,
+    fatal: fatal && index === 4,
+    undoFailures: 0,
+  }))
+  return { name, keyed: true, compensation: 'reverse', steps }
 }
 
 /** The same seed makes the same plans, in every process. */
@@ -25,6 +39,7 @@ export function planSagas(seed: number, count: number): SagaPlan[] {
     const modes = ['reverse', 'best_effort', 'parallel'] as const
     return {
       name: `killed-${number}`,
+      keyed: number % 2 === 0,
       compensation: modes[pick('mode', modes.length)] ?? 'reverse',
       steps: Array.from({ length: 1 + pick('steps', 6) }, (_, step) => ({
         transaction: pick(`${step}:kind`, 2) === 0,
@@ -37,14 +52,18 @@ export function planSagas(seed: number, count: number): SagaPlan[] {
   })
 }
 
-/** What a step does is seen from outside: a row in public.calls by itself, one in public.done in its transaction. */
+/**
+ * What a step does is seen from outside: when its code is called and when it has done its work, a row in public.calls
+ * by itself; in its transaction, one in public.done.
+ */
 export const sideTables = `
-  CREATE TABLE public.calls (saga_id text NOT NULL, step int NOT NULL, what text NOT NULL, step_state int NOT NULL);
+  CREATE TABLE public.calls (
+    place bigserial, saga_id text NOT NULL, step int NOT NULL, what text NOT NULL, step_state int NOT NULL);
   CREATE TABLE public.done (saga_id text NOT NULL, step int NOT NULL)`
 
-/** With the state of the step as it stands in the database while it is called. */
+/** With the state of the step as it stands in the database at this moment. */
 const insertCall = `
-  INSERT INTO public.calls
+  INSERT INTO public.calls (saga_id, step, what, step_state)
   SELECT saga_id, step_index, $3, state FROM sagapost.saga_steps WHERE saga_id = $1 AND step_index = $2`
 
 type Query = { query(sql: string, values: unknown[]): Promise<unknown> }
@@ -61,11 +80,13 @@ export function defineSaga(plan: SagaPlan, side: pg.Pool): SagaDefinition {
         await tx?.query('INSERT INTO public.done VALUES ($1, $2)', [sagaId, index])
         if (step.fatal) throw new NonRetryableError('never')
         if (attempt <= step.failures) throw new Error('not yet')
+        await side.query(insertCall, [sagaId, index, 'ran'])
         return index
       },
       compensate: async ({ sagaId, attempt }: Context) => {
         await side.query(insertCall, [sagaId, index, 'undo'])
         if (attempt <= step.undoFailures) throw new Error('not undone yet')
+        await side.query(insertCall, [sagaId, index, 'undone'])
       },
     }
     const given = step.compensate ? options : { run: options.run }

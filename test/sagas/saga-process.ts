@@ -1,16 +1,15 @@
-/** A process that runs the sagas of a seed, and stops itself at a point between two writes. See killed-processes.test.ts. */
+/** A process that runs the sagas of some plans, and stops itself at a point between two writes. See killed-processes.test.ts. */
 import pg from 'pg'
 import { createCoordinator, createPostgresStorage, type StateStorage } from '../../src/sagas/index.js'
-import { defineSaga, planSagas } from './random-definitions.js'
+import { defineSaga, type SagaPlan } from './random-definitions.js'
 
 export interface ProcessOptions {
   readonly databaseUrl: string
-  readonly seed: number
-  readonly count: number
+  readonly plans: readonly SagaPlan[]
   readonly leaseMs: number
   /** Sagas without a key are started by the first process only. */
   readonly first: boolean
-  /** At its nth write: before it, or after its commit. Inside: in the next transaction step, between work and commit. */
+  /** Before or after its nth write; inside: before the nth statement of its transaction steps, BEGIN and COMMIT included. */
   readonly stop?: {
     readonly signal: 'SIGKILL' | 'SIGSTOP'
     readonly at: number
@@ -19,11 +18,15 @@ export interface ProcessOptions {
 }
 
 const options = JSON.parse(process.argv[2] ?? '') as ProcessOptions
-const { databaseUrl, seed, count, leaseMs, first, stop } = options
+const { databaseUrl, plans, leaseMs, first, stop } = options
+/** Long after every lease has ended: whatever is still open is lost. */
+const LIFE_MS_MAX = 60_000
 const pool = new pg.Pool({ connectionString: databaseUrl, max: 6 })
 const side = new pg.Pool({ connectionString: databaseUrl, max: 3 })
-const storage = createPostgresStorage({ pool })
+const transactionPool = new pg.Pool({ connectionString: databaseUrl, max: 4 })
+const storage = createPostgresStorage({ pool, transactionPool })
 let writes = 0
+let statements = 0
 let stopped = false
 
 async function halt(): Promise<void> {
@@ -51,37 +54,56 @@ const mortal: StateStorage = {
   startSagas: counted(storage.startSagas),
   write: counted(storage.write),
   claim: storage.claim,
-  transact: counted((work, ms) =>
-    storage.transact(async (tx) => {
-      const inside = stop?.when === 'inside' && writes >= stop.at && !stopped
-      const change = await work(tx)
-      if (inside) await halt()
-      return change
-    }, ms),
-  ),
+  transact: counted(storage.transact),
 }
 
-const definitions = planSagas(seed, count).map((plan) => defineSaga(plan, side))
+const connect = transactionPool.connect.bind(transactionPool)
+transactionPool.connect = (async () => {
+  const client = await connect()
+  const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>
+  const mortalQuery = async (...args: unknown[]) => {
+    if (++statements === stop?.at && stop.when === 'inside') await halt()
+    return query(...args)
+  }
+  return new Proxy(client, {
+    get: (target, key) => {
+      if (key === 'query') return mortalQuery
+      const value = Reflect.get(target, key)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}) as typeof transactionPool.connect
+
+const definitions = plans.map((plan) => defineSaga(plan, side))
 const coordinator = createCoordinator({
   storage: mortal,
   definitions,
   leaseMs,
   pollMs: 50,
-  onError: (error) => process.send?.({ error: String(error.stack) }),
+  onError(error) {
+    // On a busy machine a renewal may be late; the next one is in time.
+    if (!error.message.startsWith('leases were not renewed')) process.send?.({ error: String(error.stack) })
+  },
 })
 await Promise.all(
-  definitions.map((definition, number) =>
-    number % 2 === 0 || first
-      ? coordinator.start(
-          definition as never,
-          undefined as never,
-          number % 2 === 0 ? { key: definition.name } : {},
-        )
+  plans.map(({ name, keyed }, number) =>
+    keyed || first
+      ? coordinator.start(definitions[number] as never, undefined as never, keyed ? { key: name } : {})
       : undefined,
   ),
 )
-const open = `SELECT FROM sagapost.saga_instances WHERE state IN (0, 1, 2, 4) LIMIT 1`
-while ((await side.query(open)).rowCount) await new Promise((resolve) => setTimeout(resolve, 20))
-await coordinator.stop()
-await Promise.all([pool.end(), side.end()])
+const open = `
+  SELECT definition_id, state FROM sagapost.saga_instances WHERE definition_id = ANY ($1) AND state IN (0, 1, 2, 4)`
+const names = plans.map(({ name }) => name)
+for (const endsAt = performance.now() + LIFE_MS_MAX; ; ) {
+  const { rows } = await side.query(open, [names])
+  if (rows.length === 0) break
+  if (performance.now() > endsAt) {
+    process.send?.({ stillOpen: rows })
+    break
+  }
+  await new Promise((resolve) => setTimeout(resolve, 20))
+}
+await coordinator.stop({ timeoutMs: 5_000 })
+await Promise.all([pool, transactionPool, side].map((each) => each.end()))
 process.disconnect?.()

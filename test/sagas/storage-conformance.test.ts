@@ -267,7 +267,7 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
     await under.storage.startSaga(mine)
     await under.storage.startSaga(yours)
     await under.moveMs(LEASE_MS - 1_000)
-    await under.storage.renew('me', [mine.id, yours.id], LEASE_MS)
+    expect(await under.storage.renew('me', [mine.id, yours.id], LEASE_MS)).toEqual([mine.id])
     await under.moveMs(2_000)
     expect(await claimOf(mine.definitionId, 'other')).toEqual([])
     expect(await claimOf(yours.definitionId, 'other')).toHaveLength(1)

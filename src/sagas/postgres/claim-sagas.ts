@@ -34,7 +34,10 @@ export const claimSagas = `
   RETURNING saga.*, saga.initial_data::text AS initial_data, saga.result_data::text AS result_data, due.recovered,
             coalesce(saga.deadline_at <= sagapost.now(), false) AS overdue`
 
-/** Rows that are being written at this moment are passed over: the write renews them itself. */
+/**
+ * Rows that are being written at this moment are passed over: the write renews them itself. Of any other lock nobody may
+ * believe that the lease was renewed.
+ */
 export const renewLeases = `
   UPDATE sagapost.saga_instances AS saga SET
     lease_until = sagapost.now() + $3::bigint * interval '1 ms',
@@ -42,7 +45,8 @@ export const renewLeases = `
   FROM (
     SELECT id FROM sagapost.saga_instances WHERE id = ANY ($2) AND lease_owner = $1 FOR UPDATE SKIP LOCKED
   ) AS held
-  WHERE saga.id = held.id`
+  WHERE saga.id = held.id
+  RETURNING saga.id`
 
 /** By primary key. */
 const selectSignals = `

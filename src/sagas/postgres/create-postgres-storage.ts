@@ -45,7 +45,8 @@ export function createPostgresStorage({
     transact: createTransact(transactionPool, transactionPool === pool, box),
     claim: (request) => claim(pool, request, box),
     async renew(owner, sagaIds, leaseMs) {
-      await leasePool.query(renewLeases, [owner, sagaIds, leaseMs])
+      const { rows } = await leasePool.query<{ id: string }>(renewLeases, [owner, sagaIds, leaseMs])
+      return rows.map(({ id }) => id)
     },
     readSignals: (owner, sagaIds) => readSignals(leasePool, owner, sagaIds),
     requestCancel: (sagaId, request) => requestCancel(pool, sagaId, request),

@@ -8,11 +8,13 @@ import { lendTransaction } from './lend-transaction.js'
 import { createTurns } from './take-turns.js'
 import { applyChangesInTransaction } from './write-changes.js'
 
-/** The process id of this transaction's server, also behind a pooler. */
-const begin = 'BEGIN; SELECT pg_backend_pid() AS pid'
+/** The process id of this transaction's server, also behind a pooler, and when the transaction began. */
+const begin = 'BEGIN; SELECT pg_backend_pid() AS pid, extract(epoch FROM now())::text AS began'
 
-/** Ends a server process of the same login, and its transaction with it. */
-const terminate = 'SELECT pg_terminate_backend($1)'
+/** Ends a server process of the same login, if it still is in this transaction: another may have its number by now. */
+const terminate = `
+  SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE pid = $1 AND extract(epoch FROM xact_start) = $2::numeric`
 
 /** Something in the transaction is to blame, be it at its end: data, constraints, or an error that the step swallowed. */
 const STEP_ERRORS = /^(22|23|25P02|40|54|P0|SP)/
@@ -50,14 +52,14 @@ async function transact(
   } catch (error) {
     return { outcome: 'unavailable', error }
   }
-  let pid: number | undefined
+  let server: Server | undefined
   let broken = false
   const rollBack = async (): Promise<void> => {
     broken = !(await succeedsWithin(ROLLBACK_MS_MAX, client.query('ROLLBACK')))
   }
   try {
     try {
-      pid = readPid(await client.query(begin))
+      server = readServer(await client.query(begin))
     } catch (error) {
       broken = true
       return { outcome: 'unavailable', error }
@@ -93,7 +95,10 @@ async function transact(
   } finally {
     client.release(broken)
     // What runs there would go on, and hold its locks, until it notices that its client is gone.
-    if (broken && pid !== undefined) await succeedsWithin(ROLLBACK_MS_MAX, pool.query(terminate, [pid]))
+    if (broken && server !== undefined) {
+      const { pid, began } = server
+      await succeedsWithin(ROLLBACK_MS_MAX, pool.query(terminate, [pid, began]))
+    }
   }
 }
 
@@ -103,9 +108,15 @@ function isOfTheStep(error: unknown): boolean {
   return error.schema !== 'sagapost' && STEP_ERRORS.test(error.code ?? '')
 }
 
-function readPid(result: unknown): number | undefined {
-  const [, { rows }] = result as [unknown, pg.QueryResult<{ pid: number }>]
-  return rows[0]?.pid
+interface Server {
+  readonly pid: number
+  /** In seconds, to the microsecond. */
+  readonly began: string
+}
+
+function readServer(result: unknown): Server | undefined {
+  const [, { rows }] = result as [unknown, pg.QueryResult<Server>]
+  return rows[0]
 }
 
 /** A COMMIT that nobody answers: after the lease whoever claims the saga finds in the rows whether it was committed. */

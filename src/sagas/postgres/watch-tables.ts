@@ -1,15 +1,16 @@
 import pg from 'pg'
 
-/** Views of migrations/0019; pg gives bigint as text. */
+/** Views of migrations/0019 and 0021; pg gives bigint as text. */
 const selectTableSizes = `
   SELECT table_name AS "tableName", table_bytes::float8 AS "tableBytes", index_bytes::float8 AS "indexBytes",
          total_bytes::float8 AS "totalBytes", rows_estimated::float8 AS "rowsEstimated",
-         coalesce(dead_rows, 0)::float8 AS "deadRows"
+         coalesce(dead_rows, 0)::float8 AS "deadRows",
+         greatest(last_vacuum, last_autovacuum) AS "vacuumedAt", greatest(last_analyze, last_autoanalyze) AS "analyzedAt"
   FROM sagapost.saga_table_sizes`
 
 const selectIndexUsage = `
   SELECT table_name AS "tableName", index_name AS "indexName", idx_scan::float8 AS scans,
-         idx_tup_read::float8 AS "rowsRead", index_bytes::float8 AS "indexBytes"
+         idx_tup_read::float8 AS "rowsRead", index_bytes::float8 AS "indexBytes", is_valid AS "isValid"
   FROM sagapost.saga_index_usage`
 
 const selectSlowQueries = `
@@ -27,6 +28,9 @@ interface TableSize {
   readonly totalBytes: number
   readonly rowsEstimated: number
   readonly deadRows: number
+  /** By hand or by autovacuum; null: never, or not since the statistics were reset. */
+  readonly vacuumedAt: Date | null
+  readonly analyzedAt: Date | null
 }
 
 interface IndexUsage {
@@ -35,6 +39,8 @@ interface IndexUsage {
   readonly scans: number
   readonly rowsRead: number
   readonly indexBytes: number
+  /** False: left over from a REINDEX CONCURRENTLY that was interrupted; nothing uses it, and it can be dropped. */
+  readonly isValid: boolean
 }
 
 interface SlowQuery {

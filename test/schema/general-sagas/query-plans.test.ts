@@ -122,6 +122,26 @@ describe.each(loads)('with $title', (load) => {
     await expectIndex('idx_saga_state_created', 'SELECT * FROM sagapost.active_sagas')
   })
 
+  it('[G4] sagas by the time of their last change or of their start, and the events of a step, have an index each', async () => {
+    for (const column of ['updated_at', 'started_at']) {
+      const { rows } = await database.pool.query(
+        `SELECT (max(${column}) - interval '10 minutes')::text AS bound FROM sagapost.saga_instances`,
+      )
+      const statement = `SELECT * FROM sagapost.saga_instances WHERE ${column} > $1::timestamptz`
+      const { forValue } = await planOf(database.pool, statement, rows[0].bound)
+      expect(forValue).toEqual([`idx_saga_${column}`])
+    }
+    const { rows } = await database.pool.query(
+      'SELECT step_id FROM sagapost.saga_events WHERE saga_id = $1 AND step_id IS NOT NULL',
+      [saga],
+    )
+    await expectIndex(
+      'idx_event_step_id',
+      'SELECT * FROM sagapost.saga_events WHERE step_id = $1',
+      rows[0].step_id,
+    )
+  })
+
   it('[G4] metadata is found by what it contains, through idx_saga_metadata', async () => {
     await expectIndex(
       'idx_saga_metadata',

@@ -1,0 +1,45 @@
+import type { Environment } from './connect-api.js'
+import { print } from './print-list.js'
+import { withDatabase } from './with-role.js'
+
+export const maintenanceTasks = ['vacuum', 'reindex', 'partitions'] as const
+
+export interface MaintainOptions {
+  task: (typeof maintenanceTasks)[number][]
+  /** In milliseconds. */
+  dropOlderThan?: number
+  json?: true
+}
+
+const done = { vacuum: 'Vacuumed and analyzed', reindex: 'Rebuilt the indexes of' } as const
+
+/** [G16] Runs the tasks in their order, each with no more rights than it needs; for people, a line for each table. */
+export async function runMaintain(
+  env: Environment,
+  { task: tasks, dropOlderThan, json }: MaintainOptions,
+): Promise<void> {
+  const { maintainSagaPartitions, maintainSagaTables } = await import('../sagas/index.js')
+  const report: Record<string, unknown> = {}
+  const say = (line: string) => (json ? undefined : print(line))
+  await withDatabase(env, async ({ as, asLogin }) => {
+    for (const task of maintenanceTasks.filter((each) => tasks.includes(each))) {
+      if (task === 'partitions') {
+        const partitions = await as('schema_maintainer', (pool) =>
+          maintainSagaPartitions(pool, { dropOlderThanMs: dropOlderThan }),
+        )
+        report['partitions'] = partitions
+        await say(`Made ${partitions.made} and dropped ${partitions.dropped} partitions of saga_events`)
+        continue
+      }
+      const tables: string[] = []
+      await asLogin((client) =>
+        maintainSagaTables(client, task, (table) => {
+          tables.push(table)
+          void say(`${done[task]} ${table}`)
+        }),
+      )
+      report[task] = tables
+    }
+  })
+  if (json) await print(JSON.stringify(report))
+}

@@ -1,0 +1,48 @@
+import pc from 'picocolors'
+import type { SagaTables } from '../sagas/index.js'
+import type { Environment } from './connect-api.js'
+import { createTable } from './format-table.js'
+import { formatAgo, formatBytes } from './format-values.js'
+import { print } from './print-list.js'
+import { withRole } from './with-role.js'
+
+/** [G16] Sizes, dead rows, last vacuum, index usage and slow statements, under saga_readonly_role. */
+export async function showSagaTables(env: Environment, { json }: { json?: true }): Promise<void> {
+  const { readSagaTables } = await import('../sagas/index.js')
+  const tables = await withRole(env, 'saga_readonly_role', readSagaTables)
+  await print(json ? JSON.stringify(tables) : describeTables(tables))
+}
+
+const count = (value: number) => value.toLocaleString('en')
+const ago = (time: Date | null) => formatAgo(time?.toISOString() ?? null)
+
+function describeTables({ sizes, indexes, slowQueries }: SagaTables): string {
+  const tableTitles = ['TABLE', 'ROWS', 'DEAD', 'DATA', 'INDEXES', 'TOTAL', 'VACUUMED', 'ANALYZED']
+  const tables = createTable(tableTitles)(
+    sizes.map((table) => [
+      table.tableName,
+      ...[table.rowsEstimated, table.deadRows].map(count),
+      ...[table.tableBytes, table.indexBytes, table.totalBytes].map(formatBytes),
+      ...[table.vacuumedAt, table.analyzedAt].map(ago),
+    ]),
+  )
+  const usage = createTable(['INDEX', 'TABLE', 'SCANS', 'ROWS READ', 'SIZE', ''])(
+    indexes.map(({ indexName, tableName, scans, rowsRead, indexBytes, isValid }) => [
+      ...[indexName, tableName, count(scans), count(rowsRead), formatBytes(indexBytes)],
+      isValid ? '' : { text: 'invalid: drop it', paint: pc.red },
+    ]),
+  )
+  return [tables, usage, describeSlow(slowQueries)].join('\n\n')
+}
+
+function describeSlow(slowQueries: SagaTables['slowQueries']): string {
+  if (slowQueries === null)
+    return 'Slow queries are not on record: the extension pg_stat_statements is not at work'
+  if (slowQueries.length === 0) return 'No slow queries on record'
+  return createTable(['MEAN', 'CALLS', 'TOTAL', 'QUERY'])(
+    slowQueries.map(({ meanMs, calls, totalMs, query }) => [
+      ...[`${meanMs.toFixed(1)} ms`, count(calls), `${Math.round(totalMs)} ms`],
+      query.replaceAll(/\s+/g, ' '),
+    ]),
+  )
+}

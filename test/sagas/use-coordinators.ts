@@ -1,0 +1,33 @@
+import { afterEach, expect } from 'vitest'
+import {
+  type Coordinator,
+  type CoordinatorOptions,
+  createCoordinator,
+  type SagaDefinition,
+} from '../../src/sagas/index.js'
+import type { StorageUnderTest } from './storages.js'
+
+/** Coordinators of a test, stopped with it whatever happens; an error that no test has taken fails it. */
+export function useCoordinators(under: StorageUnderTest) {
+  const coordinators: Coordinator[] = []
+  const errors: Error[] = []
+  afterEach(async () => {
+    await Promise.all(coordinators.splice(0).map((coordinator) => coordinator.stop({ timeoutMs: 0 })))
+    expect(errors.splice(0)).toEqual([])
+  })
+  return {
+    errors,
+    coordinate(definitions: SagaDefinition[], options: Partial<CoordinatorOptions> = {}): Coordinator {
+      const coordinator = createCoordinator({
+        storage: under.storage,
+        definitions,
+        onError: (error) => errors.push(error),
+        pollMs: 10,
+        abortGraceMs: 20,
+        ...options,
+      })
+      coordinators.push(coordinator)
+      return coordinator
+    },
+  }
+}
