@@ -54,7 +54,7 @@ BEGIN
     RETURN QUERY
       SELECT saga.id, false, saga.created_at, saga.initial_data::text, step.progress
       FROM sagapost.saga_instances AS saga
-      JOIN sagapost.saga_steps AS step ON step.saga_id = saga.id AND step.step_index = 0
+      JOIN sagapost.saga_steps AS step ON step.id = saga.id || ':0'
       WHERE saga.definition_id = definition AND saga.idempotency_key = given ->> 'idempotency_key';
     RETURN;
   END IF;
@@ -88,7 +88,7 @@ BEGIN
     UPDATE sagapost.saga_steps AS step
     SET progress = jsonb_build_object('matching', matched, 'requeued', 0, 'alreadyRequeued', 0, 'refused', 0,
                                       'refusals', '{}'::jsonb, 'remaining', matched)
-    WHERE step.saga_id = made.saga_id AND step.step_index = 0
+    WHERE step.id = made.saga_id || ':0'
     RETURNING step.saga_id, true, made.moment, given ->> 'input', step.progress;
 END
 $$;
@@ -98,7 +98,8 @@ $$;
 -- stop, changes nothing. The step's row is the turn that two of them wait for.
 --
 -- By primary keys, and uniq_saga_requeued_from. Rows are locked and made in the order of their ids, so that two requeues
--- of the same letters wait for each other in one direction only.
+-- of the same letters wait for each other in one direction only. Nobody is waited for long, because a cancel waits for
+-- this; a batch that fails is tried again.
 CREATE FUNCTION sagapost.requeue_batch(requeue varchar, attempt integer, OUT total jsonb, OUT requeued_now integer)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -107,19 +108,20 @@ SET jit = off
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET lock_timeout = '2s'
 AS $$
 DECLARE
+  step record;
   todo record;
   active bigint[];
   counted record;
 BEGIN
   requeued_now := 0;
-  SELECT step.progress INTO total FROM sagapost.saga_steps AS step
-  WHERE step.saga_id = requeue AND step.step_index = 0 AND step.state = 1 AND step.attempts = attempt
-  FOR UPDATE;
-  IF total IS NULL THEN
+  SELECT state, attempts, progress INTO step FROM sagapost.saga_steps WHERE id = requeue || ':0' FOR UPDATE;
+  IF NOT (step.state = 1 AND step.attempts = attempt) IS TRUE THEN
     RETURN;
   END IF;
+  total := step.progress;
 
   DELETE FROM sagapost.requeue_batches AS batch
   WHERE batch.saga_id = requeue AND batch.batch = (
@@ -182,7 +184,7 @@ BEGIN
       'subscription_inactive', nullif(coalesce((total #>> '{refusals,subscription_inactive}')::bigint, 0) + counted.inactive, 0),
       'subscription_deleted', nullif(coalesce((total #>> '{refusals,subscription_deleted}')::bigint, 0) + counted.deleted, 0),
       'dead_letter_not_found', nullif(coalesce((total #>> '{refusals,dead_letter_not_found}')::bigint, 0) + counted.gone, 0))));
-  UPDATE sagapost.saga_steps AS step SET progress = total WHERE step.saga_id = requeue AND step.step_index = 0;
+  UPDATE sagapost.saga_steps SET progress = total WHERE id = requeue || ':0';
 END
 $$;
 
@@ -195,7 +197,7 @@ DECLARE
 BEGIN
   DELETE FROM sagapost.requeue_batches AS batch
   WHERE batch.saga_id = requeue AND EXISTS (
-    SELECT FROM sagapost.saga_steps AS step WHERE step.saga_id = requeue AND step.step_index = 0 AND step.state = 4);
+    SELECT FROM sagapost.saga_steps AS step WHERE step.id = requeue || ':0' AND step.state = 4);
   GET DIAGNOSTICS discarded = ROW_COUNT;
   RETURN discarded;
 END

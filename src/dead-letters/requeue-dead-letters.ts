@@ -6,10 +6,10 @@ import { checkFilter, type DeadLetterMatch } from './check-filter.js'
 import { defineRequeue, type RequeueInput } from './define-requeue.js'
 import type { RequeueProgress } from './requeue-batch.js'
 
-/** What one transaction requeues: some 50 ms. */
+/** What one transaction requeues: some 30 ms. */
 const LETTERS_PER_BATCH = 500
-/** What one request may ask for: some seconds of planning, and 16 MB of ids. */
-export const LETTERS_MAX = 1_000_000
+/** What one request may ask for: some seconds to plan it, and 8 MB of ids. */
+const LETTERS_MAX = 500_000
 
 /** migrations/0023: the saga and the batches of what its filter finds, or neither. */
 const startRequeue = `
