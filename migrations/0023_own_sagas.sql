@@ -258,9 +258,9 @@ BEGIN
   SELECT * INTO made FROM sagapost.start_sagas(jsonb_build_array(
     given - '{lease_owner,lease_ms,events,idempotency_key}'::text[]));
   RETURN QUERY
-    UPDATE sagapost.saga_instances AS saga SET wake_at = (
+    UPDATE sagapost.saga_instances AS saga SET wake_at = coalesce((
       SELECT max(secret.expires_at) FROM sagapost.subscription_secrets AS secret
-      WHERE secret.subscription_id = subscription AND secret.ciphertext IS NOT NULL)
+      WHERE secret.subscription_id = subscription AND secret.ciphertext IS NOT NULL), saga.wake_at)
     WHERE saga.id = made.saga_id
     RETURNING saga.id, true, made.moment, given ->> 'input', to_jsonb(saga.wake_at);
 END

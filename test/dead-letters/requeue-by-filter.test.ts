@@ -3,7 +3,6 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
   countMatching,
   type RequeueFilter,
-  requeueBatch,
   requeueDeadLetter,
   requeueDeadLetters,
 } from '../../src/dead-letters/index.js'
@@ -12,9 +11,8 @@ import { createMetrics } from '../../src/observability/index.js'
 import { startSagas } from '../../src/runtime/start-sagas.js'
 import { cancelSaga, createPostgresStorage, showSaga } from '../../src/sagas/index.js'
 import { useDatabase } from '../support/database.js'
-import { insertDeadLetters } from '../support/dead-letters.js'
+import { insertDeadLetters, requeuedTimes } from '../support/dead-letters.js'
 import { insertSubscription } from '../support/fixtures.js'
-import { codeOf } from '../support/refusal.js'
 
 const database = useDatabase()
 const stops: (() => Promise<void>)[] = []
@@ -56,19 +54,6 @@ async function ended(sagaId: string) {
   return look(sagaId)
 }
 
-/** How many deliveries each of the dead letters was requeued as. */
-async function requeuedTimes(letters: readonly string[]): Promise<Record<string, number>> {
-  const { rows } = await database.pool.query(
-    `SELECT times, count(*)::int AS letters FROM (
-       SELECT letter.id, count(saga.id)::int AS times
-       FROM unnest($1::bigint[]) AS letter (id)
-       LEFT JOIN sagapost.webhook_delivery_sagas AS saga ON saga.requeued_from = letter.id GROUP BY 1) AS counted
-     GROUP BY 1`,
-    [letters],
-  )
-  return Object.fromEntries(rows.map(({ times, letters: count }) => [times, count]))
-}
-
 const batchesLeft = async (sagaId: string) =>
   (await database.pool.query('SELECT FROM sagapost.requeue_batches WHERE saga_id = $1', [sagaId])).rowCount
 
@@ -98,8 +83,8 @@ describe('a requeue by filter', () => {
       progress: counts,
       result: counts,
     })
-    expect(await requeuedTimes(letters)).toEqual({ 1: 1_234 })
-    expect(await requeuedTimes(others)).toEqual({ 0: 7 })
+    expect(await requeuedTimes(database.pool, letters)).toEqual({ 1: 1_234 })
+    expect(await requeuedTimes(database.pool, others)).toEqual({ 0: 7 })
     expect(await batchesLeft(sagaId)).toBe(0)
     expect(woken).toContain('first-jobs')
     expect((await metrics.render()).body).toContain('sagapost_requeues_total{outcome="created"} 1234')
@@ -135,8 +120,8 @@ describe('a requeue by filter', () => {
     expect(Number(held)).toBeLessThan(Number(letters.at(-1)))
     runSagas()
     expect(await ended(sagaId)).toMatchObject({ progress: { matching: 10, requeued: 10, remaining: 0 } })
-    expect(await requeuedTimes(letters)).toEqual({ 1: 10 })
-    expect(await requeuedTimes([held as string, after as string])).toEqual({ 0: 2 })
+    expect(await requeuedTimes(database.pool, letters)).toEqual({ 1: 10 })
+    expect(await requeuedTimes(database.pool, [held as string, after as string])).toEqual({ 0: 2 })
   })
 
   it('[D4, U5] counts what it may not requeue, with the reason, and what was requeued before', async () => {
@@ -168,7 +153,7 @@ describe('a requeue by filter', () => {
       refusals: { subscription_inactive: 29, subscription_deleted: 20 },
       remaining: 0,
     })
-    expect(await requeuedTimes([...letters, ...refused])).toEqual({ 0: 49, 1: 601 })
+    expect(await requeuedTimes(database.pool, [...letters, ...refused])).toEqual({ 0: 49, 1: 601 })
   })
 
   it('[D4, S19] beside requeues of single ones, and another with the same letters: each is taken up once, all counts fit', async () => {
@@ -190,36 +175,12 @@ describe('a requeue by filter', () => {
       requeued: number
       alreadyRequeued: number
     }[]
-    expect(await requeuedTimes(letters)).toEqual({ 1: 4_000 })
+    expect(await requeuedTimes(database.pool, letters)).toEqual({ 1: 4_000 })
     for (const end of ends) {
       expect(end).toMatchObject({ matching: 4_000, refused: 0, remaining: 0 })
       expect(end.requeued + end.alreadyRequeued).toBe(4_000)
     }
     expect(ends.reduce((sum, { requeued }) => sum + requeued, singles)).toBe(4_000)
-  })
-
-  it('[D4] goes by batches of an attempt: whoever is not the one that runs requeues nothing', async () => {
-    const subscriptionId = await insertSubscription(database.pool)
-    const letters = await insertDeadLetters(database.pool, { count: 1_100, subscriptionId })
-    const { sagaId } = await start({ subscriptionId })
-    const setStep = (state: number, attempts: number) =>
-      database.pool.query('UPDATE sagapost.saga_steps SET state = $2, attempts = $3 WHERE saga_id = $1', [
-        sagaId,
-        state,
-        attempts,
-      ])
-    expect(await requeueBatch(runner(), sagaId, 0)).toBeNull()
-    await setStep(1, 1)
-    expect(await requeueBatch(runner(), sagaId, 1)).toMatchObject({ requeued: 500 })
-    expect(await requeueBatch(runner(), sagaId, 2)).toBeNull()
-    await setStep(3, 1)
-    await setStep(1, 2)
-    expect(await requeueBatch(runner(), sagaId, 1)).toBeNull()
-    expect(await requeuedTimes(letters)).toEqual({ 0: 600, 1: 500 })
-    const answers = await Promise.all(Array.from({ length: 4 }, () => requeueBatch(runner(), sagaId, 2)))
-    expect(answers.map((answer) => answer?.requeued).sort()).toEqual([0, 0, 100, 500])
-    expect(await requeuedTimes(letters)).toEqual({ 1: 1_100 })
-    expect(await requeueBatch(runner(), 'nobody', 1)).toBeNull()
   })
 
   it('[D4] cancelled before it began, or between two batches, requeues no more; what was done stays', async () => {
@@ -241,7 +202,7 @@ describe('a requeue by filter', () => {
     expect(state).toBe('Cancelled')
     expect(requeued + remaining).toBe(10_000)
     expect(remaining).toBeGreaterThan(0)
-    expect(await requeuedTimes(letters)).toEqual({ 0: remaining, 1: requeued })
+    expect(await requeuedTimes(database.pool, letters)).toEqual({ 0: remaining, 1: requeued })
     expect(await batchesLeft(sagaId)).toBe(0)
   })
 
@@ -260,7 +221,7 @@ describe('a requeue by filter', () => {
     expect(progress?.['remaining']).toBeGreaterThan(0)
     runSagas()
     expect(await ended(sagaId)).toMatchObject({ state: 'Completed', progress: { requeued: 10_000 } })
-    expect(await requeuedTimes(letters)).toEqual({ 1: 10_000 })
+    expect(await requeuedTimes(database.pool, letters)).toEqual({ 1: 10_000 })
   })
 })
 
@@ -317,32 +278,5 @@ describe('asking for one', () => {
     expect((await database.pool.query('SELECT count(*) FROM sagapost.saga_instances')).rows).toEqual(
       before.rows,
     )
-  })
-
-  it('[O7] for more than one requeue takes is refused, and leaves nothing', async () => {
-    const client = await operator().connect()
-    const given = { id: 'too-many', definition_id: 'sagapost.requeue-dead-letters', definition_version: 1 }
-    const saga = {
-      ...given,
-      input: JSON.stringify({ subscriptionId }),
-      step_names: ['requeue'],
-      step_attempts: [1],
-    }
-    const ask = (most: number, over = {}) =>
-      client.query('SELECT * FROM sagapost.start_dead_letter_requeue($1, 5, $2)', [
-        JSON.stringify({ ...saga, ...over }),
-        most,
-      ])
-    expect(await codeOf(ask(12))).toBe('requeue_too_large')
-    expect(await codeOf(ask(13, { definition_id: 'checkout' }))).toBe('permission_denied')
-    const { rows } = await ask(13, { lease_owner: 'me', lease_ms: 1_000 })
-    expect(rows).toMatchObject([{ created: true, answer: { matching: 13 } }])
-    const { rows: made } = await database.pool.query(
-      `SELECT lease_owner, (SELECT array_agg(cardinality(letters) ORDER BY batch) FROM sagapost.requeue_batches
-                            WHERE saga_id = id) AS sizes
-       FROM sagapost.saga_instances WHERE id = 'too-many'`,
-    )
-    expect(made).toEqual([{ lease_owner: null, sizes: [5, 5, 3] }])
-    client.release()
   })
 })

@@ -81,7 +81,7 @@ export const deliveryCases: Record<string, Record<string, Case>> = {
     query_invalid: async (world) => [
       await requeueAll(world, { errorCode: 'HTTP 500' }),
       await requeueAll(world, { all: true, errorCode: 'timeout' }),
-      await requeueAll(world, { subscriptionId: 'x' }),
+      await requeueAll(world, { subscriptionId: '9999999999999999999' }),
     ],
     event_type_invalid: async (world) => requeueAll(world, { eventType: 'a b' }),
     idempotency_key_invalid: async (world) =>

@@ -40,3 +40,19 @@ export async function insertDeadLetters(
   )
   return letters.rows.map(({ id }) => id)
 }
+
+/** How many deliveries each of the dead letters was requeued as. */
+export async function requeuedTimes(
+  pool: pg.Pool,
+  letters: readonly string[],
+): Promise<Record<string, number>> {
+  const { rows } = await pool.query(
+    `SELECT times, count(*)::int AS letters FROM (
+       SELECT letter.id, count(saga.id)::int AS times
+       FROM unnest($1::bigint[]) AS letter (id)
+       LEFT JOIN sagapost.webhook_delivery_sagas AS saga ON saga.requeued_from = letter.id GROUP BY 1) AS counted
+     GROUP BY 1`,
+    [letters],
+  )
+  return Object.fromEntries(rows.map(({ times, letters: count }) => [times, count]))
+}
