@@ -12,6 +12,7 @@ import { connectApi, type Environment } from './connect-api.js'
 import { formatFields, makeVisible } from './format-table.js'
 import { formatAgo, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
+import { addRequeueCommand } from './requeue-command.js'
 import { withJsonText } from './with-json-text.js'
 
 interface DeadLetterListOptions extends ListOptions, RangeOptions {
@@ -63,17 +64,7 @@ export function addDeadLettersCommands(program: Command, env: Environment): void
       await print(json ? asJson(letter) : asText(letter))
     })
 
-  addVerb(deadLetters, 'requeue', 'deliver it again, as a new delivery; asked again, it is the same one', [
-    'dead-letters requeue 7',
-  ])
-    .argument('<id>', 'id of the dead letter', readId)
-    .action(async (id: string, { json }: { json?: true }) => {
-      const client = await connectApi(env)
-      const requeued = await client.deadLetters.requeue(id)
-      await print(
-        json ? JSON.stringify(requeued) : `Dead letter ${id} is requeued as delivery ${requeued.deliveryId}`,
-      )
-    })
+  addRequeueCommand(deadLetters, env)
 }
 
 function asJson({ payloadSnapshot: _, payloadSnapshotJson, ...letter }: DeadLetterWithPayload): string {

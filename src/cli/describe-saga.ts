@@ -26,10 +26,10 @@ export function describeSaga(saga: SagaWithSteps): string {
     saga.events.map((event) => eventRow(event, saga.steps)),
   )
   const left = saga.eventCount - saga.events.length
-  const data = [
-    ['Input', saga.input],
-    ['Result', saga.result],
-  ].map(([name, value]) => `${name}\n${makeVisible(JSON.stringify(value))}`)
+  const progress = saga.steps.flatMap((step) => (step.progress ? [['Progress', step.progress] as const] : []))
+  const data = [...progress, ['Input', saga.input], ['Result', saga.result]].map(
+    ([name, value]) => `${name}\n${makeVisible(JSON.stringify(value))}`,
+  )
   return [
     fields,
     steps,

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Saga, SagaResolution, SagaState } from '../client/index.js'
 import { sagaMachine } from '../state-machines/index.js'
 import { addListOptions, addVerb, type ListOptions, readAge, readPositive } from './add-verb.js'
@@ -7,6 +7,7 @@ import { describeSaga } from './describe-saga.js'
 import type { Row } from './format-table.js'
 import { formatAgo, formatStatus } from './format-values.js'
 import { print, printList } from './print-list.js'
+import { readSagaId } from './read-saga-id.js'
 import { runCleanup } from './run-cleanup.js'
 import { type MaintainOptions, maintenanceTasks, runMaintain } from './run-maintain.js'
 import { showSagaTables } from './show-saga-tables.js'
@@ -148,11 +149,6 @@ function addWords(command: Command): Command {
 function readBy(command: Command, { by }: Words, env: Environment): string {
   const name = by ?? (env['USER'] || env['LOGNAME'])
   return name || command.error('error: say who decides this, with --by <name>')
-}
-
-function readSagaId(text: string): string {
-  if (/^[\x21-\x7e]{1,255}$/.test(text) && !/^\.{1,2}$/.test(text)) return text
-  throw new InvalidArgumentError('An id is a UUID.')
 }
 
 function sagaRow(saga: Saga): Row {

@@ -253,6 +253,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/dead-letters/requeue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Requeue every dead letter that a filter finds
+         * @description By a saga, which the part `sagas` runs: GET /v1/sagas/{id} shows its progress in `steps[0].progress`, POST /v1/sagas/{id}/cancel ends it; what was requeued by then stays so. What dies later is not among it. With an `Idempotency-Key`, the same request again gets the same saga.
+         */
+        post: operations["requeueDeadLetters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sagas": {
         parameters: {
             query?: never;
@@ -711,6 +731,41 @@ export interface components {
             /** @description the event’s payload, byte for byte */
             payloadSnapshot: unknown;
         };
+        RequeueRequest: {
+            filter: {
+                /** @example 1042 */
+                subscriptionId?: string;
+                /** @example order.placed */
+                eventType?: string;
+                errorCode?: string;
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00Z
+                 */
+                from?: string;
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00Z
+                 */
+                to?: string;
+                /**
+                 * @description every dead letter; an empty filter is refused without it
+                 * @constant
+                 */
+                all?: true;
+            };
+            /** @description true: only count */
+            dryRun?: boolean;
+        };
+        MatchingDeadLetters: {
+            matching: number;
+        };
+        StartedRequeue: {
+            /** @example 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a */
+            sagaId: string;
+            /** @description what the filter found; none that comes later is requeued */
+            matching: number;
+        };
         Requeued: {
             /** @example 1042 */
             deliveryId: string;
@@ -796,6 +851,10 @@ export interface components {
             maxAttempts: number;
             /** @description what it returned; encrypted data is shown as it is kept */
             output: unknown;
+            /** @description how far it has come, where a step of Sagapost’s own keeps count: RequeueProgress */
+            progress: {
+                [key: string]: unknown;
+            } | null;
             error: components["schemas"]["SagaFailure"] | null;
             /**
              * Format: date-time
@@ -1442,7 +1501,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description idempotency_conflict, subscription_secret_invalid */
+            /** @description idempotency_conflict, subscription_secret_invalid, subscription_secret_removed */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2079,7 +2138,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description subscription_deleted, subscription_secret_invalid, idempotency_conflict */
+            /** @description subscription_deleted, subscription_secret_invalid, idempotency_conflict, subscription_secret_removed */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2546,6 +2605,123 @@ export interface operations {
             };
             /** @description content_type_unsupported */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too_many_bad_keys */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database_unreachable, schema_outdated, permission_denied */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    requeueDeadLetters: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 printable ASCII characters: the same request again makes nothing new */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RequeueRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MatchingDeadLetters"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedRequeue"];
+                };
+            };
+            /** @description request_malformed, request_invalid, query_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description idempotency_conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description request_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description content_type_unsupported */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description event_type_invalid, requeue_filter_empty, requeue_too_large, idempotency_key_invalid */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

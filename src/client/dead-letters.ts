@@ -2,7 +2,9 @@ import type { components } from './api-types.js'
 import type { CallApi } from './call-api.js'
 import { cutMember } from './cut-member.js'
 import type { Page, PageRequest } from './events.js'
+import { makeKey } from './make-key.js'
 import type { CallOptions } from './send-request.js'
+import type { KeyedOptions } from './subscriptions.js'
 import { walkPages } from './walk-pages.js'
 
 type Schemas = components['schemas']
@@ -21,6 +23,25 @@ export interface DeadLetterFilter {
   to?: string | Date
 }
 
+export interface RequeueFilter extends DeadLetterFilter {
+  /** Every dead letter there is: an empty filter is refused. */
+  all?: true
+}
+
+export type StartedRequeue = Schemas['StartedRequeue']
+
+/** `steps[0].progress` of the saga. `matching` is the sum of the others. */
+export interface RequeueProgress {
+  matching: number
+  requeued: number
+  /** By somebody else, before or meanwhile. */
+  alreadyRequeued: number
+  refused: number
+  /** How many for which reason. */
+  refusals: Record<string, number>
+  remaining: number
+}
+
 export interface DeadLetters {
   get(id: string, options?: CallOptions): Promise<DeadLetterWithPayload>
   list(filter?: DeadLetterFilter & PageRequest, options?: CallOptions): Promise<Page<DeadLetter>>
@@ -28,6 +49,10 @@ export interface DeadLetters {
   all(filter?: DeadLetterFilter, options?: CallOptions): AsyncGenerator<DeadLetter, void, undefined>
   /** Delivers the event to the subscription again; asked again, it tells the same delivery. */
   requeue(id: string, options?: CallOptions): Promise<{ deliveryId: string }>
+  /** Starts a saga that requeues what the filter finds now; `sagas.get` shows how far it is, `sagas.cancel` ends it. */
+  requeueMatching(filter: RequeueFilter, options?: KeyedOptions): Promise<StartedRequeue>
+  /** How many it would be. */
+  countMatching(filter: RequeueFilter, options?: CallOptions): Promise<number>
 }
 
 export function createDeadLetters(call: CallApi): DeadLetters {
@@ -43,5 +68,16 @@ export function createDeadLetters(call: CallApi): DeadLetters {
     all: (filter = {}, options) => walkPages((page) => list({ ...filter, ...page }, options)),
     requeue: async (id, options = {}) =>
       (await call('post', '/v1/dead-letters/{id}/requeue', { ...options, id, repeatable: true })).body,
+    async requeueMatching(filter, { idempotencyKey = makeKey(), ...options } = {}) {
+      const body = JSON.stringify({ filter })
+      const headers = { 'idempotency-key': idempotencyKey }
+      const request = { ...options, body, headers, repeatable: true }
+      return (await call('post', '/v1/dead-letters/requeue', request)).body as StartedRequeue
+    },
+    async countMatching(filter, options = {}) {
+      const body = JSON.stringify({ filter, dryRun: true })
+      return (await call('post', '/v1/dead-letters/requeue', { ...options, body, repeatable: true })).body
+        .matching
+    },
   }
 }

@@ -1,6 +1,14 @@
 export { SagapostApiError, SagapostConnectionError } from './api-error.js'
 export { type ClientOptions, createClient, type SagapostClient } from './create-client.js'
-export type { DeadLetter, DeadLetterFilter, DeadLetters, DeadLetterWithPayload } from './dead-letters.js'
+export type {
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetters,
+  DeadLetterWithPayload,
+  RequeueFilter,
+  RequeueProgress,
+  StartedRequeue,
+} from './dead-letters.js'
 export type {
   Attempt,
   Deliveries,

@@ -1,16 +1,13 @@
 import type pg from 'pg'
 import {
-  checkTimeRange,
   isRowId,
   type Page,
   type PageRequest,
   readTimeCursor,
   rowsToRead,
-  type TimeRange,
   toPage,
 } from '../database/index.js'
-import { SagapostError } from '../errors/index.js'
-import { checkEventType } from '../events/index.js'
+import { checkFilter, type DeadLetterMatch } from './check-filter.js'
 import { type DeadLetter, type DeadLetterRow, toDeadLetter } from './dead-letter.js'
 
 /**
@@ -38,14 +35,7 @@ export const selectDeadLetters = `
            failed_at DESC, id DESC
   LIMIT $8`
 
-/** How every code of a failed attempt is written (src/https/delivery-errors.ts). */
-const ERROR_CODE = /^[a-z0-9_]{1,100}$/
-
-export interface DeadLetterFilter extends PageRequest, TimeRange {
-  subscriptionId?: string | undefined
-  eventType?: string | undefined
-  errorCode?: string | undefined
-}
+export type DeadLetterFilter = PageRequest & DeadLetterMatch
 
 /** A page of dead letters, without payloads, under the role saga_readonly_role. They never change, so pages stay. */
 export async function listDeadLetters(
@@ -54,11 +44,7 @@ export async function listDeadLetters(
 ): Promise<Page<DeadLetter>> {
   const rowsMax = rowsToRead(limit)
   const before = readTimeCursor(cursor)
-  if (eventType !== undefined) checkEventType(eventType)
-  if (errorCode !== undefined && !ERROR_CODE.test(errorCode)) {
-    throw new SagapostError('query_invalid', 'errorCode must be 1 to 100 characters of a–z, 0–9 and _')
-  }
-  checkTimeRange({ from, to })
+  checkFilter({ eventType, errorCode, from, to })
   if (subscriptionId !== undefined && !isRowId(subscriptionId)) return { data: [], nextCursor: null }
   const { rows } = await pool.query<DeadLetterRow & { at_us: string }>(selectDeadLetters, [
     before.atUs,

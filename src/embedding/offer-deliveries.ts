@@ -1,4 +1,10 @@
-import { getDeadLetter, listDeadLetters, requeueDeadLetter } from '../dead-letters/index.js'
+import {
+  countMatching,
+  getDeadLetter,
+  listDeadLetters,
+  requeueDeadLetter,
+  requeueDeadLetters,
+} from '../dead-letters/index.js'
 import { getDelivery, listDeliveries } from '../deliveries/index.js'
 import type { Context } from './context.js'
 import type { DeadLetterOperations, DeliveryOperations } from './operations.js'
@@ -27,5 +33,13 @@ export function offerDeadLetters(context: Context): DeadLetterOperations {
       if (requeued.created) context.wake('first-jobs')
       return requeued
     },
+    async requeueMatching(filter, { idempotencyKey } = {}) {
+      const started = await requeueDeadLetters(context.pool('dead_letter_operator'), filter, {
+        idempotencyKey,
+      })
+      if (started.created) context.wake('sagas')
+      return started
+    },
+    countMatching: async (filter) => countMatching(context.pool('saga_readonly_role'), filter),
   }
 }

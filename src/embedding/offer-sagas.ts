@@ -8,6 +8,7 @@ import {
   type DataBox,
   isSagaId,
   pageSagas,
+  refuseReservedName,
   resolveSaga,
   type SagaDefinition,
   type SagaRecord,
@@ -72,6 +73,7 @@ export function offerSagas(context: SagasContext): SagaOperations {
 
   const operations: SagaOperations = {
     async start(definition, input, options) {
+      refuseReservedName(definition)
       const coordinator = context.coordinator()
       if (coordinator) {
         const handle = await coordinator.start(definition as never, input as never, given(options))
@@ -87,6 +89,7 @@ export function offerSagas(context: SagasContext): SagaOperations {
       return handleOf({ id: saga.id, created })
     },
     async startIn(client, definition, input, options) {
+      refuseReservedName(definition)
       const { created, saga } = await startSaga(storage(), definition as unknown as SagaDefinition, input, {
         ...given(options),
         tx: client as never,

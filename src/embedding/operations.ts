@@ -13,8 +13,10 @@ import type {
   RepeatableRequest,
   RequestOutcome,
   Requeued,
+  RequeueFilter,
   RotatedSecret,
   Rotation,
+  StartedRequeue,
   Subscription,
   SubscriptionChange,
   SubscriptionFilter,
@@ -60,4 +62,11 @@ export interface DeadLetterOperations {
   list(filter?: DeadLetterFilter): Promise<Page<DeadLetter>>
   /** A new delivery; asked again, the same one. Throws `dead_letter_not_found` or `subscription_inactive`. */
   requeue(id: string): Promise<Requeued>
+  /**
+   * Starts a saga that requeues what the filter finds at this moment; `sagas.get` shows how far it is, `sagas.cancel` ends
+   * it. It is run by any process with the part `sagas`.
+   */
+  requeueMatching(filter: RequeueFilter, request?: RepeatableRequest): Promise<StartedRequeue>
+  /** How many it would be. */
+  countMatching(filter: RequeueFilter): Promise<number>
 }

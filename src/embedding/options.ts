@@ -26,8 +26,8 @@ export interface SagapostOptions {
   /** 32 bytes in base64; encrypts the secrets of subscriptions. Without it nothing can run but sagas. */
   masterKey?: string | undefined
   /**
-   * What runs here; absent: router, orchestrator, worker and cleaner, and sagas where there are definitions. `[]`:
-   * nothing, for a process that publishes, or starts sagas that others run.
+   * What runs here; absent: router, orchestrator, worker, cleaner and sagas. `[]`: nothing, for a process that publishes,
+   * or starts sagas that others run.
    */
   parts?: readonly Part[] | undefined
   /** Bring the schema to the newest version when it starts. */
@@ -35,7 +35,7 @@ export interface SagapostOptions {
   /** Absent: nothing is logged. */
   log?: Log | undefined
 
-  /** What the part `sagas` runs. Several versions of one are welcome: running sagas stay on theirs. */
+  /** What the part `sagas` runs beside Sagapost's own. Several versions of one are welcome: running sagas stay on theirs. */
   sagas?: readonly SagaDefinition[] | undefined
   /** For transaction steps: a login that may write your tables and has the role saga_app_role. Absent: `databaseUrl`. */
   sagaTransactionUrl?: string | undefined

@@ -3,7 +3,13 @@ import { requireSingleLogin } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { parseAllowedCidrs } from '../https/index.js'
 import { partNames, systemParts } from '../runtime/index.js'
-import { createDataBox, type DataBox, indexDefinitions, type SagaDefinition } from '../sagas/index.js'
+import {
+  createDataBox,
+  type DataBox,
+  indexDefinitions,
+  refuseReservedName,
+  type SagaDefinition,
+} from '../sagas/index.js'
 import type { Part, SagapostOptions } from './options.js'
 
 /** The variable that says the same. */
@@ -69,14 +75,11 @@ function checkOptions(options: SagapostOptions): Settings {
   const { databaseUrl, masterKey, apiKey } = config
   if (databaseUrl === undefined) throw invalid('DATABASE_URL is missing')
   const definitions = readDefinitions(options.sagas)
-  const parts = readParts(options.parts, definitions.length > 0)
+  const parts = readParts(options.parts)
   if (parts.some((part) => part !== 'sagas') && masterKey === undefined) {
     throw invalid(
       "SAGAPOST_MASTER_KEY is missing; only an instance with parts: [] or ['sagas'] can do without it",
     )
-  }
-  if (parts.includes('sagas') && definitions.length === 0) {
-    throw invalid('sagas is missing; the part sagas needs definitions to run')
   }
   if (parts.includes('api') && apiKey === undefined) {
     throw invalid('SAGAPOST_API_KEY is missing; the part api needs it')
@@ -117,6 +120,7 @@ function readDefinitions(definitions: SagapostOptions['sagas'] = []): readonly S
   if (!Array.isArray(definitions) || !definitions.every((each) => Array.isArray(each?.steps))) {
     throw invalid('sagas must be a list of definitions, made by saga()')
   }
+  for (const definition of definitions) refuseReservedName(definition)
   indexDefinitions(definitions)
   return definitions
 }
@@ -162,8 +166,8 @@ function readKey(text: string): Buffer {
   return key
 }
 
-function readParts(parts: readonly Part[] | undefined, hasDefinitions: boolean): readonly Part[] {
-  if (parts === undefined) return partNames.filter((part) => part !== 'sagas' || hasDefinitions)
+function readParts(parts: readonly Part[] | undefined): readonly Part[] {
+  if (parts === undefined) return partNames
   if (!Array.isArray(parts)) throw invalid(`parts must be a list of ${systemParts.join(', ')}`)
   const unknown = parts.find((part) => !systemParts.includes(part))
   if (unknown !== undefined) throw invalid(`parts knows ${systemParts.join(', ')}, not "${unknown}"`)

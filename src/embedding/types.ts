@@ -233,6 +233,22 @@ export interface DeadLetterFilter extends PageRequest, TimeRange {
   errorCode?: string | undefined
 }
 
+export interface RequeueFilter extends TimeRange {
+  subscriptionId?: string | undefined
+  eventType?: string | undefined
+  errorCode?: string | undefined
+  /** Every dead letter there is: an empty filter is refused. */
+  all?: true | undefined
+}
+
+export interface StartedRequeue {
+  sagaId: string
+  /** How many dead letters the filter found. */
+  matching: number
+  /** False: an earlier request with the key started it. */
+  created: boolean
+}
+
 export interface Requeued {
   deliveryId: string
   /** False: an earlier request made the delivery. */

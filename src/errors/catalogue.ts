@@ -93,10 +93,14 @@ export const errorCatalogue = {
     constraints: [
       'subscription_secrets_scheme',
       'subscription_secrets_ciphertext_size',
+      'subscription_secrets_current_is_kept',
       'uniq_secret_current',
       'fk_subscription_secrets_subscription',
       'fk_request_keys_secret',
     ],
+  },
+  subscription_secret_removed: {
+    title: 'The secret that this idempotency key was answered with has ended, and was removed',
   },
   subscription_not_found: { title: 'There is no such subscription' },
   verification_failed: { title: "The callback's owner did not pass the verification" },
@@ -180,6 +184,11 @@ export const errorCatalogue = {
     title: 'The subscription is not active',
     constraints: ['requeue_needs_active_subscription'],
   },
+  requeue_filter_empty: { title: 'A requeue by filter says which dead letters, or that it means all' },
+  requeue_too_large: {
+    title: 'The filter finds more dead letters than one requeue takes',
+    constraints: ['requeue_letters_max'],
+  },
 
   // General sagas
   saga_value_invalid: {
@@ -214,7 +223,7 @@ export const errorCatalogue = {
   },
   saga_not_found: {
     title: 'There is no such saga',
-    constraints: ['fk_saga_steps_saga', 'fk_saga_events_saga'],
+    constraints: ['fk_saga_steps_saga', 'fk_saga_events_saga', 'fk_requeue_batches_saga'],
   },
   saga_step_exists: {
     title: 'The saga has a step at this index already',

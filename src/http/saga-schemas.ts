@@ -59,6 +59,9 @@ const sagaStep = z
     attempts: z.number().int(),
     maxAttempts: z.number().int(),
     output: z.unknown().describe('what it returned; encrypted data is shown as it is kept'),
+    progress: objectData
+      .nullable()
+      .describe('how far it has come, where a step of Sagapost’s own keeps count: RequeueProgress'),
     error: sagaFailure.nullable(),
     createdAt: time,
     startedAt: time.nullable(),

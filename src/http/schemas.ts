@@ -254,6 +254,28 @@ export const deadLetterWithPayload = deadLetter
   .extend({ payloadSnapshot: z.unknown().describe('the event’s payload, byte for byte') })
   .meta({ id: 'DeadLetterWithPayload' })
 
+export const requeueRequest = z
+  .strictObject({
+    filter: z.strictObject({
+      subscriptionId: id.optional(),
+      eventType: eventType.optional(),
+      errorCode: z.string().min(1).max(100).optional(),
+      ...range,
+      all: z.literal(true).optional().describe('every dead letter; an empty filter is refused without it'),
+    }),
+    dryRun: z.boolean().optional().describe('true: only count'),
+  })
+  .meta({ id: 'RequeueRequest' })
+
+export const matchingLetters = z.object({ matching: z.number().int() }).meta({ id: 'MatchingDeadLetters' })
+
+export const startedRequeue = z
+  .object({
+    sagaId: z.string().meta({ examples: ['1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a'] }),
+    matching: z.number().int().describe('what the filter found; none that comes later is requeued'),
+  })
+  .meta({ id: 'StartedRequeue' })
+
 export const requeued = z.object({ deliveryId: id }).meta({ id: 'Requeued' })
 
 export const eventFilter = z.strictObject({ type: eventType.optional(), ...range, ...page })

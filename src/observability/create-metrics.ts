@@ -44,7 +44,7 @@ export interface Recorders {
   leaseReset(outcome: (typeof resetOutcomes)[number]): void
   deadLettered(errorCode: string | null): void
   /** `created` is false when an earlier request had made the delivery. */
-  requeued(created: boolean): void
+  requeued(created: boolean, count?: number): void
   subscriptionGone(): void
   breakerOpened(): void
   breakerClosed(): void
@@ -106,7 +106,8 @@ export function createMetrics({ backlog }: { backlog?: BacklogCollector | undefi
       metrics.deadLetters.inc()
       metrics.deadLetterErrors.inc({ error_code: errorCodeLabel(errorCode) })
     },
-    requeued: (created) => metrics.requeues.inc({ outcome: created ? 'created' : 'repeated' }),
+    requeued: (created, count = 1) =>
+      metrics.requeues.inc({ outcome: created ? 'created' : 'repeated' }, count),
     subscriptionGone: () => metrics.subscriptionsGone.inc(),
     breakerOpened: () => metrics.breakersOpened.inc(),
     breakerClosed: () => metrics.breakersClosed.inc(),

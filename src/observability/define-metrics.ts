@@ -129,7 +129,7 @@ export function defineMetrics(registry: Registry) {
     ),
     requeues: counterBy(
       'sagapost_requeues_total',
-      'Requests to requeue a dead letter: a new delivery, or the one that an earlier request made',
+      'Dead letters that were requeued: by a new delivery, or the one that an earlier request had made',
       'outcome',
       requeueOutcomes,
     ),

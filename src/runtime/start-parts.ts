@@ -53,7 +53,7 @@ export interface PartsOptions {
   extraCertificateAuthorities?: readonly string[]
   /** Other numbers than the documented ones, for tests. */
   breakerPolicy?: BreakerPolicy
-  /** What the part `sagas` runs; without any there is nothing to coordinate. */
+  /** What the part `sagas` runs beside Sagapost's own. */
   sagas?: SagasSettings
 }
 
@@ -219,10 +219,9 @@ export async function startParts({
         stops.push(() => worker.stop())
       }
     }
-    const { sagas } = options
     let coordinator: Coordinator | undefined
-    if (only.includes('sagas') && sagas && sagas.definitions.length > 0) {
-      const started = startSagas({ databaseUrl, ...sagas, log, metrics, wakeups })
+    if (only.includes('sagas')) {
+      const started = startSagas({ databaseUrl, definitions: [], ...options.sagas, log, metrics, wakeups })
       stops.push(() => started.stop())
       coordinator = started.coordinator
     }

@@ -12,12 +12,15 @@ import {
   SAGA_LEASE_MS,
   type SagaDefinition,
 } from '../sagas/index.js'
+import { defineOwnSagas } from './define-own-sagas.js'
 import { observeSagas, type SagaRecorders } from './observe-sagas.js'
 
 /** Writes of many sagas share a commit: a few connections carry them all. */
 const CONNECTIONS_MAX = 4
 /** Renewals have one to themselves. */
 const LEASE_CONNECTIONS_MAX = 1
+/** Sagapost's own steps: what they do takes longer than a write. */
+const OWN_CONNECTIONS_MAX = 2
 /** Each transaction step that runs has one to itself. */
 const TRANSACTIONS_MAX = 16
 
@@ -25,13 +28,14 @@ export interface SagasOptions {
   databaseUrl: string
   /** For transaction steps: a login that may write the application's tables. Absent: `databaseUrl`. */
   transactionUrl?: string | undefined
+  /** The application's; Sagapost's own run beside them. */
   definitions: readonly SagaDefinition[]
   dataBox?: DataBox | undefined
   /** Absent: the coordinator's own. */
   leaseMs?: number | undefined
   concurrency?: number | undefined
   log: Logger
-  metrics: SagaRecorders & Pick<Recorders, 'loopFailed'>
+  metrics: SagaRecorders & Pick<Recorders, 'loopFailed' | 'requeued'>
   wakeups: Wakeups
 }
 
@@ -70,9 +74,11 @@ export function startSagas({
     ...(transactionPool && { transactionPool }),
     ...(options.dataBox && { dataBox: options.dataBox }),
   })
+  const ownPool = createRolePool({ databaseUrl, role: 'saga_app_role', connectionsMax: OWN_CONNECTIONS_MAX })
+  const own = defineOwnSagas({ pool: ownPool, metrics, wakeups })
   const coordinator = createCoordinator({
     storage: observeStorage(storage, observeSagas(metrics, log)),
-    definitions,
+    definitions: [...own.definitions, ...definitions],
     ...(options.leaseMs !== undefined && { leaseMs: options.leaseMs }),
     ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
     onError(error, sagaId) {
@@ -85,8 +91,9 @@ export function startSagas({
     coordinator,
     async stop() {
       unsubscribe()
+      own.stop()
       await coordinator.stop()
-      await Promise.all([pool.end(), leasePool.end(), transactionPool?.end()])
+      await Promise.all([pool.end(), leasePool.end(), ownPool.end(), transactionPool?.end()])
     },
   }
 }

@@ -54,6 +54,8 @@ export interface SagaStep {
   maxAttempts: number
   /** What it returned. Without its key, encrypted data is shown as it is kept. */
   output: unknown
+  /** How far it has come, where a step of Sagapost's own keeps count. */
+  progress: Record<string, unknown> | null
   error: SagaFailure | null
   createdAt: Date
   startedAt: Date | null

@@ -3,7 +3,8 @@ import { SagapostError } from '../errors/index.js'
 import type { SecretBox } from './secret-box.js'
 
 // The newest, by the primary key: after a change of keys the old secrets may be gone.
-const selectNewestSecret = `SELECT ciphertext FROM sagapost.subscription_secrets ORDER BY id DESC LIMIT 1`
+const selectNewestSecret = `
+  SELECT ciphertext FROM sagapost.subscription_secrets WHERE ciphertext IS NOT NULL ORDER BY id DESC LIMIT 1`
 
 /**
  * Throws `master_key_wrong` when the secrets in the database were sealed with another key: with it no delivery could

@@ -40,12 +40,14 @@ interface AnswerRow {
   previous_expires_at: Date | null
   subscription_id: string
   scheme: SigningSecret['scheme']
-  ciphertext: Buffer
+  /** Null: it has ended, and was removed. */
+  ciphertext: Buffer | null
 }
 
 /**
  * [O8] Claims the key for the work of this transaction; or, when it has been used for the same request before, returns
- * that request's answer, and there is nothing left to do. Throws `idempotency_conflict` for another request.
+ * that request's answer, and there is nothing left to do. Throws `idempotency_conflict` for another request, and
+ * `subscription_secret_removed` when the answer is gone.
  */
 export async function claimRequestKey(
   client: pg.PoolClient,
@@ -65,6 +67,12 @@ export async function claimRequestKey(
     )
   }
   const { subscription_id: subscriptionId, scheme, ciphertext } = earlier
+  if (ciphertext === null) {
+    throw new SagapostError(
+      'subscription_secret_removed',
+      `The secret that the Idempotency-Key "${key}" was answered with has ended, and was removed`,
+    )
+  }
   const opened = { scheme, key: box.open(ciphertext, { subscriptionId, scheme }) }
   return { subscriptionId, secret: shownSecret(opened), previousExpiresAt: earlier.previous_expires_at }
 }

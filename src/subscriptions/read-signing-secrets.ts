@@ -9,6 +9,7 @@ export const selectSigningSecrets = prepared(`
   SELECT subscription_id, scheme, ciphertext
   FROM sagapost.subscription_secrets
   WHERE subscription_id = ANY ($1::bigint[]) AND (expires_at IS NULL OR expires_at > sagapost.now())
+    AND ciphertext IS NOT NULL
   ORDER BY subscription_id, id DESC`)
 
 interface SecretRow {

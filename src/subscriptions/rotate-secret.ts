@@ -7,6 +7,7 @@ import { insertSecret } from './insert-secret.js'
 import { lockSubscription } from './lock-subscription.js'
 import type { SecretBox } from './secret-box.js'
 import { shownSecret } from './shown-secret.js'
+import { startSecretRotation } from './start-secret-rotation.js'
 import { validateScheme } from './validate-subscription.js'
 
 const OVERLAP_DEFAULT_MS = 24 * 60 * 60 * 1000
@@ -14,12 +15,13 @@ const OVERLAP_MAX_MS = 30 * OVERLAP_DEFAULT_MS
 
 /**
  * By idx_secret_subscription. The current secret gets its end; one that is still in overlap from an earlier
- * rotation ends now, so that at most two sign at once. Returns the one that was current.
+ * rotation ends now, so that at most two sign at once. What ends now is removed now. Returns the one that was current.
  */
 const endSecrets = `
   UPDATE sagapost.subscription_secrets AS secret
   SET expires_at = sagapost.now()
-      + CASE WHEN secret.expires_at IS NULL THEN $2 * interval '1 millisecond' ELSE interval '0' END
+      + CASE WHEN secret.expires_at IS NULL THEN $2 * interval '1 millisecond' ELSE interval '0' END,
+      ciphertext = CASE WHEN secret.expires_at IS NULL AND $2 > 0 THEN secret.ciphertext END
   FROM sagapost.subscription_secrets AS before
   WHERE secret.subscription_id = $1 AND before.id = secret.id
     AND (secret.expires_at IS NULL OR secret.expires_at > sagapost.now())
@@ -73,6 +75,7 @@ export async function rotateSecret(
     const secret = generateSecret(scheme ?? previous?.scheme)
     const previousExpiresAt = previous?.expires_at ?? null
     const secretId = await insertSecret(client, box, id, secret)
+    if (previous && overlapMs > 0) await startSecretRotation(client, id)
     await recordRequestAnswer(client, identity, { secretId, previousExpiresAt })
     return { secret: shownSecret(secret), previousExpiresAt }
   })

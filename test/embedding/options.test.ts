@@ -16,7 +16,6 @@ it.each<[string, object, string]>([
   ['the API without a key', { databaseUrl, masterKey, parts: ['api'] }, 'apiKey is missing'],
   ['an unknown part', { databaseUrl, masterKey, parts: ['routers'] }, 'not "routers"'],
   ['parts as a text', { databaseUrl, masterKey, parts: 'router' }, 'parts must be a list'],
-  ['sagas without definitions', { databaseUrl, parts: ['sagas'] }, 'sagas is missing'],
   ['a saga that is none', { databaseUrl, sagas: [{}] }, 'sagas must be a list of definitions'],
   [
     'transaction steps behind a login for each role',
@@ -86,7 +85,7 @@ it('[O4] durations are texts or milliseconds, lists are lists, and the rest has 
     concurrency: undefined,
     apiKey: '',
   })
-  expect(parts).toEqual(['router', 'orchestrator', 'worker', 'cleaner'])
+  expect(parts).toEqual(['router', 'orchestrator', 'worker', 'cleaner', 'sagas'])
   expect(config).toMatchObject({
     retryBaseDelayMs: 1_500,
     retryMaxDelayMs: 7_200_000,
@@ -107,11 +106,19 @@ it('[O2] an instance that runs nothing needs no master key, and the environment 
   }
 })
 
-it('[G14] sagas run by default where there are definitions, and alone without a master key', () => {
+it('[G14] sagas run by default, and alone without a master key; the names of Sagapost’s own are refused', async () => {
   const hello = saga('hello').step('say', { run: () => 'hello' })
-  const all = ['router', 'orchestrator', 'worker', 'cleaner', 'sagas']
-  expect(readOptions({ databaseUrl, masterKey, sagas: [hello] }).parts).toEqual(all)
+  expect(readOptions({ databaseUrl, parts: ['sagas'] }).config.masterKey).toBeUndefined()
   expect(readOptions({ databaseUrl, parts: ['sagas'], sagas: [hello] }).config.masterKey).toBeUndefined()
+  const ours = saga('sagapost.requeue-dead-letters').step('requeue', { run: () => 0 })
+  const reserved = { code: 'saga_definition_invalid', message: expect.stringContaining("Sagapost's own") }
+  expect(() => new Sagapost({ databaseUrl, parts: ['sagas'], sagas: [ours] })).toThrow(
+    expect.objectContaining(reserved),
+  )
+  const instance = new Sagapost({ databaseUrl, parts: [] })
+  await expect(instance.sagas.start(ours, undefined)).rejects.toMatchObject(reserved)
+  await expect(instance.sagas.startIn({} as never, ours, undefined)).rejects.toMatchObject(reserved)
+  await instance.stop()
   expect(() => new Sagapost({ databaseUrl, parts: ['sagas'], sagas: [hello, hello] })).toThrow(
     expect.objectContaining({ code: 'saga_definition_invalid' }),
   )

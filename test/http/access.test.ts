@@ -27,6 +27,7 @@ const matrix: Record<string, readonly Scope[]> = {
   'GET /v1/dead-letters': ['read', 'operator'],
   'GET /v1/dead-letters/{id}': ['read', 'operator'],
   'POST /v1/dead-letters/{id}/requeue': ['operator'],
+  'POST /v1/dead-letters/requeue': ['operator'],
   'GET /v1/sagas': ['read', 'operator'],
   'GET /v1/sagas/{id}': ['read', 'operator'],
   'POST /v1/sagas/{id}/cancel': ['operator'],

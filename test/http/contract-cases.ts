@@ -21,5 +21,6 @@ export const plainBodies: Record<string, unknown> = {
   publishEvents: { events: [event] },
   createSubscription: valid,
   changeSubscription: { maxAttempts: 3 },
+  requeueDeadLetters: { filter: { all: true } },
   ...sagaBodies,
 }

@@ -38,6 +38,12 @@ export const subscriptionCases: Record<string, Record<string, Case>> = {
       await damageSecrets(body.id)
       return call('POST', '/v1/subscriptions', { body: valid, headers })
     },
+    subscription_secret_removed: async ({ call }) => {
+      const headers = newKey()
+      const { body } = await call('POST', '/v1/subscriptions', { body: valid, headers })
+      await call('POST', `/v1/subscriptions/${body.id}/rotate-secret`, { body: { overlapMs: 0 } })
+      return call('POST', '/v1/subscriptions', { body: valid, headers })
+    },
   },
 
   listSubscriptions: {
@@ -140,6 +146,13 @@ export const subscriptionCases: Record<string, Record<string, Case>> = {
       const headers = newKey()
       await world.call('POST', await subscriptionPath('/rotate-secret')(world), { headers })
       return world.call('POST', await subscriptionPath('/rotate-secret')(world), { headers })
+    },
+    subscription_secret_removed: async (world) => {
+      const path = await subscriptionPath('/rotate-secret')(world)
+      const headers = newKey()
+      await world.call('POST', path, { headers })
+      await world.call('POST', path, { body: { overlapMs: 0 } })
+      return world.call('POST', path, { headers })
     },
     subscription_deleted: async ({ call, deletedSubscription }) =>
       call('POST', `/v1/subscriptions/${await deletedSubscription()}/rotate-secret`),

@@ -23,6 +23,7 @@ failed_sagas             .          .       .       .             .       .     
 partition_settings       .          .       .       .             .       .         .     .     S           .     S
 partitions               .          .       .       .             .       .         .     .     S           .     S
 request_keys             .          .       .       .             .       .         Siu   .     .           .     .
+requeue_batches          .          .       .       .             .       .         .     .     .           .     S
 saga_event_partitions    .          .       .       .             .       .         .     .     S           .     S
 saga_events              .          .       .       .             .       .         .     .     .           SI    S
 saga_index_usage         .          .       .       .             .       .         .     .     S           .     S
@@ -108,6 +109,12 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'work_window()': ['job_worker', 'saga_orchestrator'],
   'confirm_verification(bigint,text)': ['subscription_admin'],
   'requeue_dead_letter(bigint)': ['dead_letter_operator'],
+  // Own sagas: whoever may ask for the work starts them, the coordinator runs what was planned.
+  'start_dead_letter_requeue(jsonb,integer,integer)': ['dead_letter_operator'],
+  'requeue_batch(character varying,integer)': ['saga_app_role'],
+  'discard_requeue(character varying)': ['saga_app_role'],
+  'start_secret_rotation(jsonb)': ['subscription_admin'],
+  'remove_ended_secrets()': ['saga_app_role'],
   'ensure_partitions()': ['schema_maintainer'],
   'expire_event_keys(timestamp with time zone,integer)': ['schema_maintainer'],
   'cleanup_expired_sagas(timestamp with time zone)': ['saga_app_role'],

@@ -1,14 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { formatSecret, publicKeyOf } from '../../src/https/index.js'
+import { createCoordinator, createPostgresStorage } from '../../src/sagas/index.js'
 import {
   createSecretBox,
+  defineSecretRotation,
   deleteSubscription,
   readSigningSecrets,
+  removeEndedSecrets,
   rotateSecret,
 } from '../../src/subscriptions/index.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
+import { codeOf } from '../support/refusal.js'
 import { box, refusalOf, useOperations } from './operations.js'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -142,6 +146,125 @@ describe('a rotation', () => {
     expect((await refusalOf(rotate(subscription.id))).code).toBe('subscription_deleted')
     expect(await stored(subscription.id)).toEqual({ current: 1, all: 1 })
     for (const id of ['999999999', 'abc', `0${subscription.id}`]) expect(await rotate(id)).toBeNull()
+  })
+})
+
+describe('the end of an overlap', () => {
+  const sagas = () => createPostgresStorage({ pool: database.as('saga_app_role') })
+  /** As the part `sagas` runs it, until nothing is due. */
+  const runDue = async () => {
+    const coordinator = createCoordinator({
+      storage: sagas(),
+      definitions: [defineSecretRotation(() => removeEndedSecrets(database.as('saga_app_role')))],
+      onError: (error) => {
+        throw error
+      },
+    })
+    const due = `SELECT FROM sagapost.saga_instances
+      WHERE definition_id = 'sagapost.rotate-secret' AND state IN (0, 1, 2)
+        AND (wake_at <= sagapost.now() OR lease_owner IS NOT NULL)`
+    await expect.poll(async () => (await database.pool.query(due)).rowCount, { timeout: 20_000 }).toBe(0)
+    await coordinator.stop()
+  }
+  /** Oldest first: whether anything of it is kept. */
+  const kept = async (id: string) => {
+    const { rows } = await database.pool.query(
+      `SELECT ciphertext IS NOT NULL AS kept FROM sagapost.subscription_secrets WHERE subscription_id = $1 ORDER BY id`,
+      [id],
+    )
+    return rows.map((row) => row.kept)
+  }
+  const rotationsOf = async (id: string) =>
+    (await sagas().listSagas({ definitionId: 'sagapost.rotate-secret', limit: 200 })).filter(
+      ({ input }) => (input as { subscriptionId: string }).subscriptionId === id,
+    )
+
+  it('[U1] is a saga of the rotation’s own transaction, due to the microsecond; then nothing of the secret is kept', async () => {
+    const { subscription } = await create()
+    const rotated = await rotate(subscription.id, { overlapMs: 60_000 })
+    const [rotation, ...more] = await rotationsOf(subscription.id)
+    expect(more).toEqual([])
+    expect(rotation).toMatchObject({ state: 'Pending', wakeAt: rotated?.previousExpiresAt, leaseOwner: null })
+    const { rows } = await database.pool.query(
+      `SELECT wake_at = expires_at AS exact FROM sagapost.saga_instances, sagapost.subscription_secrets
+       WHERE saga_instances.id = $1 AND subscription_id = $2 AND expires_at IS NOT NULL`,
+      [rotation?.id, subscription.id],
+    )
+    expect(rows).toEqual([{ exact: true }])
+    await moveClock(database.pool, '30 seconds')
+    await runDue()
+    expect(await kept(subscription.id)).toEqual([true, true])
+    await moveClock(database.pool, '30 seconds')
+    expect(await signsWith(subscription.id)).toEqual([rotated?.secret])
+    await runDue()
+    expect(await kept(subscription.id)).toEqual([false, true])
+    expect(await sagas().getSaga(rotation?.id as string)).toMatchObject({ state: 'Completed' })
+    expect(await signsWith(subscription.id)).toEqual([rotated?.secret])
+  })
+
+  it('[U1] without overlap, or by another rotation, is at once and needs no saga', async () => {
+    const { subscription } = await create()
+    await rotate(subscription.id, { overlapMs: 0 })
+    expect(await kept(subscription.id)).toEqual([false, true])
+    expect(await rotationsOf(subscription.id)).toEqual([])
+    await rotate(subscription.id, { overlapMs: 60_000 })
+    await rotate(subscription.id, { overlapMs: 120_000 })
+    expect(await kept(subscription.id)).toEqual([false, false, true, true])
+    await moveClock(database.pool, '1 minute')
+    await runDue()
+    expect(await kept(subscription.id)).toEqual([false, false, true, true])
+    await moveClock(database.pool, '1 minute')
+    await runDue()
+    expect(await kept(subscription.id)).toEqual([false, false, false, true])
+  })
+
+  it('[U1] of one that was cancelled is made up for by the next', async () => {
+    const [first, second] = [await create(), await create()].map(({ subscription }) => subscription.id) as [
+      string,
+      string,
+    ]
+    await rotate(first, { overlapMs: 1_000 })
+    const [rotation] = await rotationsOf(first)
+    await sagas().requestCancel(rotation?.id as string, { by: 'test', reason: 'no' })
+    await rotate(second, { overlapMs: 2_000 })
+    await moveClock(database.pool, '2 seconds')
+    await runDue()
+    expect(await sagas().getSaga(rotation?.id as string)).toMatchObject({ state: 'Cancelled' })
+    expect([await kept(first), await kept(second)]).toEqual([
+      [false, true],
+      [false, true],
+    ])
+  })
+
+  it('[O8] a repeated request is answered while its secret is there, and refused afterwards', async () => {
+    const { subscription } = await create()
+    const ask = () => rotate(subscription.id, { overlapMs: 0, idempotencyKey: 'rotate-once' })
+    const rotated = await ask()
+    expect(await ask()).toEqual(rotated)
+    await rotate(subscription.id, { overlapMs: 0 })
+    expect((await refusalOf(ask())).code).toBe('subscription_secret_removed')
+    expect(await stored(subscription.id)).toEqual({ current: 1, all: 3 })
+  })
+
+  it('[U1] that fails takes its saga along', async () => {
+    const { subscription } = await create()
+    const broken = {
+      ...box,
+      seal: () => {
+        throw new Error('no entropy')
+      },
+    }
+    await expect(rotate(subscription.id, { box: broken })).rejects.toThrow('no entropy')
+    expect(await rotationsOf(subscription.id)).toEqual([])
+  })
+
+  it('[S20] subscription_admin can start no other saga', async () => {
+    const given = JSON.stringify({ id: 'x', definition_id: 'checkout', definition_version: 1, input: '{}' })
+    const client = await database.as('subscription_admin').connect()
+    expect(await codeOf(client.query('SELECT * FROM sagapost.start_secret_rotation($1)', [given]))).toBe(
+      'permission_denied',
+    )
+    client.release()
   })
 })
 

@@ -45,6 +45,7 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
       refusals: [
         ...valueRefusals,
         ...(['idempotency_key_invalid', 'idempotency_conflict', 'subscription_secret_invalid'] as const),
+        'subscription_secret_removed',
       ],
     },
     schema: {

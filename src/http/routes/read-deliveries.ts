@@ -1,4 +1,3 @@
-import { getDeadLetter, listDeadLetters, requeueDeadLetter } from '../../dead-letters/index.js'
 import { getDelivery, listDeliveries } from '../../deliveries/index.js'
 import { getEvent, listEvents } from '../../events/index.js'
 import type { Api, ApiOptions } from '../api.js'
@@ -6,9 +5,6 @@ import { present, withJsonField } from '../present.js'
 import { type HttpErrorCode, refuse } from '../problem.js'
 import { access } from '../require-scope.js'
 import {
-  deadLetter,
-  deadLetterFilter,
-  deadLetterWithPayload,
   delivery,
   deliveryFilter,
   deliveryWithAttempts,
@@ -17,10 +13,9 @@ import {
   eventWithPayload,
   idParameter,
   pageOf,
-  requeued,
 } from '../schemas.js'
 
-const queryRefusals = ['query_invalid', 'event_type_invalid'] as const
+export const queryRefusals = ['query_invalid', 'event_type_invalid'] as const
 
 export function addEventReadRoutes(api: Api, { pools }: ApiOptions): void {
   api.route({
@@ -90,65 +85,9 @@ export function addDeliveryRoutes(api: Api, { pools }: ApiOptions): void {
   })
 }
 
-export function addDeadLetterRoutes(api: Api, { pools, onRequeued, metrics }: ApiOptions): void {
-  api.route({
-    method: 'GET',
-    url: '/v1/dead-letters',
-    config: { access: access.read, refusals: queryRefusals },
-    schema: {
-      operationId: 'listDeadLetters',
-      summary: 'List dead letters, newest first',
-      tags: ['dead letters'],
-      querystring: deadLetterFilter,
-      response: { 200: pageOf(deadLetter) },
-    },
-    handler: async ({ query }) => present(await listDeadLetters(pools.reads, withTimes(query))),
-  })
-
-  api.route({
-    method: 'GET',
-    url: '/v1/dead-letters/:id',
-    config: { access: access.read, refusals: ['dead_letter_not_found'] },
-    schema: {
-      operationId: 'getDeadLetter',
-      summary: 'One dead letter with the payload as it was',
-      tags: ['dead letters'],
-      params: idParameter,
-      response: { 200: deadLetterWithPayload },
-    },
-    async handler({ params: { id } }, reply) {
-      const found = required(await getDeadLetter(pools.reads, id), 'dead_letter_not_found', 'dead letter', id)
-      const { payloadSnapshot, ...rest } = found
-      return reply
-        .type('application/json')
-        .serializer(asItIs)
-        .send(withJsonField(rest, 'payloadSnapshot', payloadSnapshot) as never)
-    },
-  })
-
-  api.route({
-    method: 'POST',
-    url: '/v1/dead-letters/:id/requeue',
-    config: { access: access.requeue, refusals: ['dead_letter_not_found', 'subscription_inactive'] },
-    schema: {
-      operationId: 'requeueDeadLetter',
-      summary: 'Deliver the event to the subscription again',
-      description:
-        'A new delivery: 201. Asked again: 200 and the same delivery, so it needs no Idempotency-Key.',
-      tags: ['dead letters'],
-      params: idParameter,
-      response: { 200: requeued, 201: requeued },
-    },
-    async handler({ params: { id } }, reply) {
-      const { deliveryId, created } = await requeueDeadLetter(pools.deadLetters, id)
-      metrics?.requeued(created)
-      if (created) onRequeued?.()
-      return reply.code(created ? 201 : 200).send({ deliveryId })
-    },
-  })
-}
-
-function withTimes<Query extends { from?: string | undefined; to?: string | undefined }>(query: Query) {
+export function withTimes<Query extends { from?: string | undefined; to?: string | undefined }>(
+  query: Query,
+) {
   const { from, to, ...rest } = query
   return { ...rest, from: from && new Date(from), to: to && new Date(to) } as Omit<Query, 'from' | 'to'> & {
     from: Date | undefined
@@ -156,12 +95,12 @@ function withTimes<Query extends { from?: string | undefined; to?: string | unde
   }
 }
 
-function required<Found>(found: Found | null, code: HttpErrorCode, what: string, id: string): Found {
+export function required<Found>(found: Found | null, code: HttpErrorCode, what: string, id: string): Found {
   if (found === null) throw refuse(code, `there is no ${what} ${id.slice(0, 40)}`)
   return found
 }
 
 /** Already JSON. */
-function asItIs(text: unknown): string {
+export function asItIs(text: unknown): string {
   return text as string
 }

@@ -72,6 +72,7 @@ export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: Ap
       refusals: [
         ...refusals,
         ...(['subscription_invalid', 'idempotency_key_invalid', 'idempotency_conflict'] as const),
+        'subscription_secret_removed',
       ],
     },
     schema: {

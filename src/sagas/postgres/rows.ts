@@ -54,6 +54,7 @@ export interface StepRow {
   attempts: number
   max_attempts: number
   output_data: string | null
+  progress: Record<string, unknown> | null
   error: SagaError | null
   compensation_state: CompensationState | null
   created_at: Date

@@ -56,6 +56,7 @@ export function toStepView(row: StepRow, output: unknown): SagaStep {
     attempts: row.attempts,
     maxAttempts: row.max_attempts,
     output,
+    progress: row.progress,
     error: toFailure(row.error),
     createdAt: row.created_at,
     startedAt: row.started_at,

@@ -95,6 +95,8 @@ describe('columns', () => {
       ['error', 'jsonb', 'null'],
       ['compensation_state', 'jsonb', 'null'],
       ['metadata', 'jsonb', 'null'],
+      // Of steps that take long.
+      ['progress', 'jsonb', 'null'],
     ])
   })
 

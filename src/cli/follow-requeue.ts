@@ -1,0 +1,89 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { SagapostClient } from '../client/index.js'
+import { SagapostError } from '../errors/index.js'
+import { isFinal, sagaMachine } from '../state-machines/index.js'
+import { describeEnd, drawBar, drawLine, type RequeueStand, toStand } from './describe-requeue.js'
+import { print } from './print-list.js'
+
+const LOOK_MS = 500
+/** Lines in a pipe are for a log. */
+const LINE_MS = 5_000
+/** Nobody runs it: something may be missing. */
+const UNCLAIMED_MS = 5_000
+const EXIT_NOT_COMPLETED = 1
+const EXIT_LEFT = 130
+/** Back to the first column, and everything behind it away. */
+const CLEAR_LINE = '\r\x1b[K'
+
+/**
+ * Shows how a requeue by filter goes until it ends: a bar on a terminal, lines in a pipe, JSON lines with --json. Ctrl-C
+ * leaves it; the requeue goes on, and can be joined again.
+ */
+export async function followRequeue(
+  client: SagapostClient,
+  sagaId: string,
+  { json }: { json?: true | undefined } = {},
+): Promise<void> {
+  const left = new AbortController()
+  const leave = () => left.abort()
+  process.once('SIGINT', leave)
+  const bar = json !== true && process.stdout.isTTY === true
+  const startedAtMs = performance.now()
+  let first: { remaining: number; atMs: number } | undefined
+  let shown = { text: '', atMs: Number.NEGATIVE_INFINITY }
+  let warned = false
+
+  const show = async (stand: RequeueStand): Promise<void> => {
+    const nowMs = performance.now()
+    first ??= { remaining: stand.remaining, atMs: nowMs }
+    const start = { remaining: first.remaining, elapsedMs: nowMs - first.atMs }
+    if (bar) {
+      process.stdout.write(
+        `${CLEAR_LINE}${cutTo(`${drawBar(stand, start)}  (Ctrl-C leaves it running)`, process.stdout.columns)}`,
+      )
+      return
+    }
+    const text = json ? JSON.stringify(stand) : drawLine(stand, start)
+    if (text === shown.text || nowMs - shown.atMs < LINE_MS) return
+    shown = { text, atMs: nowMs }
+    await print(text)
+  }
+
+  try {
+    for (;;) {
+      const saga = await client.sagas.get(sagaId, { signal: left.signal })
+      const stand = toStand(saga)
+      if (stand === undefined) {
+        throw new SagapostError('saga_not_found', `Saga ${sagaId} is no requeue of dead letters`)
+      }
+      if (isFinal(sagaMachine, stand.state) || stand.state === 'Failed') {
+        if (bar) process.stdout.write(CLEAR_LINE)
+        await print(json ? JSON.stringify(stand) : describeEnd(stand))
+        if (stand.state !== 'Completed') process.exitCode = EXIT_NOT_COMPLETED
+        return
+      }
+      await show(stand)
+      if (!warned && stand.state === 'Pending' && performance.now() - startedAtMs > UNCLAIMED_MS) {
+        warned = true
+        console.error(`${bar ? CLEAR_LINE : ''}Nobody has begun it yet: does any process run the part sagas?`)
+      }
+      await pause(LOOK_MS, undefined, { signal: left.signal })
+    }
+  } catch (error) {
+    if (bar) process.stdout.write('\n')
+    // Also when the server is away for the moment: the requeue does not depend on whoever looks.
+    if (first) {
+      console.error(`The requeue goes on. Join it again:  sagapost dead-letters requeue --follow ${sagaId}`)
+      console.error(`End it:  sagapost sagas cancel ${sagaId} --why '…'`)
+    }
+    if (!left.signal.aborted) throw error
+    process.exitCode = EXIT_LEFT
+  } finally {
+    process.removeListener('SIGINT', leave)
+  }
+}
+
+/** A line that breaks could not be written over. */
+function cutTo(line: string, columns = 80): string {
+  return line.slice(0, Math.max(1, columns - 1))
+}

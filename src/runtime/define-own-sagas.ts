@@ -1,0 +1,43 @@
+import type pg from 'pg'
+import { defineRequeue, discardRequeue, requeueBatch } from '../dead-letters/index.js'
+import type { Wakeups } from '../loop/index.js'
+import type { Recorders } from '../observability/index.js'
+import type { SagaDefinition } from '../sagas/index.js'
+import { defineSecretRotation, removeEndedSecrets } from '../subscriptions/index.js'
+
+export interface OwnSagas {
+  definitions: readonly SagaDefinition[]
+  /** What takes long lets go after the batch that is under way. */
+  stop(): void
+}
+
+/** Sagapost's own long work: every process with the part `sagas` runs it. Under the role saga_app_role. */
+export function defineOwnSagas({
+  pool,
+  metrics,
+  wakeups,
+}: {
+  pool: pg.Pool
+  metrics: Pick<Recorders, 'requeued'>
+  wakeups: Pick<Wakeups, 'wake'>
+}): OwnSagas {
+  let stopping = false
+  const requeue = defineRequeue({
+    async requeueBatch(sagaId, attempt) {
+      const batch = await requeueBatch(pool, sagaId, attempt)
+      if (batch && batch.requeued > 0) {
+        metrics.requeued(true, batch.requeued)
+        wakeups.wake('first-jobs')
+      }
+      return batch
+    },
+    discard: (sagaId) => discardRequeue(pool, sagaId),
+    isStopping: () => stopping,
+  })
+  return {
+    definitions: [requeue, defineSecretRotation(() => removeEndedSecrets(pool))],
+    stop() {
+      stopping = true
+    },
+  }
+}
