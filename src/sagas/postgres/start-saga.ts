@@ -15,7 +15,7 @@ export async function startSagas(
   box: DataBox,
 ): Promise<StartOutcome[]> {
   const { rows } = (await client.query(startSagasSql, [
-    JSON.stringify(sagas.map((saga) => toParameter(saga, box))),
+    JSON.stringify(sagas.map((saga) => toStartParameter(saga, box))),
   ])) as pg.QueryResult<{ saga_id: string; moment: Date }>
   const made = new Map(rows.map(({ saga_id, moment }) => [saga_id, moment]))
   const outcomes: StartOutcome[] = []
@@ -36,7 +36,7 @@ async function findFirst(client: Queryable, saga: NewSaga, box: DataBox): Promis
   return { created: false, saga: first }
 }
 
-function toParameter(saga: NewSaga, box: DataBox): Record<string, unknown> {
+export function toStartParameter(saga: NewSaga, box: DataBox): Record<string, unknown> {
   const { id, lease } = saga
   return {
     id,
@@ -49,6 +49,7 @@ function toParameter(saga: NewSaga, box: DataBox): Record<string, unknown> {
     metadata: saga.metadata,
     trace_id: saga.traceId,
     span_id: saga.spanId,
+    parent_id: saga.parentId,
     step_names: saga.steps.map(({ name }) => name),
     step_attempts: saga.steps.map(({ maxAttempts }) => maxAttempts),
     ...(lease
