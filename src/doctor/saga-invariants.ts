@@ -65,20 +65,25 @@ const sagaHasItsSteps = `
   GROUP BY saga.id HAVING count(step.id) <> saga.total_steps
   LIMIT $1`
 
-// Completed with all steps Completed; ended otherwise, no step is under way.
+// Completed with all steps Completed or not needed; ended otherwise, no step is under way.
 const sagaEndFitsItsSteps = `
   SELECT saga.id, format('in state %s with a step %s in state %s', saga.state, step.step_index, step.state) AS detail,
          count(*) OVER () AS total
   FROM sagapost.saga_instances AS saga
   JOIN sagapost.saga_steps AS step ON step.saga_id = saga.id
   WHERE saga.event_count > 0
-    AND (saga.state = 3 AND step.state <> 2 OR saga.state IN (5, 6, 7, 8) AND step.state IN (0, 1, 4))
+    AND (saga.state = 3 AND step.state NOT IN (2, 6) OR saga.state IN (5, 6, 7, 8) AND step.state IN (0, 1, 4))
   LIMIT $1`
 
+// Without a time to wake at it waits for news, or has done its part for its parent.
 const openSagaIsWithinReach = `
   SELECT id, format('in state %s, but nobody will ever take it up', state) AS detail, count(*) OVER () AS total
-  FROM sagapost.saga_instances
+  FROM sagapost.saga_instances AS saga
   WHERE state IN (0, 1, 2, 4) AND wake_at IS NULL
+    AND NOT (parent_id IS NOT NULL AND current_step >= total_steps)
+    AND NOT EXISTS (
+      SELECT FROM sagapost.saga_steps AS step
+      WHERE step.saga_id = saga.id AND step.state IN (1, 4) AND step.waits_for IS NOT NULL)
   LIMIT $1`
 
 /** Of general sagas; `id` is the saga's. $1 is how many examples to name. */

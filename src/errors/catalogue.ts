@@ -240,6 +240,11 @@ export const errorCatalogue = {
   saga_not_cancellable: { title: 'The saga is being undone already, or has ended' },
   saga_not_awaiting_operator: { title: 'The saga does not wait for an operator' },
   saga_resolution_invalid: { title: 'A resolution says what to do, who decided it and why' },
+  signal_invalid: {
+    title: 'A signal has a name, a key and a payload of at most 64 KiB',
+    constraints: ['saga_signals_name_format', 'saga_signals_key_length', 'saga_signals_payload_size'],
+  },
+  signal_conflict: { title: 'The signal has come before, with another payload' },
 
   // Keys of the HTTP API
   api_key_invalid: {

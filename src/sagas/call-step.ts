@@ -3,7 +3,7 @@ import type { RetryPolicy } from './retry-policy.js'
 import { attemptError, describeError, isRetryable, type SagaError } from './saga-error.js'
 
 /** Why a call is stopped from outside. */
-export type StopReason = 'cancelled' | 'overdue' | 'lost' | 'stopping'
+export type StopReason = 'cancelled' | 'overdue' | 'lost' | 'stopping' | 'branch_failed'
 
 export class StopSignal extends Error {
   override readonly name = 'AbortError'
@@ -93,6 +93,8 @@ function explainStop(reason: unknown, retry: RetryPolicy): CallOutcome {
       return { ok: false, error: attemptError('saga_cancelled', message, false) }
     case 'overdue':
       return { ok: false, error: attemptError('saga_timed_out', message, false) }
+    case 'branch_failed':
+      return { ok: false, error: attemptError('branch_stopped', message, false) }
     default:
       return { ok: 'given_up' }
   }

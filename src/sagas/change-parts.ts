@@ -60,8 +60,8 @@ export function baseOf({ saga }: SagaRun): SagaChange {
 }
 
 export function stepChange(step: StepRecord, change: Partial<StepChange>): StepChange {
-  const { index, state, attempts, maxAttempts, error, compensation } = step
-  return { index, state, attempts, maxAttempts, error, compensation, ...change }
+  const { index, state, attempts, maxAttempts, error, compensation, waitsFor } = step
+  return { index, state, attempts, maxAttempts, error, compensation, waitsFor, ...change }
 }
 
 export function stepAt(run: SagaRun, index: number): StepRecord {

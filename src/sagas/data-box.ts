@@ -11,8 +11,9 @@ const SEALED_KEY = '$sagapost_sealed'
 
 /** The row and column that the data belongs to: elsewhere it does not open. */
 export interface DataPlace {
+  /** Of a signal, its topic. */
   readonly sagaId: string
-  readonly column: 'initial_data' | 'result_data' | 'output_data'
+  readonly column: 'initial_data' | 'result_data' | 'output_data' | 'payload'
   readonly stepIndex?: number
 }
 
@@ -34,6 +35,11 @@ export const openBox: DataBox = {
 
 /** For operators, who have no key: sealed data is shown as it is kept. */
 export const blindBox: DataBox = { seal: (json) => json, open: (json) => json }
+
+/** Data as a box without a key shows it. */
+export function isSealed(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && SEALED_KEY in value
+}
 
 /**
  * AES-256-GCM. Sealed data is `{"$sagapost_sealed": "<base64>"}` of

@@ -1,3 +1,4 @@
+import type { WakeTime } from './records.js'
 import type { RetryPolicy } from './retry-policy.js'
 import type { StandardSchema } from './standard-schema.js'
 
@@ -17,11 +18,15 @@ type StepSignal = typeof globalThis extends { AbortSignal: { prototype: infer Si
   ? Signal
   : { readonly aborted: boolean; readonly reason: unknown }
 
-export interface StepContext<Input, Outputs> {
+/** What is known when a step's turn comes. Whoever gets only this decides by it: the same answer every time, at once. */
+export interface ReadyContext<Input, Outputs> {
   readonly sagaId: string
   readonly input: Input
   /** What the steps before have returned, by their names. */
   readonly outputs: Outputs
+}
+
+export interface StepContext<Input, Outputs> extends ReadyContext<Input, Outputs> {
   /** From 1. */
   readonly attempt: number
   /** The same for every attempt at this step of this saga: hand it on to whoever must do the thing once. */
@@ -45,15 +50,44 @@ export interface CompensateContext<Input, Outputs, Output> extends StepContext<I
 export type CompensationMode = 'reverse' | 'best_effort' | 'parallel'
 
 /** One step as the coordinator sees it, the types rubbed off. */
-export interface StepDefinition {
+interface AnyStep {
   readonly name: string
-  readonly kind: 'step' | 'transaction'
-  readonly run: (context: never) => unknown
+  /** From 0. Steps of one stage run at the same time, and are undone together. */
+  readonly stage: number
+  /** Absent: always. */
+  readonly when?: (context: never) => boolean
   readonly compensate?: (context: never) => unknown
   readonly retry: RetryPolicy
   readonly compensateRetry: RetryPolicy
   readonly timeoutMs: number | undefined
 }
+
+export interface CalledStep extends AnyStep {
+  readonly kind: 'step' | 'transaction'
+  readonly run: (context: never) => unknown
+}
+
+interface SleepStep extends AnyStep {
+  readonly kind: 'sleep'
+  readonly wake: (context: never) => WakeTime
+}
+
+export interface SignalStep extends AnyStep {
+  readonly kind: 'signal'
+  readonly signal: string
+  readonly key: (context: never) => string
+  /** How long it waits; undefined: until the saga's deadline. */
+  readonly limitMs: number | undefined
+  readonly schema: StandardSchema | undefined
+}
+
+export interface ChildStep extends AnyStep {
+  readonly kind: 'saga'
+  readonly child: SagaDefinition
+  readonly childInput: (context: never) => unknown
+}
+
+export type StepDefinition = CalledStep | SleepStep | SignalStep | ChildStep
 
 /** A definition: plain data and functions, frozen. */
 export interface SagaDefinition {
@@ -68,4 +102,6 @@ export interface SagaDefinition {
   /** At most so many taken up a second by one coordinator. */
   readonly ratePerSecond: number | undefined
   readonly steps: readonly StepDefinition[]
+  /** How many steps stand before the point from which it only goes forward. */
+  readonly stepsBeforePivot?: number | undefined
 }

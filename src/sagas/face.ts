@@ -5,6 +5,7 @@
 export type {
   CompensateContext,
   CompensationMode,
+  ReadyContext,
   SagaDefinition,
   StepContext,
   StepTransaction,

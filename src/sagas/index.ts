@@ -1,9 +1,5 @@
-export {
-  type Coordinator,
-  type CoordinatorOptions,
-  createCoordinator,
-  SAGA_LEASE_MS,
-} from './create-coordinator.js'
+export type { Coordinator, CoordinatorOptions } from './coordinator.js'
+export { createCoordinator, SAGA_LEASE_MS } from './create-coordinator.js'
 export { blindBox, createDataBox, type DataBox } from './data-box.js'
 export type { SagaDefinition } from './definition.js'
 export { indexDefinitions } from './index-definitions.js'
@@ -30,5 +26,7 @@ export { cancelSaga, resolveSaga } from './resolve-saga.js'
 export { runSaga } from './run-saga.js'
 export { type Saga, saga } from './saga.js'
 export { NonRetryableError } from './saga-error.js'
+export { type Signal, sendSignal } from './send-signal.js'
+export { SIGNAL_PAYLOAD_BYTES_MAX } from './signal-name.js'
 export { type StartOptions, startSaga } from './start-saga.js'
 export type { StateStorage, WriteOutcome } from './state-storage.js'

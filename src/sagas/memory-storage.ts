@@ -5,12 +5,14 @@ import {
   type NewSaga,
   newRecord,
   newSteps,
+  type Release,
   type SagaChange,
   type SagaEventRecord,
   type SagaRecord,
   type Signals,
   type StepRecord,
 } from './records.js'
+import { keepSignals } from './memory-signals.js'
 import { applyToRecords } from './saga-run.js'
 import type { SagaFilter, StartOutcome, StateStorage, WriteOutcome } from './state-storage.js'
 
@@ -21,10 +23,12 @@ export interface MemoryStorageOptions {
   readonly tx?: StepTransaction
 }
 
-interface Kept {
+export interface Kept {
   saga: SagaRecord
   steps: StepRecord[]
   events: SagaEventRecord[]
+  /** There was news since it was last claimed. */
+  woken: boolean
 }
 
 const noTransaction: StepTransaction = {
@@ -56,11 +60,13 @@ export function createMemoryStorage({
     const { saga, steps } = applyToRecords(kept, change, moment)
     const { release } = change
     const lease = release
-      ? { leaseUntil: null, wakeAt: wakeAtOf(saga, release) }
+      ? { leaseUntil: null, wakeAt: wakeAtOf(saga, release, kept.woken) }
       : { leaseUntil: now(leaseMs), wakeAt: now(leaseMs) }
     kept.saga = { ...saga, ...lease }
     kept.steps = steps
     for (const event of change.events) tell(kept, event)
+    for (const child of change.children ?? []) startOne(child)
+    for (const topic of change.wakes ?? []) signals.tell(topic)
     return { applied: true, moment, ...signalsOf(kept) }
   }
 
@@ -71,22 +77,26 @@ export function createMemoryStorage({
     )
     if (first) return { created: false, saga: first.saga }
     const saga = newRecord(given, now())
-    const made: Kept = { saga, steps: newSteps(saga, given.steps), events: [] }
+    const made: Kept = { saga, steps: newSteps(saga, given.steps), events: [], woken: false }
     all.set(saga.id, made)
     for (const event of given.lease?.events ?? []) tell(made, event)
     return { created: true, saga }
   }
 
-  const wakeAtOf = (
-    saga: SagaRecord,
-    { wakeInMs, setAside }: NonNullable<SagaChange['release']>,
-  ): Date | null => {
-    if (wakeInMs === null) return null
-    if (saga.state === 'Compensating' || setAside) return now(wakeInMs)
+  const wakeAtOf = (saga: SagaRecord, release: Release, woken: boolean): Date | null => {
+    const { wakeInMs, wakeAt, setAside } = release
+    if (!isUnfinished(saga)) return null
+    const times = [...(wakeInMs === null ? [] : [clock() + wakeInMs]), ...(wakeAt ? [wakeAt.getTime()] : [])]
+    const plain = times.length > 0 ? new Date(Math.min(...times)) : null
+    if (setAside) return plain
+    if (woken) return now()
+    if (saga.state === 'Compensating' || saga.pivotedAt !== null) return plain
     if (saga.cancelRequestedAt !== null) return now()
-    const deadline = saga.deadlineAt?.getTime() ?? Number.POSITIVE_INFINITY
-    return new Date(Math.min(clock() + wakeInMs, deadline))
+    if (saga.currentStep >= saga.totalSteps || saga.deadlineAt === null) return plain
+    return new Date(Math.min(...times, saga.deadlineAt.getTime()))
   }
+
+  const signals = keepSignals(all, now)
 
   const tell = (kept: Kept, event: SagaChange['events'][number]): void => {
     kept.events.push({
@@ -125,6 +135,7 @@ export function createMemoryStorage({
       return [...all.values()]
         .map(({ saga }) => saga)
         .filter(({ state }) => state === 'Pending' || state === 'Running' || state === 'StepCompleted')
+        .filter(({ pivotedAt, currentStep, totalSteps }) => pivotedAt === null && currentStep < totalSteps)
         .filter(({ deadlineAt }) => isDue(deadlineAt))
         .sort((a, b) => Number(a.deadlineAt) - Number(b.deadlineAt))
         .slice(0, limit)
@@ -159,6 +170,7 @@ export function createMemoryStorage({
           const recovered = kept.saga.leaseOwner !== null
           const lease = { leaseOwner: owner, leaseUntil: now(leaseMs), wakeAt: now(leaseMs) }
           kept.saga = { ...kept.saga, ...lease, version: kept.saga.version + 1, updatedAt: now() }
+          kept.woken = false
           claimed.push({ saga: kept.saga, steps: [...kept.steps], signals: signalsOf(kept), recovered })
         }
       }
@@ -179,12 +191,15 @@ export function createMemoryStorage({
         .filter((kept) => kept?.saga.leaseOwner === owner) as Kept[]
       return new Map(held.map((kept) => [kept.saga.id, signalsOf(kept)]))
     },
-    async requestCancel(sagaId, { by, reason }) {
+    async requestCancel(sagaId, { by, reason, asParent }) {
       const kept = all.get(sagaId)
       if (kept === undefined) return 'not_found'
       const { state, cancelRequestedAt, leaseOwner, wakeAt, eventCount } = kept.saga
       if (state !== 'Pending' && state !== 'Running' && state !== 'StepCompleted') return 'too_late'
+      const { pivotedAt, parentId, currentStep, totalSteps } = kept.saga
+      if (pivotedAt !== null) return 'too_late'
       if (cancelRequestedAt !== null) return 'already_requested'
+      if (!asParent && parentId !== null && currentStep >= totalSteps) return 'too_late'
       const asked = {
         cancelRequestedAt: now(),
         cancelRequestedBy: by,
@@ -202,6 +217,10 @@ export function createMemoryStorage({
       tell(kept, { type: 'state.changed', stepIndex: null, oldState: number, newState: number, data })
       return 'requested'
     },
+    signal: signals.signal,
+    findSignals: signals.findSignals,
+    passNewsOn: async () => false,
+    cleanUpSignals: signals.cleanUpSignals,
     async deleteSaga(id) {
       const saga = all.get(id)?.saga
       return saga !== undefined && isOver(saga) && all.delete(id)

@@ -2,6 +2,7 @@ import { baseOf, sagaEvents, stepChange, stepEvents } from './change-parts.js'
 import { compensationOf } from './plan-undos.js'
 import type { SagaChange, StepRecord } from './records.js'
 import { type SagaRun, sagaStateNumber } from './saga-run.js'
+import { sagaTopic } from './topics.js'
 
 export interface Resolution {
   readonly action: 'retry' | 'skip' | 'resolve'
@@ -22,7 +23,8 @@ export function planResolution(
     const events = [
       { type: 'state.changed', stepIndex: null, oldState: failed, newState: failed, data },
     ] as const
-    return { ...base, release: { wakeInMs: null }, events }
+    // Its children have waited for its end.
+    return { ...base, release: { wakeInMs: null }, wakes: [sagaTopic(saga.id)], events }
   }
   const stuck = steps.filter((step) => step.state === 'Failed' && step.compensation?.state === 3)
   const skip = resolution.action === 'skip'

@@ -7,29 +7,50 @@ import {
   stepChange,
   stepEvents,
 } from './change-parts.js'
-import type { EventChange, SagaChange } from './records.js'
+import type { EventChange, NewSaga, SagaChange, WakeTime } from './records.js'
 import { attemptError, type SagaError } from './saga-error.js'
-import { applyChange, type SagaRun, stepStateNumber } from './saga-run.js'
+import { isPastPivot, isSettled, type SagaRun, stepStateNumber } from './saga-run.js'
 
-/** The intent: written before the step is called, so that a crash in between is known. */
-export function planRun(run: SagaRun, index: number, spanId: string): SagaChange {
-  const step = stepAt(run, index)
+/** An attempt that is about to be written down. */
+export interface Beginning {
+  readonly index: number
+  readonly spanId: string
+  /** What it waits for, if nobody has to call it. */
+  readonly wait?: {
+    readonly topic: string | null
+    readonly wake?: WakeTime
+    /** The saga that begins with it. */
+    readonly child?: NewSaga
+  }
+}
+
+/** The intent: written before the steps are called, so that a crash in between is known. */
+export function planBegin(run: SagaRun, beginnings: readonly Beginning[]): SagaChange {
   const { state } = run.saga
-  const change = stepChange(step, {
-    state: 'Running',
-    attempts: step.attempts + 1,
-    error: null,
-    started: true,
+  const children = beginnings.flatMap(({ wait }) => wait?.child ?? [])
+  const begun = beginnings.map(({ index, spanId, wait }) => {
+    const step = stepAt(run, index)
+    const change = stepChange(step, {
+      state: 'Running',
+      attempts: step.attempts + 1,
+      error: null,
+      started: true,
+      waitsFor: wait?.topic ?? null,
+      ...(wait?.wake ? { wake: wait.wake } : {}),
+    })
+    const data = { attempt: change.attempts, ...(wait?.topic ? { waits_for: wait.topic } : {}) }
+    return { change, events: stepEvents(step, 'Running', { spanId, data }) }
   })
   return {
     ...baseOf(run),
     state: 'Running',
-    currentStep: index,
+    currentStep: Math.min(...beginnings.map(({ index }) => index)),
     started: true,
-    steps: [change],
+    ...(children.length > 0 ? { children } : {}),
+    steps: begun.map(({ change }) => change),
     events: [
       ...(state === 'Running' ? [] : sagaEvents(state, 'Running')),
-      ...stepEvents(step, 'Running', { spanId, data: { attempt: change.attempts } }),
+      ...begun.flatMap(({ events }) => events),
     ],
   }
 }
@@ -42,59 +63,75 @@ export function planFirstRun(spanId: string): EventChange[] {
   ]
 }
 
-/** The checkpoint after a run. The last step completes the saga. */
+/** The checkpoint after a run. The saga stays Running until its stage is done, and when there is no other. */
 export function planCompleted(
   run: SagaRun,
   index: number,
   output: string | undefined,
-  spanId: string,
+  spanId?: string,
 ): SagaChange {
   const step = stepAt(run, index)
-  const last = index === run.steps.length - 1
+  const { steps: definitions } = run.definition
+  const open = run.steps.filter((each) => each !== step && !isSettled(each))
+  const stageIsDone = open.every((each) => definitions[each.index]?.stage !== definitions[index]?.stage)
+  const state = open.length > 0 && stageIsDone ? 'StepCompleted' : 'Running'
   const kept = output === undefined ? {} : { output }
+  const span = spanId === undefined ? {} : { spanId }
   return {
     ...baseOf(run),
-    state: last ? 'Completed' : 'StepCompleted',
-    currentStep: index + 1,
-    ...(last ? { finished: true, release: { wakeInMs: null } } : {}),
-    ...(last && output !== undefined ? { result: output } : {}),
+    state,
+    // Only its end takes it past the last one: see planComplete.
+    currentStep: open[0]?.index ?? index,
     steps: [stepChange(step, { state: 'Completed', error: null, finished: true, ...kept })],
     events: [
-      ...stepEvents(step, 'Completed', { spanId, data: { attempt: step.attempts } }),
-      ...sagaEvents('Running', last ? 'Completed' : 'StepCompleted'),
+      ...stepEvents(step, 'Completed', { ...span, data: { attempt: step.attempts } }),
+      ...(state === 'Running' ? [] : sagaEvents('Running', state)),
     ],
   }
 }
 
-/**
- * The checkpoint of a run and the intent of the next one, as one write. The saga stays Running: nobody could ever see it
- * in between, and there is no move to record.
- */
-export function planAdvance(
-  run: SagaRun,
-  completed: SagaChange,
-  next: { readonly index: number; readonly spanId: string },
-): SagaChange {
-  const begun = planRun(applyChange(run, completed), next.index, next.spanId)
+/** Their conditions say that they are not needed. */
+export function planSkip(run: SagaRun, indexes: readonly number[]): SagaChange {
+  const { state } = run.saga
+  const steps = indexes.map((index) => stepAt(run, index))
   return {
-    ...begun,
-    version: completed.version,
-    steps: [...completed.steps, ...begun.steps],
-    events: [...completed.events, ...begun.events].filter(({ stepIndex }) => stepIndex !== null),
+    ...baseOf(run),
+    state: 'Running',
+    started: true,
+    steps: steps.map((step) => stepChange(step, { state: 'Skipped' })),
+    events: [
+      ...(state === 'Running' ? [] : sagaEvents(state, 'Running')),
+      ...steps.flatMap((step) => stepEvents(step, 'Skipped', { data: { cause: 'condition' } })),
+    ],
   }
 }
 
-/** A failed run. When it is tried again later, the saga is let go until then. */
+/** A failed run, and when it is tried again. Past the pivot it always is: there is no other way than forward. */
 export function planFailed(run: SagaRun, index: number, error: SagaError, spanId?: string): SagaChange {
   const step = stepAt(run, index)
-  const again = error.retryable !== false && step.attempts < step.maxAttempts
-  const exhausted = error.retryable !== false && !again && step.maxAttempts > 1
+  const left = error.retryable !== false && step.attempts < step.maxAttempts
+  const past = isPastPivot(run)
+  const again = left || past
+  // Past the pivot it is said once.
+  const limit = past ? run.definition.steps[index]?.retry.max_attempts : step.attempts
+  const exhausted =
+    error.retryable !== false && !left && step.maxAttempts > 1 && step.attempts === limit
   const failed = stepStateNumber('Failed')
   const span = spanId === undefined ? {} : { spanId }
+  const delayMs = left
+    ? delayOf(run, index, step.attempts, 'retry')
+    : (run.definition.steps[index]?.retry.max_interval_ms ?? 0)
   return {
     ...baseOf(run),
-    ...(again ? releaseFor(run, index, step.attempts, 'retry') : { error }),
-    steps: [stepChange(step, { state: 'Failed', error })],
+    ...(again ? {} : { error }),
+    steps: [
+      stepChange(step, {
+        state: 'Failed',
+        error,
+        ...(again ? { maxAttempts: Math.max(step.maxAttempts, step.attempts + 1) } : {}),
+        ...(again && delayMs > 0 ? { wake: { inMs: delayMs } } : {}),
+      }),
+    ],
     events: [
       ...stepEvents(step, 'Failed', { error, data: { attempt: step.attempts }, ...span }),
       ...(exhausted
@@ -117,16 +154,5 @@ export function planInterruptedRun(run: SagaRun, index: number): SagaChange {
     error,
   )
   // It has waited for a lease to end; it need not wait longer.
-  const { release: _, ...kept } = change
-  return kept
-}
-
-function releaseFor(
-  run: SagaRun,
-  index: number,
-  attempt: number,
-  policy: 'retry' | 'compensateRetry',
-): Pick<SagaChange, 'release'> {
-  const delayMs = delayOf(run, index, attempt, policy)
-  return delayMs > 0 ? { release: { wakeInMs: delayMs } } : {}
+  return { ...change, steps: change.steps.map(({ wake: _, ...kept }) => kept) }
 }

@@ -1,4 +1,4 @@
-import { baseOf, INTERRUPTED_RUNS_MAX, stepAt, stepChange, stepEvents } from './change-parts.js'
+import { baseOf, delayOf, INTERRUPTED_RUNS_MAX, stepAt, stepChange, stepEvents } from './change-parts.js'
 import type { EventChange, SagaChange, StepRecord } from './records.js'
 import { attemptError, type SagaError } from './saga-error.js'
 import { type SagaRun, stepStateNumber } from './saga-run.js'
@@ -33,18 +33,21 @@ export function planUndo(run: SagaRun, indexes: readonly number[], spanId: strin
   }
 }
 
-export function planUndone(run: SagaRun, index: number, spanId: string): SagaChange {
+export function planUndone(run: SagaRun, index: number, spanId?: string): SagaChange {
   const step = stepAt(run, index)
   const { error: _, ...before } = compensationOf(step)
   const compensation = { ...before, state: 5 as const, completed_at: new Date().toISOString() }
   return {
     ...baseOf(run),
     steps: [stepChange(step, { state: 'Compensated', compensation })],
-    events: stepEvents(step, 'Compensated', { spanId, data: { attempt: compensation.attempts } }),
+    events: stepEvents(step, 'Compensated', {
+      ...(spanId === undefined ? {} : { spanId }),
+      data: { attempt: compensation.attempts },
+    }),
   }
 }
 
-/** A failed undo: tried again (`wakeInMs` when that is later), or given up. */
+/** A failed undo: tried again, after a pause, or given up. */
 export function planUndoFailed(run: SagaRun, index: number, error: SagaError, spanId?: string): SagaChange {
   const step = stepAt(run, index)
   const before = compensationOf(step)
@@ -54,9 +57,11 @@ export function planUndoFailed(run: SagaRun, index: number, error: SagaError, sp
   const compensation = { ...before, state: 3 as const, error }
   const [compensating, failed] = [stepStateNumber('Compensating'), stepStateNumber('Failed')]
   if (again) {
+    const delayMs = delayOf(run, index, before.attempts, 'compensateRetry')
+    const pause = delayMs > 0 ? { wake: { inMs: delayMs } } : {}
     return {
       ...baseOf(run),
-      steps: [stepChange(step, { compensation })],
+      steps: [stepChange(step, { compensation, ...pause })],
       events: [
         {
           type: 'compensation.step.failed',
@@ -89,14 +94,16 @@ export function planInterruptedUndo(run: SagaRun, index: number): SagaChange {
   const counted = { interrupted: interrupted + 1, max_attempts: max + borne }
   const known = { ...step, compensation: { ...compensation, ...counted } }
   const error = attemptError('run_interrupted', 'the process that undid this step is gone', true)
-  return planUndoFailed(
+  const change = planUndoFailed(
     { ...run, steps: run.steps.map((each) => (each === step ? known : each)) },
     index,
     error,
   )
+  // As with a run, it need not wait longer.
+  return { ...change, steps: change.steps.map(({ wake: _, ...kept }) => kept) }
 }
 
-export function mayUndoAgain(step: StepRecord, error: SagaError): boolean {
+function mayUndoAgain(step: StepRecord, error: SagaError): boolean {
   const { attempts, max_attempts: max } = compensationOf(step)
   return error.retryable !== false && attempts < max
 }

@@ -36,6 +36,10 @@ export interface SagaRecord {
   readonly cancelRequestedAt: Date | null
   readonly cancelRequestedBy: string | null
   readonly cancelReason: string | null
+  /** The saga that it is a step of. */
+  readonly parentId: string | null
+  /** From then on it only goes forward. */
+  readonly pivotedAt: Date | null
 }
 
 /** [G5] saga_steps.compensation_state. */
@@ -69,6 +73,10 @@ export interface StepRecord {
   readonly startedAt: Date | null
   readonly completedAt: Date | null
   readonly lastAttemptAt: Date | null
+  /** The topic that it waits for, or waited for. */
+  readonly waitsFor: string | null
+  /** When a sleep or a wait ends, or a failed run is tried again. */
+  readonly wakeAt: Date | null
 }
 
 /** A row of saga_events. */
@@ -106,15 +114,25 @@ export interface SagaChange extends Fence {
   readonly finished?: boolean
   readonly timedOut?: boolean
   /** Absent: the lease is kept and begins anew. */
-  readonly release?: {
-    readonly wakeInMs: number | null
-    /** Neither a deadline nor a cancel shortens the pause: nobody here can run it. */
-    readonly setAside?: boolean
-  }
+  readonly release?: Release
+  /** It has passed its pivot. */
+  readonly pivoted?: boolean
+  /** Sagas that are started with this write, as its own. */
+  readonly children?: readonly NewSaga[]
+  /** Topics that there is news of with this write. */
+  readonly wakes?: readonly string[]
   /** Those before this write but for a cancel's, which its holder does not write: tells whether it was applied. */
   readonly eventsBefore?: number
   readonly steps: readonly StepChange[]
   readonly events: readonly EventChange[]
+}
+
+/** When it is due again: at the earlier of the two, or, with neither, when there is news. */
+export interface Release {
+  readonly wakeInMs: number | null
+  readonly wakeAt?: Date
+  /** Neither a deadline nor a cancel shortens the pause: nobody here can run it. */
+  readonly setAside?: boolean
 }
 
 export interface StepChange {
@@ -130,7 +148,12 @@ export interface StepChange {
   readonly started?: boolean
   /** The run succeeded. */
   readonly finished?: boolean
+  readonly waitsFor: string | null
+  /** By the storage's clock; absent: there is no time that it waits for. */
+  readonly wake?: WakeTime
 }
+
+export type WakeTime = { readonly inMs: number } | { readonly at: Date }
 
 export interface EventChange {
   readonly type: SagaEventType
@@ -155,6 +178,7 @@ export interface NewSaga {
   readonly traceId: string
   readonly spanId: string
   readonly steps: readonly { readonly name: string; readonly maxAttempts: number }[]
+  readonly parentId?: string
   /** Whoever starts it may hold it at once, and begin its first step: `events` are those of that. */
   readonly lease?: {
     readonly owner: string
@@ -220,6 +244,8 @@ export function newRecord(saga: NewSaga, moment: Date): SagaRecord {
     cancelRequestedAt: null,
     cancelRequestedBy: null,
     cancelReason: null,
+    parentId: saga.parentId ?? null,
+    pivotedAt: null,
   }
 }
 
@@ -246,6 +272,8 @@ export function newSteps(
       startedAt: at,
       completedAt: null,
       lastAttemptAt: at,
+      waitsFor: null,
+      wakeAt: null,
     }
   })
 }

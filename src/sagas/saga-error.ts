@@ -29,6 +29,10 @@ export type AttemptErrorCode =
   | 'run_interrupted'
   | 'run_not_called'
   | 'output_invalid'
+  | 'branch_stopped'
+  | 'signal_invalid'
+  | 'child_failed'
+  | 'child_not_undone'
 
 const CODE_CHARS_MAX = 200
 const MESSAGE_CHARS_MAX = 4_000

@@ -1,12 +1,12 @@
 import { type SagaState, type SagaStepState, sagaMachine, sagaStepMachine } from '../state-machines/index.js'
-import type { SagaDefinition } from './definition.js'
-import type { SagaChange, SagaRecord, Signals, StepChange, StepRecord } from './records.js'
+import type { ReadyContext, SagaDefinition } from './definition.js'
+import type { SagaChange, SagaRecord, Signals, StepChange, StepRecord, WakeTime } from './records.js'
 
 /** A saga as its holder knows it. Never changed: every write makes the next one. */
 export interface SagaRun {
   readonly saga: SagaRecord
   readonly steps: readonly StepRecord[]
-  readonly definition: Pick<SagaDefinition, 'steps' | 'compensation'>
+  readonly definition: Pick<SagaDefinition, 'steps' | 'compensation' | 'stepsBeforePivot'>
   readonly signals: Signals
 }
 
@@ -16,6 +16,30 @@ export const stepStateNumber = (state: SagaStepState): number => sagaStepMachine
 /** The run after the change has been written at this moment; when it is only planned, no time has passed. */
 export function applyChange(run: SagaRun, change: SagaChange, moment = run.saga.updatedAt): SagaRun {
   return { ...run, ...applyToRecords(run, change, moment) }
+}
+
+/** It needs nothing more: done, or not needed. */
+export function isSettled({ state }: StepRecord): boolean {
+  return state === 'Completed' || state === 'Skipped'
+}
+
+/** From there on it only goes forward: nobody stops it, and nothing is undone. */
+export function isPastPivot({ steps, definition: { stepsBeforePivot: pivot } }: SagaRun): boolean {
+  return pivot !== undefined && steps.every((step) => step.index >= pivot || isSettled(step))
+}
+
+/** What the step at this place may know. */
+export function contextBefore(run: SagaRun, index: number): ReadyContext<unknown, unknown> {
+  const { saga, steps, definition } = run
+  const stage = definition.steps[index]?.stage ?? index
+  const before = steps.filter(
+    (step) => step.output !== undefined && (definition.steps[step.index]?.stage ?? step.index) < stage,
+  )
+  return {
+    sagaId: saga.id,
+    input: saga.input,
+    outputs: Object.fromEntries(before.map(({ name, output }) => [name, output])),
+  }
 }
 
 /** All but the time of the lease and of the next wake-up, which are the storage's business. */
@@ -38,6 +62,7 @@ export function applyToRecords(
       completedAt: change.finished ? moment : unfinished ? null : saga.completedAt,
       timedOutAt: change.timedOut ? moment : saga.timedOutAt,
       ...(change.release ? { leaseOwner: null, leaseUntil: null, wakeAt: null } : {}),
+      pivotedAt: change.pivoted ? (saga.pivotedAt ?? moment) : saga.pivotedAt,
       version: change.version + 1,
       eventCount: saga.eventCount + change.events.length,
     },
@@ -61,5 +86,12 @@ function applyToStep(step: StepRecord, next: StepChange, moment: Date): StepReco
     startedAt: started ? (step.startedAt ?? moment) : step.startedAt,
     lastAttemptAt: started ? moment : step.lastAttemptAt,
     completedAt: finished ? moment : step.completedAt,
+    waitsFor: next.waitsFor,
+    wakeAt: wakeAtOf(next.wake, moment),
   }
+}
+
+function wakeAtOf(wake: WakeTime | undefined, moment: Date): Date | null {
+  if (wake === undefined) return null
+  return 'at' in wake ? wake.at : new Date(moment.getTime() + wake.inMs)
 }

@@ -1,26 +1,31 @@
-import type {
-  CompensateContext,
-  CompensationMode,
-  SagaDefinition,
-  StepContext,
-  StepDefinition,
-  TransactionContext,
-} from './definition.js'
+import { addBranches, addStep, type Kind, markPivot } from './add-steps.js'
+import type { CompensationMode, SagaDefinition, StepContext, TransactionContext } from './definition.js'
 import { type Duration, readDuration } from './duration.js'
 import { invalidDefinition } from './invalid-definition.js'
 import type { Stored } from './json.js'
-import { defaultRetryPolicy, type RetryOptions, type RetryPolicy, readRetryPolicy } from './retry-policy.js'
+import { defaultRetryPolicy, type RetryOptions, readRetryPolicy } from './retry-policy.js'
 import type { StandardSchema } from './standard-schema.js'
+import type {
+  ChildOptions,
+  Condition,
+  ConditionOptions,
+  NewName,
+  SleepOptions,
+  StepOptions,
+  Unless,
+  Waited,
+  WaitOptions,
+  With,
+} from './step-options.js'
 
 const SAGA_NAME = /^[A-Za-z][A-Za-z0-9._-]{0,99}$/
-const STEP_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,99}$/
 const VERSION_MAX = 2_147_483_647
 
 export interface SagaOptions<Given, Input> {
   /** One higher whenever the steps change: running sagas stay on theirs. */
   readonly version?: number
   readonly input?: StandardSchema<Given, Input>
-  /** From its start; then all that was done is undone. */
+  /** From its start; then all that was done is undone. Past its pivot it is nothing any more. */
   readonly timeout?: Duration
   /** For steps that say nothing else. */
   readonly retry?: RetryOptions
@@ -29,33 +34,59 @@ export interface SagaOptions<Given, Input> {
   readonly ratePerSecond?: number
 }
 
-interface StepOptions<Context, Input, Outputs, Output> {
-  readonly run: (context: Context) => Output
-  readonly compensate?: (context: CompensateContext<Input, Outputs, Stored<Awaited<Output>>>) => unknown
-  readonly retry?: RetryOptions
-  readonly compensateRetry?: RetryOptions
-  /** Of one attempt, and of one attempt at undoing it. */
-  readonly timeout?: Duration
-}
-
-type NewName<Name extends string, Outputs> = Name extends keyof Outputs ? never : Name
-
-type With<Outputs, Name extends string, Output> = {
-  readonly [Key in keyof Outputs | Name]: Key extends keyof Outputs ? Outputs[Key] : Stored<Awaited<Output>>
-}
-
 /** A definition that steps can still be added to: each call gives a new one and leaves this as it is. */
 export interface Saga<Given, Input, Outputs> extends SagaDefinition {
   /** Runs at least once; exactly once as long as nothing crashes while it runs. */
-  step<const Name extends string, Output>(
+  step<const Name extends string, Output, When extends Condition<Input, Outputs> = undefined>(
     name: NewName<Name, Outputs>,
-    options: StepOptions<StepContext<Input, Outputs>, Input, Outputs, Output>,
-  ): Saga<Given, Input, With<Outputs, Name, Output>>
+    options: StepOptions<StepContext<Input, Outputs>, Input, Outputs, Output> & ConditionOptions<When>,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Unless<When, Stored<Awaited<Output>>> }>>
   /** Runs in the same database transaction as its checkpoint: what it writes there is written exactly once. */
-  transaction<const Name extends string, Output>(
+  transaction<const Name extends string, Output, When extends Condition<Input, Outputs> = undefined>(
     name: NewName<Name, Outputs>,
-    options: StepOptions<TransactionContext<Input, Outputs>, Input, Outputs, Output>,
-  ): Saga<Given, Input, With<Outputs, Name, Output>>
+    options: StepOptions<TransactionContext<Input, Outputs>, Input, Outputs, Output> & ConditionOptions<When>,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Unless<When, Stored<Awaited<Output>>> }>>
+  /** Steps that run at the same time, and are undone together. When one fails for good, the others are stopped. */
+  parallel<Branches extends Record<string, unknown>>(branches: {
+    readonly [Name in keyof Branches]: StepOptions<
+      StepContext<Input, Outputs>,
+      Input,
+      Outputs,
+      Branches[Name]
+    >
+  }): Saga<Given, Input, With<Outputs, { [Name in keyof Branches]: Stored<Awaited<Branches[Name]>> }>>
+  /** Waits for a time; nobody holds the saga meanwhile. */
+  sleep<const Name extends string, When extends Condition<Input, Outputs> = undefined>(
+    name: NewName<Name, Outputs>,
+    options: SleepOptions<Input, Outputs> & ConditionOptions<When>,
+  ): Saga<Given, Input, Outputs>
+  /** Waits for a signal, and gives its payload. One that came before is there already. */
+  waitFor<
+    const Name extends string,
+    Payload = unknown,
+    const Timeout extends Duration | undefined = undefined,
+    When extends Condition<Input, Outputs> = undefined,
+  >(
+    name: NewName<Name, Outputs>,
+    options: WaitOptions<Input, Outputs, Payload, Timeout> & ConditionOptions<When>,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Unless<When, Waited<Payload, Timeout>> }>>
+  /** Starts another saga and waits for what it returns. It is completed, cancelled and undone together with this one. */
+  child<
+    const Name extends string,
+    ChildGiven,
+    ChildInput,
+    ChildOutputs,
+    When extends Condition<Input, Outputs> = undefined,
+  >(
+    name: NewName<Name, Outputs>,
+    options: ChildOptions<Saga<ChildGiven, ChildInput, ChildOutputs>, Input, Outputs, ChildGiven> &
+      ConditionOptions<When>,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: unknown }>>
+  /**
+   * Once the steps so far are done, the saga only goes forward: what comes after is tried until it succeeds, nothing is
+   * undone any more, and neither a cancel nor the deadline stops it.
+   */
+  pivot(): Saga<Given, Input, Outputs>
   /** Types only; never set. */
   readonly types?: { readonly given: Given; readonly input: Input; readonly outputs: Outputs }
 }
@@ -98,43 +129,16 @@ export function saga<Given = undefined, Input = Given>(
 
 // biome-ignore lint/suspicious/noExplicitAny: the builder's types are in Saga; here they are rubbed off
 function extend(definition: SagaDefinition): Saga<any, any, any> {
-  // biome-ignore lint/suspicious/noExplicitAny: as above
-  const add = (kind: StepDefinition['kind']) => (name: string, options: StepOptions<any, any, any, any>) => {
-    const step = readStep(definition, kind, name, options)
-    return extend({ ...definition, steps: Object.freeze([...definition.steps, step]) })
-  }
-  return Object.freeze({ ...definition, step: add('step'), transaction: add('transaction') })
-}
-
-function readStep(
-  definition: SagaDefinition,
-  kind: StepDefinition['kind'],
-  name: string,
-  // biome-ignore lint/suspicious/noExplicitAny: as above
-  options: StepOptions<any, any, any, any>,
-): StepDefinition {
-  const what = `${definition.name}.${name}`
-  if (!STEP_NAME.test(name)) {
-    throw invalidDefinition(
-      `"${name}" is no name of a step: 1 to 100 of A–Z, a–z, 0–9, _ and -, a letter first`,
-    )
-  }
-  if (definition.steps.some((step) => step.name === name)) {
-    throw invalidDefinition(`${definition.name} has two steps named ${name}`)
-  }
-  if (typeof options.run !== 'function') throw invalidDefinition(`${what}: run must be a function`)
-  if (options.compensate !== undefined && typeof options.compensate !== 'function') {
-    throw invalidDefinition(`${what}: compensate must be a function`)
-  }
-  const retry: RetryPolicy = readRetryPolicy(what, options.retry, definition.retry)
+  const add = (kind: Kind) => (name: string, options: object) =>
+    extend(addStep(definition, kind, name, options))
   return Object.freeze({
-    name,
-    kind,
-    run: options.run,
-    ...(options.compensate ? { compensate: options.compensate } : {}),
-    retry,
-    compensateRetry: readRetryPolicy(what, options.compensateRetry, retry),
-    timeoutMs:
-      options.timeout === undefined ? undefined : readDuration(`${what}: timeout`, options.timeout, 'timer'),
+    ...definition,
+    step: add('step'),
+    transaction: add('transaction'),
+    sleep: add('sleep'),
+    waitFor: add('signal'),
+    child: add('saga'),
+    parallel: (branches: Record<string, object>) => extend(addBranches(definition, branches)),
+    pivot: () => extend(markPivot(definition)),
   })
 }

@@ -25,9 +25,30 @@ export async function startSaga(
   storage: Pick<StateStorage, 'startSaga'>,
   definition: SagaDefinition,
   input: unknown,
-  options: StartOptions & { readonly lease?: NewSaga['lease']; readonly tx?: StepTransaction } = {},
+  options: StartOptions & Pick<NewSaga, 'lease'> & { readonly tx?: StepTransaction } = {},
 ): Promise<StartOutcome> {
-  const { key, traceId, spanId, lease, tx } = options
+  const { tx, ...rest } = options
+  const given = await newSagaOf(definition, input, rest)
+  const outcome = await storage.startSaga(given, tx)
+  const { created, saga } = outcome
+  // Another version may read the same input differently: then only the key counts.
+  const comparable = saga.definitionVersion === definition.version
+  if (!created && comparable && !isDeepStrictEqual(saga.input, decodeJson(given.input))) {
+    throw new SagapostError(
+      'idempotency_conflict',
+      `The key "${options.key}" has started saga ${saga.id} of ${definition.name} with another input`,
+    )
+  }
+  return outcome
+}
+
+/** A saga that can be started, its input checked. */
+export async function newSagaOf(
+  definition: SagaDefinition,
+  input: unknown,
+  options: StartOptions & Pick<NewSaga, 'lease' | 'parentId'> = {},
+): Promise<NewSaga> {
+  const { key, traceId, spanId, lease, parentId } = options
   if (definition.steps.length === 0) {
     throw new SagapostError('saga_definition_invalid', `${definition.name} has no steps`)
   }
@@ -40,34 +61,21 @@ export async function startSaga(
   if (traceId !== undefined && !TRACE_ID.test(traceId)) throw invalidInput('traceId must be 32 hex digits')
   if (spanId !== undefined && !SPAN_ID.test(spanId)) throw invalidInput('spanId must be 16 hex digits')
   const metadata = readMetadata(definition, options.metadata)
-  const text = await readInput(definition, input)
-  const outcome = await storage.startSaga(
-    {
-      id: newSagaId(),
-      definitionId: definition.name,
-      definitionVersion: definition.version,
-      idempotencyKey: key ?? null,
-      input: text,
-      timeoutMs: definition.timeoutMs ?? null,
-      retryPolicy: definition.retry,
-      metadata,
-      traceId: traceId ?? newTraceId(),
-      spanId: spanId ?? newSpanId(),
-      steps: definition.steps.map(({ name, retry }) => ({ name, maxAttempts: retry.max_attempts })),
-      ...(lease ? { lease } : {}),
-    },
-    tx,
-  )
-  const { created, saga } = outcome
-  // Another version may read the same input differently: then only the key counts.
-  const comparable = saga.definitionVersion === definition.version
-  if (!created && comparable && !isDeepStrictEqual(saga.input, decodeJson(text))) {
-    throw new SagapostError(
-      'idempotency_conflict',
-      `The key "${key}" has started saga ${saga.id} of ${definition.name} with another input`,
-    )
+  return {
+    id: newSagaId(),
+    definitionId: definition.name,
+    definitionVersion: definition.version,
+    idempotencyKey: key ?? null,
+    input: await readInput(definition, input),
+    timeoutMs: definition.timeoutMs ?? null,
+    retryPolicy: definition.retry,
+    metadata,
+    traceId: traceId ?? newTraceId(),
+    spanId: spanId ?? newSpanId(),
+    steps: definition.steps.map(({ name, retry }) => ({ name, maxAttempts: retry.max_attempts })),
+    ...(lease ? { lease } : {}),
+    ...(parentId === undefined ? {} : { parentId }),
   }
-  return outcome
 }
 
 async function readInput(definition: SagaDefinition, input: unknown): Promise<string | undefined> {

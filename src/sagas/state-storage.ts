@@ -49,6 +49,25 @@ export interface ClaimRequest {
 export interface CancelRequest {
   readonly by: string
   readonly reason: string
+  /** By its parent: also when it has done its part. */
+  readonly asParent?: boolean
+}
+
+export interface NewSignal {
+  readonly name: string
+  readonly key: string
+  /** As JSON. */
+  readonly payload: string | undefined
+}
+
+export type SignalName = Pick<NewSignal, 'name' | 'key'>
+
+export interface SignalOutcome {
+  /** False: there was one of this name and key, and it is the one that counts. */
+  readonly created: boolean
+  readonly receivedAt: Date
+  readonly expiresAt: Date
+  readonly payload: unknown
 }
 
 export type CancelOutcome = 'requested' | 'already_requested' | 'too_late' | 'not_found'
@@ -96,6 +115,14 @@ export interface StateStorage {
   readSignals(owner: string, sagaIds: readonly string[]): Promise<Map<string, Signals>>
   /** Asks the holder to stop and to undo; needs no lease. */
   requestCancel(sagaId: string, request: CancelRequest): Promise<CancelOutcome>
+  /** Keeps a signal; `tx` is the caller's own transaction, if it has one. The first one of a name and key counts. */
+  signal(signal: NewSignal, tx?: StepTransaction): Promise<SignalOutcome>
+  /** The payloads of those that have come, by their topics. */
+  findSignals(topics: readonly SignalName[]): Promise<Map<string, unknown>>
+  /** Makes those due that wait for what there is news of, as far as `limit` goes; answers whether there may be more. */
+  passNewsOn(limit: number): Promise<boolean>
+  /** Removes signals whose time is over and that nobody waits for; how many. */
+  cleanUpSignals(limit: number): Promise<number>
   /** A finished saga that waits for nobody, with its steps and events. */
   deleteSaga(id: string): Promise<boolean>
   /** The same for all that were last changed before the moment, the oldest first, in short transactions; how many. */

@@ -12,6 +12,9 @@ export interface Process {
   readonly died: Promise<'died'>
   write(change: SagaChange): Promise<WriteOutcome>
   transact: StateStorage['transact']
+  findSignals: StateStorage['findSignals']
+  getSaga: StateStorage['getSaga']
+  requestCancel: StateStorage['requestCancel']
 }
 
 const forever = new Promise<never>(() => {})
@@ -51,8 +54,13 @@ export function startProcess(
     return crashesAt('after', write) ? end() : outcome
   }
 
+  const unlessDead = <T>(work: () => Promise<T>): Promise<T> => (dead ? forever : work())
+
   return {
     died,
+    findSignals: (wanted) => unlessDead(() => storage.findSignals(wanted)),
+    getSaga: (id) => unlessDead(() => storage.getSaga(id)),
+    requestCancel: (id, request) => unlessDead(() => storage.requestCancel(id, request)),
     async write(change) {
       const write = await before()
       const [outcome] = await storage.write([change], leaseMs)

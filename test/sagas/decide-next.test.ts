@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decideNext } from '../../src/sagas/decide-next.js'
 import type { StepDefinition } from '../../src/sagas/definition.js'
-import { planCompensation, planEnd } from '../../src/sagas/plan-ends.js'
+import { planCompensation, planComplete, planEnd } from '../../src/sagas/plan-ends.js'
 import { planResolution } from '../../src/sagas/plan-resolution.js'
-import { planCompleted, planFailed, planInterruptedRun, planRun } from '../../src/sagas/plan-runs.js'
+import { planBegin, planCompleted, planFailed, planInterruptedRun, planSkip } from '../../src/sagas/plan-runs.js'
 import { planInterruptedUndo, planUndo, planUndoFailed, planUndone } from '../../src/sagas/plan-undos.js'
 import { newSteps, type SagaChange, type SagaEventRecord, type SagaRecord } from '../../src/sagas/records.js'
 import { replayHistory } from '../../src/sagas/replay-history.js'
@@ -14,7 +14,10 @@ import { applyChange, type SagaRun } from '../../src/sagas/saga-run.js'
 
 const retry = { ...defaultRetryPolicy, max_attempts: 2 }
 
-function newRun(steps: StepDefinition[], compensation: SagaRun['definition']['compensation']): SagaRun {
+function newRun(
+  steps: StepDefinition[],
+  { compensation, stepsBeforePivot }: Pick<SagaRun['definition'], 'compensation' | 'stepsBeforePivot'>,
+): SagaRun {
   const saga = {
     id: 'saga',
     state: 'Pending',
@@ -26,7 +29,10 @@ function newRun(steps: StepDefinition[], compensation: SagaRun['definition']['co
     leaseOwner: 'me',
     version: 1,
     eventCount: 0,
+    parentId: null,
+    pivotedAt: null,
     createdAt: new Date(0),
+    updatedAt: new Date(0),
   } as unknown as SagaRecord
   return {
     saga,
@@ -34,15 +40,21 @@ function newRun(steps: StepDefinition[], compensation: SagaRun['definition']['co
       saga,
       steps.map(({ name }) => ({ name, maxAttempts: retry.max_attempts })),
     ),
-    definition: { steps, compensation },
+    definition: { steps, compensation, stepsBeforePivot },
     signals: { cancelRequested: false, overdue: false },
   }
 }
 
-const stepDefinitions = fc.array(fc.record({ compensates: fc.boolean(), transaction: fc.boolean() }), {
-  minLength: 1,
-  maxLength: 6,
-})
+const stepDefinitions = fc.array(
+  fc.record({
+    compensates: fc.boolean(),
+    kind: fc.constantFrom('step', 'step', 'transaction', 'sleep', 'signal'),
+    /** Runs at the same time as the one before. */
+    beside: fc.boolean(),
+    wanted: fc.constantFrom(undefined, undefined, true, false),
+  }),
+  { minLength: 1, maxLength: 6 },
+)
 
 describe('deciding', () => {
   it('[G14] always ends, by legal moves that the history replays, whatever steps and bystanders do', () => {
@@ -50,21 +62,30 @@ describe('deciding', () => {
       fc.property(
         stepDefinitions,
         fc.constantFrom('reverse', 'best_effort', 'parallel'),
+        fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined }),
         fc.infiniteStream(fc.integer({ min: 0, max: 11 })),
-        (plans, compensation, chances) => {
-          const definitions = plans.map(
-            ({ compensates, transaction }, index): StepDefinition => ({
+        (plans, compensation, pivot, chances) => {
+          let stage = 0
+          const definitions = plans.map(({ compensates, kind, beside, wanted }, index) => {
+            if (index > 0 && index !== pivot && !beside) stage++
+            if (index === pivot) stage++
+            return {
               name: `s${index}`,
-              kind: transaction ? 'transaction' : 'step',
+              kind,
+              stage,
               run: () => {},
-              ...(compensates ? { compensate: () => {} } : {}),
+              ...(wanted === undefined ? {} : { when: () => wanted }),
+              ...(compensates && index < (pivot ?? 9) ? { compensate: () => {} } : {}),
               retry,
               compensateRetry: retry,
               timeoutMs: undefined,
-            }),
-          )
+            } as unknown as StepDefinition
+          })
           const chance = () => chances.next().value as number
-          let run = newRun(definitions, compensation)
+          let run = newRun(definitions, {
+            compensation,
+            stepsBeforePivot: pivot !== undefined && pivot <= plans.length ? pivot : undefined,
+          })
           const events: SagaEventRecord[] = []
           const write = (change: SagaChange) => {
             run = applyChange(run, change)
@@ -78,20 +99,39 @@ describe('deciding', () => {
             if (chance() === 0 && run.saga.state !== 'Compensating') {
               run = { ...run, signals: { cancelRequested: chance() > 6, overdue: chance() > 6 } }
             }
-            const action = decideNext(run)
+            // Whatever waits for a time has waited.
+            const action = decideNext(run, { now: new Date(8e15) })
             if (action.do === 'nothing') {
               if (run.saga.state !== 'Failed' || interventions++ > 2) break
               const what = (['retry', 'skip', 'resolve'] as const)[chance() % 3] ?? 'resolve'
               run = { ...run, saga: { ...run.saga, leaseOwner: null } }
               write(planResolution(run, { action: what, by: 'b', why: 'w' }))
               if (what === 'resolve') break
-            } else if (action.do === 'run_step') {
-              write(planRun(run, action.index, 'span'))
-              const how = chance()
-              // Else the process has died: the next turn finds it running.
-              if (how < 5) write(planCompleted(run, action.index, '1', 'span'))
-              else if (how < 9) write(planFailed(run, action.index, error(), 'span'))
-            } else if (action.do === 'undo') {
+            } else if (action.do === 'skip') write(planSkip(run, action.indexes))
+            else if (action.do === 'begin') {
+              const waits = (index: number) => ['sleep', 'signal'].includes(definitions[index]?.kind ?? '')
+              write(
+                planBegin(
+                  run,
+                  action.indexes.map((index) => ({
+                    index,
+                    spanId: 'span',
+                    ...(waits(index) ? { wait: { topic: null, wake: { inMs: 5 } } } : {}),
+                  })),
+                ),
+              )
+              for (const index of action.indexes.filter((each) => !waits(each))) {
+                const how = chance()
+                // Else the process has died: the next turn finds it running.
+                if (how < 6) write(planCompleted(run, index, '1', 'span'))
+                else if (how < 9) write(planFailed(run, index, error(), 'span'))
+              }
+            } else if (action.do === 'wait') {
+              const [index = 0] = action.indexes.filter((each) => run.steps[each]?.state === 'Running')
+              if (chance() < 10) write(planCompleted(run, index, '1'))
+              else write(planFailed(run, index, error()))
+            } else if (action.do === 'complete') write(planComplete(run))
+            else if (action.do === 'undo') {
               write(planUndo(run, action.indexes, 'span'))
               for (const index of action.indexes) {
                 const how = chance()
@@ -100,8 +140,14 @@ describe('deciding', () => {
               }
             } else if (action.do === 'note_interrupted_run') write(planInterruptedRun(run, action.index))
             else if (action.do === 'note_interrupted_undo') write(planInterruptedUndo(run, action.index))
-            else if (action.do === 'compensate') write(planCompensation(run, action.cause))
-            else write(planEnd(run, action.state))
+            else if (action.do === 'compensate') {
+              expect(run.definition.stepsBeforePivot).not.toSatisfy(
+                (before: number | undefined) =>
+                  before !== undefined &&
+                  run.steps.slice(0, before).every(({ state }) => state === 'Completed' || state === 'Skipped'),
+              )
+              write(planCompensation(run, action.cause))
+            } else if (action.do === 'end') write(planEnd(run, action.state))
           }
           expect(['Completed', 'Compensated', 'Cancelled', 'TimedOut', 'Failed']).toContain(run.saga.state)
           expect(replayHistory(events, plans.length)).toEqual({

@@ -158,6 +158,7 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
               maxAttempts: 4,
               error,
               compensation: null,
+              waitsFor: null,
               started: true,
             },
           ],

@@ -29,6 +29,7 @@ export const claimSagas = `
     lease_owner = $5,
     lease_until = sagapost.now() + $6::bigint * interval '1 ms',
     wake_at = sagapost.now() + $6::bigint * interval '1 ms',
+    woken = false,
     version = version + 1
   FROM due WHERE saga.id = due.id
   RETURNING saga.*, saga.initial_data::text AS initial_data, saga.result_data::text AS result_data, due.recovered,

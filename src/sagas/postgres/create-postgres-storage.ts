@@ -3,6 +3,7 @@ import type { DataBox } from '../data-box.js'
 import { openBox } from '../data-box.js'
 import type { StateStorage } from '../state-storage.js'
 import { claim, readSignals, renewLeases } from './claim-sagas.js'
+import { cleanUpSignals, findSignals, passNewsOn, signal } from './keep-signals.js'
 import { findTimedOut, getSaga, listEvents, listSagas, listSteps, readStates } from './read-sagas.js'
 import { cleanUpExpired, deleteFinished } from './remove-sagas.js'
 import { requestCancel } from './request-cancel.js'
@@ -50,6 +51,10 @@ export function createPostgresStorage({
     },
     readSignals: (owner, sagaIds) => readSignals(leasePool, owner, sagaIds),
     requestCancel: (sagaId, request) => requestCancel(pool, sagaId, request),
+    signal: (given, tx) => signal((tx as pg.PoolClient | undefined) ?? pool, given, box),
+    findSignals: (wanted) => findSignals(pool, wanted, box),
+    passNewsOn: (limit) => passNewsOn(pool, limit),
+    cleanUpSignals: (limit) => cleanUpSignals(pool, limit),
     async deleteSaga(id) {
       const { rowCount } = await pool.query(deleteFinished, [id])
       return rowCount === 1

@@ -58,11 +58,12 @@ export const selectSagasInStates = `
   ORDER BY created_at DESC, id DESC
   LIMIT $6`
 
-/** idx_saga_deadline has just these, in this order. */
+/** From idx_saga_deadline, in its order. Past the pivot, or when all steps are done, a deadline is nothing any more. */
 export const selectTimedOut = `
   SELECT *, initial_data::text AS initial_data, result_data::text AS result_data
   FROM sagapost.saga_instances
   WHERE state IN (0, 1, 2) AND deadline_at <= sagapost.now()
+    AND pivoted_at IS NULL AND current_step < total_steps
   ORDER BY deadline_at
   LIMIT $1`
 

@@ -3,7 +3,8 @@ import type { CancelOutcome, CancelRequest } from '../state-storage.js'
 
 /**
  * Asks for the cancel and puts it on record, without touching the fence: whoever holds the saga goes on to hold it and
- * hears of it; when nobody does, it is due at once. By primary key.
+ * hears of it; when nobody does, it is due at once. Past its pivot it is too late; a child that has done its part is
+ * cancelled by its parent only. By primary key.
  */
 const markCancelled = `
   WITH asked AS (
@@ -14,7 +15,8 @@ const markCancelled = `
       cancel_reason = $3,
       wake_at = CASE WHEN lease_owner IS NULL THEN sagapost.now() ELSE wake_at END,
       event_count = event_count + 1
-    WHERE id = $1 AND state IN (0, 1, 2) AND cancel_requested_at IS NULL
+    WHERE id = $1 AND state IN (0, 1, 2) AND cancel_requested_at IS NULL AND pivoted_at IS NULL
+      AND ($4 OR parent_id IS NULL OR current_step < total_steps)
     RETURNING id, state, event_count, trace_id, span_id, cancel_requested_at
   ), told AS (
     INSERT INTO sagapost.saga_events
@@ -26,15 +28,15 @@ const markCancelled = `
   SELECT FROM asked`
 
 const selectCancel = `
-  SELECT state IN (0, 1, 2) AND cancel_requested_at IS NOT NULL AS requested
+  SELECT state IN (0, 1, 2) AND cancel_requested_at IS NOT NULL AND pivoted_at IS NULL AS requested
   FROM sagapost.saga_instances WHERE id = $1`
 
 export async function requestCancel(
   pool: pg.Pool,
   sagaId: string,
-  { by, reason }: CancelRequest,
+  { by, reason, asParent = false }: CancelRequest,
 ): Promise<CancelOutcome> {
-  const { rowCount } = await pool.query(markCancelled, [sagaId, by, reason])
+  const { rowCount } = await pool.query(markCancelled, [sagaId, by, reason, asParent])
   if (rowCount === 1) return 'requested'
   const { rows } = await pool.query<{ requested: boolean }>(selectCancel, [sagaId])
   if (rows[0] === undefined) return 'not_found'

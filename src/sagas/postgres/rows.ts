@@ -43,6 +43,8 @@ export interface SagaRow {
   cancel_requested_at: Date | null
   cancel_requested_by: string | null
   cancel_reason: string | null
+  parent_id: string | null
+  pivoted_at: Date | null
 }
 
 export interface StepRow {
@@ -61,6 +63,8 @@ export interface StepRow {
   started_at: Date | null
   completed_at: Date | null
   last_attempt_at: Date | null
+  waits_for: string | null
+  wake_at: Date | null
 }
 
 export interface EventRow {
@@ -113,6 +117,8 @@ export function toSaga(row: SagaRow, box: DataBox): SagaRecord {
     cancelRequestedAt: row.cancel_requested_at,
     cancelRequestedBy: row.cancel_requested_by,
     cancelReason: row.cancel_reason,
+    parentId: row.parent_id,
+    pivotedAt: row.pivoted_at,
   }
 }
 
@@ -133,6 +139,8 @@ export function toStep(row: StepRow, box: DataBox): StepRecord {
     startedAt: row.started_at,
     completedAt: row.completed_at,
     lastAttemptAt: row.last_attempt_at,
+    waitsFor: row.waits_for,
+    wakeAt: row.wake_at,
   }
 }
 

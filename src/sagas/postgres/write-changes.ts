@@ -3,6 +3,7 @@ import type { DataBox } from '../data-box.js'
 import type { SagaChange } from '../records.js'
 import { sagaStateNumber, stepStateNumber } from '../saga-run.js'
 import type { WriteOutcome } from '../state-storage.js'
+import { toStartParameter } from './start-saga.js'
 
 /** migrations/0018: many sagas' changes in one statement, and so in one commit. */
 const writeSagaChanges =
@@ -77,7 +78,11 @@ function toParameter(change: SagaChange, box: DataBox): Record<string, unknown> 
     timed_out: change.timedOut,
     released: release && true,
     wake_in_ms: release?.wakeInMs ?? undefined,
+    wake_at: release?.wakeAt,
     set_aside: release?.setAside,
+    pivoted: change.pivoted,
+    children: change.children?.map((child) => toStartParameter(child, box)),
+    wakes: change.wakes,
     events_written: change.events.length,
     steps: change.steps.map((step) => ({
       index: step.index,
@@ -89,6 +94,9 @@ function toParameter(change: SagaChange, box: DataBox): Record<string, unknown> 
       output: step.output && box.seal(step.output, { sagaId, column: 'output_data', stepIndex: step.index }),
       started: step.started,
       finished: step.finished,
+      waits_for: step.waitsFor ?? undefined,
+      wake_in_ms: step.wake && 'inMs' in step.wake ? step.wake.inMs : undefined,
+      wake_at: step.wake && 'at' in step.wake ? step.wake.at : undefined,
     })),
     events: change.events.map((event) => ({
       type: event.type,

@@ -1,0 +1,64 @@
+import type { SagaDefinition } from './definition.js'
+import type { KnownDefinitions } from './index-definitions.js'
+import type { Launcher } from './launch-runs.js'
+import type { Slots } from './limit-definitions.js'
+import { planSetAside } from './plan-ends.js'
+import type { ClaimedSaga, SagaChange, SagaRecord } from './records.js'
+import type { StateStorage } from './state-storage.js'
+
+/** Rows that do not fit their definition, or that this process cannot read, are looked at again this much later: a rollout may be under way. */
+const MISFIT_PAUSE_MS = 60_000
+
+export interface ClaimOptions {
+  readonly storage: Pick<StateStorage, 'claim' | 'write'>
+  readonly owner: string
+  readonly leaseMs: number
+  readonly known: KnownDefinitions
+  readonly slots: Slots
+  readonly launcher: Launcher
+  readonly onError: (error: Error, sagaId?: string) => void
+}
+
+/** Takes what is due, as far as there is room, and runs it. Answers whether there may be more. */
+export async function claimDue(options: ClaimOptions): Promise<boolean> {
+  const { storage, owner, leaseMs, known, slots, launcher, onError } = options
+  const { request, settle } = slots.wanted()
+  const askedAtMs = performance.now()
+  const taken: [ClaimedSaga, SagaDefinition][] = []
+  const misfits: SagaChange[] = []
+  let full = false
+  try {
+    const claimed = request.limit === 0 ? [] : await storage.claim({ owner, leaseMs, ...request })
+    full = claimed.length > 0 && claimed.length === request.limit
+    for (const each of claimed) {
+      const definition = known.get(each.saga.definitionId, each.saga.definitionVersion)
+      if (definition && !each.unreadable && fits(each, definition)) {
+        slots.take(definition)
+        taken.push([each, definition])
+      } else {
+        onError(each.unreadable ?? misfit(each.saga), each.saga.id)
+        misfits.push(planSetAside(each, MISFIT_PAUSE_MS))
+      }
+    }
+  } finally {
+    settle()
+  }
+  for (const [each, definition] of taken) launcher.takeOver(each, definition, askedAtMs)
+  if (misfits.length > 0) await storage.write(misfits, leaseMs)
+  return full
+}
+
+function fits({ saga, steps }: ClaimedSaga, definition: SagaDefinition): boolean {
+  return (
+    steps.length === definition.steps.length &&
+    saga.totalSteps === steps.length &&
+    steps.every(({ name }, index) => name === definition.steps[index]?.name)
+  )
+}
+
+function misfit({ id, definitionId, definitionVersion }: SagaRecord): Error {
+  return new Error(
+    `saga ${id} was started with other steps than ${definitionId} version ${definitionVersion} has now: ` +
+      'a definition whose steps change needs a new version',
+  )
+}

@@ -1,0 +1,56 @@
+import type { SagaDefinition, StepTransaction } from './definition.js'
+import type { Resolution } from './plan-resolution.js'
+import type { SagaRecord } from './records.js'
+import type { cancelSaga } from './resolve-saga.js'
+import type { Saga } from './saga.js'
+import type { Signal } from './send-signal.js'
+import type { StartOptions } from './start-saga.js'
+import type { CancelRequest, SignalOutcome, StateStorage } from './state-storage.js'
+
+export interface CoordinatorOptions {
+  readonly storage: StateStorage
+  /** Several versions of one are welcome: running sagas stay on theirs. Children come along by themselves. */
+  readonly definitions: readonly SagaDefinition[]
+  /** What went wrong outside of the steps: the storage, rows that fit no definition. */
+  readonly onError: (error: Error, sagaId?: string) => void
+  readonly leaseMs?: number
+  readonly pollMs?: number
+  /** Sagas at once, of all definitions. */
+  readonly concurrency?: number
+  /** How long a step may take to end once its signal was aborted. */
+  readonly abortGraceMs?: number
+}
+
+export interface SagaHandle {
+  readonly id: string
+  /** False: the key had been used, and this is the first one. */
+  readonly created: boolean
+  /** Waits until it is finished, or waits for an operator. */
+  result(): Promise<SagaRecord>
+}
+
+export interface Coordinator {
+  readonly owner: string
+  /** How many it runs at the moment. */
+  readonly running: number
+  start<Given, Input, Outputs>(
+    definition: Saga<Given, Input, Outputs>,
+    input: Given,
+    options?: StartOptions,
+  ): Promise<SagaHandle>
+  /** In the caller's own transaction: there is a saga if, and only if, it commits. */
+  startIn<Given, Input, Outputs>(
+    client: StepTransaction,
+    definition: Saga<Given, Input, Outputs>,
+    input: Given,
+    options?: StartOptions,
+  ): Promise<SagaHandle>
+  /** For whoever waits for it, now or later; with a client, in the caller's own transaction. */
+  signal(signal: Signal, client?: StepTransaction): Promise<SignalOutcome>
+  cancel(sagaId: string, request: CancelRequest): ReturnType<typeof cancelSaga>
+  resolve(sagaId: string, resolution: Resolution): Promise<SagaRecord>
+  /** There may be work: looks at once. */
+  wake(): void
+  /** Lets steps that run finish, up to the time-out; then they are aborted. What is not finished is let go. */
+  stop(options?: { timeoutMs?: number }): Promise<void>
+}

@@ -1,0 +1,122 @@
+import type { SignalStep } from './definition.js'
+import type { HeldSaga } from './hold-saga.js'
+import { encodeJson } from './json.js'
+import type { SagaRecord, StepRecord } from './records.js'
+import { attemptError, type SagaError } from './saga-error.js'
+import { describeIssues } from './standard-schema.js'
+import type { SignalName, StateStorage } from './state-storage.js'
+import { sagaOfTopic } from './topics.js'
+
+/** A wait that is over. */
+export type EndedWait =
+  | { readonly index: number; readonly ok: true; readonly output: string | undefined }
+  | { readonly index: number; readonly ok: false; readonly error: SagaError }
+
+type Verdict = { ok: true; output: string | undefined } | { ok: false; error: SagaError }
+
+/** Looks whether what these steps wait for has come about. A signal that has come counts, also when its time is over. */
+export async function lookAtWaits(
+  held: HeldSaga,
+  storage: Pick<StateStorage, 'findSignals' | 'getSaga' | 'requestCancel'>,
+  indexes: readonly number[],
+): Promise<EndedWait[]> {
+  const { definition } = held
+  const waiting = indexes.flatMap((index) => held.run.steps[index] ?? [])
+  const running = waiting.filter(({ state }) => state === 'Running')
+  const names = running.flatMap((step) => signalOf(held, step) ?? [])
+  const arrived = names.length > 0 ? await storage.findSignals(names) : new Map<string, unknown>()
+  const now = held.now()
+  const ended: EndedWait[] = []
+  for (const step of waiting) {
+    const { index, waitsFor } = step
+    const timeIsUp = step.wakeAt !== null && step.wakeAt <= now
+    const kind = definition.steps[index]?.kind
+    let verdict: Verdict | undefined
+    if (step.state === 'Compensating') verdict = await lookAtUndo(held, storage, step)
+    else if (step.state !== 'Running') continue
+    else if (kind === 'sleep') verdict = timeIsUp ? { ok: true, output: undefined } : undefined
+    else if (kind === 'signal' && waitsFor !== null) {
+      if (arrived.has(waitsFor)) {
+        verdict = await readPayload(definition.steps[index] as SignalStep, arrived.get(waitsFor))
+      } else if (timeIsUp) verdict = { ok: true, output: '{"timedOut":true}' }
+    } else if (kind === 'saga') verdict = await lookAtChild(held, storage, step)
+    if (waitsFor !== null) held.looked.add(index)
+    if (verdict) ended.push({ index, ...verdict })
+  }
+  return ended
+}
+
+function signalOf({ definition }: HeldSaga, { index, waitsFor }: StepRecord): SignalName | undefined {
+  const step = definition.steps[index]
+  if (step?.kind !== 'signal' || waitsFor === null) return undefined
+  return { name: step.signal, key: waitsFor.slice(`signal:${step.signal}:`.length) }
+}
+
+/** The payload never changes: one that does not fit is the end of the wait as well. */
+async function readPayload({ schema, signal }: SignalStep, payload: unknown): Promise<Verdict> {
+  let value = payload
+  try {
+    if (schema !== undefined) {
+      const result = await schema['~standard'].validate(payload)
+      if (result.issues) return invalid(`${signal}: ${describeIssues(result.issues)}`)
+      value = result.value
+    }
+    return { ok: true, output: encodeJson({ timedOut: false, payload: value }) }
+  } catch (error) {
+    return invalid(`${signal}: ${error instanceof Error ? error.message : 'its payload cannot be read'}`)
+  }
+}
+
+function invalid(message: string): Verdict {
+  return { ok: false, error: attemptError('signal_invalid', message, false) }
+}
+
+async function lookAtChild(
+  { run }: HeldSaga,
+  storage: Pick<StateStorage, 'getSaga'>,
+  step: StepRecord,
+): Promise<Verdict | undefined> {
+  const id = sagaOfTopic(step.waitsFor)
+  const child = id === undefined ? undefined : await storage.getSaga(id)
+  if (child === undefined) return childFailed(`saga ${id} is gone`, false)
+  if (child.state === 'Completed' || hasDoneItsPart(child, run.saga.id)) {
+    return { ok: true, output: encodeJson(child.result) }
+  }
+  if (isStillOpen(child)) return undefined
+  const again = child.state === 'Compensated' || child.state === 'TimedOut'
+  return childFailed(`saga ${id} of ${child.definitionId} is ${child.state}`, again, child.error)
+}
+
+function childFailed(message: string, retryable: boolean, cause?: SagaError | null): Verdict {
+  const error = attemptError('child_failed', message, retryable)
+  return { ok: false, error: cause ? { ...error, cause } : error }
+}
+
+/** A child is undone by its cancel, which is asked for again by whoever takes the parent over. */
+async function lookAtUndo(
+  { run }: HeldSaga,
+  storage: Pick<StateStorage, 'getSaga' | 'requestCancel'>,
+  step: StepRecord,
+): Promise<Verdict | undefined> {
+  const id = sagaOfTopic(step.waitsFor)
+  if (id === undefined) return undefined
+  const by = `saga ${run.saga.id}`
+  await storage.requestCancel(id, { by, reason: 'its parent is being undone', asParent: true })
+  const child = await storage.getSaga(id)
+  if (child === undefined) return { ok: true, output: undefined }
+  if (child.state === 'Completed' || (child.pivotedAt !== null && isStillOpen(child))) {
+    const message = `saga ${id} of ${child.definitionId} is past its pivot, and cannot be undone`
+    return { ok: false, error: attemptError('child_not_undone', message, false) }
+  }
+  return isStillOpen(child) ? undefined : { ok: true, output: undefined }
+}
+
+function isStillOpen({ state, awaitingOperator }: SagaRecord): boolean {
+  return awaitingOperator || ['Pending', 'Running', 'StepCompleted', 'Compensating'].includes(state)
+}
+
+/** All its steps are done, and it will stay so unless its parent says otherwise. */
+function hasDoneItsPart(child: SagaRecord, parentId: string): boolean {
+  const stays = child.cancelRequestedAt === null || child.pivotedAt !== null
+  return child.parentId === parentId && child.state === 'Running' && child.currentStep >= child.totalSteps && stays
+}

@@ -1,0 +1,87 @@
+import type pg from 'pg'
+import type { DataBox } from '../data-box.js'
+import { decodeJson } from '../json.js'
+import type { NewSignal, SignalName, SignalOutcome } from '../state-storage.js'
+import { signalTopic } from '../topics.js'
+
+type Queryable = Pick<pg.ClientBase, 'query'> | pg.Pool
+
+/** migrations/0022: one statement, in whichever transaction it is called. */
+const keepSignal = 'SELECT created, received_at, expires_at, payload FROM sagapost.signal($1, $2, $3)'
+
+/** By the primary key. */
+export const selectSignals = `
+  SELECT kept.name, kept.key, kept.payload::text AS payload
+  FROM unnest($1::text[], $2::text[]) AS wanted (name, key)
+  JOIN sagapost.saga_signals AS kept ON kept.name = wanted.name AND kept.key = wanted.key`
+
+/** migrations/0022; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. */
+const wakeSagas = 'SELECT sagapost.wake_sagas($1) AS passed'
+
+/** The oldest first, from idx_saga_signals_expires; one that a saga still has to read stays: idx_step_waits_for. */
+export const deleteSignals = `
+  DELETE FROM sagapost.saga_signals WHERE (name, key) IN (
+    SELECT name, key FROM sagapost.saga_signals AS kept
+    WHERE expires_at < sagapost.now()
+      AND NOT EXISTS (
+        SELECT FROM sagapost.saga_steps
+        WHERE waits_for = 'signal:' || kept.name || ':' || kept.key AND state IN (1, 4))
+    ORDER BY expires_at
+    LIMIT $1
+    FOR UPDATE SKIP LOCKED)`
+
+interface SignalRow {
+  created: boolean
+  received_at: Date
+  expires_at: Date
+  payload: string | null
+}
+
+export async function signal(
+  client: Queryable,
+  { name, key, payload }: NewSignal,
+  box: DataBox,
+): Promise<SignalOutcome> {
+  const place = { sagaId: signalTopic(name, key), column: 'payload' } as const
+  const sealed = payload === undefined ? null : box.seal(payload, place)
+  const { rows } = (await client.query(keepSignal, [name, key, sealed])) as pg.QueryResult<SignalRow>
+  const row = rows[0]
+  // Only under REPEATABLE READ: the first one was committed after this transaction's snapshot was taken.
+  if (row === undefined) throw new Error(`the signal ${name} cannot be seen by this transaction`)
+  return {
+    created: row.created,
+    receivedAt: row.received_at,
+    expiresAt: row.expires_at,
+    payload: row.payload === null ? undefined : decodeJson(box.open(row.payload, place)),
+  }
+}
+
+export async function findSignals(
+  pool: pg.Pool,
+  wanted: readonly SignalName[],
+  box: DataBox,
+): Promise<Map<string, unknown>> {
+  const names = wanted.map(({ name }) => name)
+  const keys = wanted.map(({ key }) => key)
+  const { rows } = await pool.query<{ name: string; key: string; payload: string | null }>(selectSignals, [
+    names,
+    keys,
+  ])
+  return new Map(
+    rows.map(({ name, key, payload }) => {
+      const topic = signalTopic(name, key)
+      const place = { sagaId: topic, column: 'payload' } as const
+      return [topic, payload === null ? undefined : decodeJson(box.open(payload, place))]
+    }),
+  )
+}
+
+export async function passNewsOn(pool: pg.Pool, limit: number): Promise<boolean> {
+  const { rows } = await pool.query<{ passed: number }>(wakeSagas, [limit])
+  return (rows[0]?.passed ?? 0) >= limit
+}
+
+export async function cleanUpSignals(pool: pg.Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(deleteSignals, [limit])
+  return rowCount ?? 0
+}

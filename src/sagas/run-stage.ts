@@ -1,0 +1,120 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { advanceSaga } from './advance-saga.js'
+import type { CallOutcome } from './call-step.js'
+import { callStepCode } from './call-step-code.js'
+import { baseOf } from './change-parts.js'
+import { decideNext } from './decide-next.js'
+import { type Begun, type HeldSaga, stopSignal } from './hold-saga.js'
+import { planCompleted, planFailed } from './plan-runs.js'
+import type { SagaChange } from './records.js'
+import type { RunOptions } from './run-saga.js'
+import { runTransaction, type TransactionOutcome } from './run-transaction.js'
+
+/**
+ * Calls steps that were begun, notes each as it ends together with what follows from it, and goes on like that until
+ * there is nothing to call. Branches run at the same time; what they write stands in one row, and is written one after
+ * the other.
+ */
+export async function runStage(
+  held: HeldSaga,
+  options: RunOptions,
+  first: readonly Begun[],
+): Promise<'given_up' | 'idle'> {
+  /** Whose code runs; a task is that and the note of its end. */
+  const active = new Map<number, true>()
+  const tasks = new Set<Promise<void>>()
+  const branches = new AbortController()
+  let turn: Promise<void> = Promise.resolve()
+  let givenUp = false
+  let failure: { readonly error: unknown } | undefined
+  const isStopping = () => givenUp || options.isStopping()
+
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    turn = turn.then(work)
+    return turn
+  }
+
+  const start = (begun: readonly Begun[]): void => {
+    for (const { index } of begun) active.set(index, true)
+    // Alone, it is stopped by nobody's failure.
+    const outer = active.size > 1 ? AbortSignal.any([held.forward, branches.signal]) : held.forward
+    for (const each of begun) {
+      const task = call(each, outer)
+        .then((outcome) => inTurn(() => note(each, outcome)))
+        .catch((error: unknown) => {
+          failure ??= { error }
+        })
+        .finally(() => tasks.delete(task))
+      tasks.add(task)
+    }
+  }
+
+  const call = (begun: Begun, outer: AbortSignal): Promise<CallOutcome | TransactionOutcome> => {
+    const step = held.definition.steps[begun.index]
+    if (step === undefined) throw new Error(`there is no step ${begun.index}`)
+    if (step.kind === 'transaction') return runTransaction(held, options, begun, step)
+    return callStepCode(held, { step, begun, outer, graceMs: options.graceMs })
+  }
+
+  const note = async (
+    { index, spanId }: Begun,
+    outcome: CallOutcome | TransactionOutcome,
+  ): Promise<void> => {
+    active.delete(index)
+    if (outcome.ok === 'given_up') givenUp = true
+    else if (outcome.ok === 'written') start(outcome.next)
+    else {
+      const change = outcome.ok
+        ? planCompleted(held.run, index, outcome.output, spanId)
+        : planFailed(held.run, index, outcome.error, spanId)
+      await goOn(change)
+      if (active.size > 0 && decideNext(held.run, { active }).do === 'compensate') {
+        branches.abort(stopSignal('branch_failed'))
+      }
+    }
+  }
+
+  const goOn = async (change: SagaChange): Promise<void> => {
+    const { change: whole, begun } = await advanceSaga(held, change, { active, now: held.now() }, isStopping)
+    await held.write(whole)
+    start(begun)
+  }
+
+  /** A branch that failed is tried again in its time, though others still run. */
+  const retryDue = async (): Promise<void> => {
+    const moment = { active, now: held.now() }
+    if (active.size > 0 && !isStopping() && decideNext(held.run, moment).do === 'begin') {
+      await goOn(baseOf(held.run))
+    }
+  }
+
+  start(first)
+  try {
+    while (tasks.size > 0) {
+      const retryMs = active.size > 0 ? msUntilRetry(held) : undefined
+      if (retryMs === undefined) await Promise.race(tasks)
+      else {
+        const over = new AbortController()
+        const timer = pause(retryMs, undefined, { signal: over.signal, ref: false }).catch(() => {})
+        await Promise.race([...tasks, timer]).finally(() => over.abort())
+        await inTurn(retryDue)
+      }
+      if (failure) throw failure.error
+    }
+    return givenUp ? 'given_up' : 'idle'
+  } catch (error) {
+    // The others write nothing any more.
+    branches.abort(stopSignal('lost'))
+    await Promise.allSettled(tasks)
+    throw error
+  }
+}
+
+/** Of a branch that has failed while others run. */
+function msUntilRetry(held: HeldSaga): number | undefined {
+  const times = held.run.steps.flatMap(({ state, wakeAt }) =>
+    state === 'Failed' && wakeAt !== null ? wakeAt.getTime() : [],
+  )
+  if (times.length === 0) return undefined
+  return Math.max(1, Math.min(...times) - held.now().getTime())
+}

@@ -1,0 +1,64 @@
+import type { CompensateContext, ReadyContext } from './definition.js'
+import type { Duration } from './duration.js'
+import type { Stored } from './json.js'
+import type { RetryOptions } from './retry-policy.js'
+import type { StandardSchema } from './standard-schema.js'
+
+// What the builder takes. As in definition.ts, nothing here leads a user's compiler to another package.
+
+/** Whether the step is needed. One that is not is Skipped, and its output is undefined. It decides by what it is given. */
+export type Condition<Input, Outputs> = ((context: ReadyContext<Input, Outputs>) => boolean) | undefined
+
+export interface ConditionOptions<When> {
+  readonly when?: When
+}
+
+export interface StepOptions<Context, Input, Outputs, Output> {
+  readonly run: (context: Context) => Output
+  readonly compensate?: (context: CompensateContext<Input, Outputs, Stored<Awaited<Output>>>) => unknown
+  readonly retry?: RetryOptions
+  readonly compensateRetry?: RetryOptions
+  /** Of one attempt, and of one attempt at undoing it. */
+  readonly timeout?: Duration
+}
+
+/** How long, or until when: a time that has passed is no wait at all. */
+export type SleepOptions<Input, Outputs> =
+  | { readonly for: Duration | ((context: ReadyContext<Input, Outputs>) => Duration | number) }
+  | { readonly until: (context: ReadyContext<Input, Outputs>) => Date | string }
+
+export interface WaitOptions<Input, Outputs, Payload, Timeout> {
+  /** The name of the signal. */
+  readonly signal: string
+  /** Which of this name: an order's number, say. */
+  readonly key: (context: ReadyContext<Input, Outputs>) => string | number
+  /** Then the wait is over without it: `{ timedOut: true }`. Absent: it waits as long as the saga may take. */
+  readonly timeout?: Timeout
+  /** A payload that does not fit fails the step for good. */
+  readonly schema?: StandardSchema<unknown, Payload>
+}
+
+/** What a wait for a signal has come to. */
+export type Waited<Payload, Timeout> =
+  | { readonly timedOut: false; readonly payload: Stored<Payload> }
+  | (undefined extends Timeout ? never : { readonly timedOut: true; readonly payload?: undefined })
+
+export interface ChildOptions<Child, Input, Outputs, ChildGiven> {
+  readonly saga: Child
+  readonly input: (context: ReadyContext<Input, Outputs>) => ChildGiven
+  /** Each attempt starts another child; one, unless told otherwise. */
+  readonly retry?: RetryOptions
+}
+
+/** Undefined too, if there is a condition. */
+export type Unless<When, Output> = undefined extends When ? Output : Output | undefined
+
+export type NewName<Name extends string, Outputs> = Name extends keyof Outputs ? never : Name
+
+export type With<Outputs, Added> = {
+  readonly [Key in keyof Outputs | keyof Added]: Key extends keyof Outputs
+    ? Outputs[Key]
+    : Key extends keyof Added
+      ? Added[Key]
+      : never
+}
