@@ -27,10 +27,8 @@ import { startSagas } from './start-sagas.js'
 export const partNames = ['router', 'orchestrator', 'worker', 'cleaner', 'sagas'] as const
 export type PartName = (typeof partNames)[number]
 
-/** How often the router looks by itself: the latency of events that are published by plain SQL. */
-const ROUTER_POLL_MS = 200
-/** How often the others look by themselves, while wake-ups reach them from other processes and while they do not. */
-const POLL_MS = 1_000
+/** How often the others than the router look by themselves, while wake-ups reach them and while they do not. */
+const POLL_MS = 2_000
 const POLL_MS_DEAF = 200
 /** A lost lease is noticed within this share of the lease. */
 const CLEANER_SHARE = 0.1
@@ -134,7 +132,6 @@ export async function startParts({
         wakeups,
         log,
         metrics,
-        pollMs: ROUTER_POLL_MS,
       })
       stops.push(() => router.stop())
     }

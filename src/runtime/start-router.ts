@@ -5,6 +5,11 @@ import { logFields, type Recorders } from '../observability/index.js'
 import { createSubscriptionCache, hasUnroutedEvents, routeEvents } from '../router/index.js'
 
 const EVENTS_PER_BATCH_MAX = 500
+/** How often it looks by itself: the latency of events that are published by plain SQL, which wake nobody. */
+const POLL_MS = 200
+/** After so long without an event it looks less often: an idle system costs next to nothing. */
+const QUIET_AFTER_MS = 30_000
+const POLL_MS_QUIET = 500
 
 export interface RouterOptions {
   /** Under the role router_worker. */
@@ -12,16 +17,17 @@ export interface RouterOptions {
   wakeups: Wakeups
   log: Logger
   metrics: Pick<Recorders, 'eventsRouted' | 'loopFailed'>
-  pollMs: number
 }
 
 /** The loop that routes stored events. */
-export function startRouter({ pool, wakeups, log, metrics, pollMs }: RouterOptions): Loop {
+export function startRouter({ pool, wakeups, log, metrics }: RouterOptions): Loop {
   const cache = createSubscriptionCache()
+  let routedAtMs = performance.now()
   const loop = startLoop({
     round: async (told) => {
       if (!told && !(await hasUnroutedEvents(pool))) return false
       const { events, deliveries } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
+      if (events.length > 0) routedAtMs = performance.now()
       metrics.eventsRouted(events.length, deliveries)
       for (const event of log.isLevelEnabled('debug') ? events : []) {
         log.debug(
@@ -36,7 +42,7 @@ export function startRouter({ pool, wakeups, log, metrics, pollMs }: RouterOptio
       if (deliveries > 0) wakeups.wake('first-jobs')
       return events.length === EVENTS_PER_BATCH_MAX
     },
-    idleMs: pollMs,
+    idleMs: () => (performance.now() - routedAtMs < QUIET_AFTER_MS ? POLL_MS : POLL_MS_QUIET),
     spacingMs: ROUND_SPACING_MS,
     onError: (error) => {
       metrics.loopFailed('router')
