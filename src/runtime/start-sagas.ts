@@ -7,6 +7,7 @@ import {
   createCoordinator,
   createPostgresStorage,
   type DataBox,
+  indexDefinitions,
   observeStorage,
   RENEWALS_PER_LEASE,
   SAGA_LEASE_MS,
@@ -61,7 +62,9 @@ export function startSagas({
     // A renewal that is given up must leave nothing behind that the next one waits for.
     queryTimeoutMs: Math.floor((options.leaseMs ?? SAGA_LEASE_MS) / RENEWALS_PER_LEASE),
   })
-  const transacting = definitions.some(({ steps }) => steps.some(({ kind }) => kind === 'transaction'))
+  const transacting = indexDefinitions(definitions).all.some(({ steps }) =>
+    steps.some(({ kind }) => kind === 'transaction'),
+  )
   const transactionPool = transacting
     ? createApplicationPool({
         databaseUrl: options.transactionUrl ?? databaseUrl,

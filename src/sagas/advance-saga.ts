@@ -44,7 +44,10 @@ export async function advanceSaga(
     const beginnings = await prepareBeginnings(run, action.indexes)
     begun = beginnings.filter(({ wait }) => wait === undefined)
     // A child begins with this write: there can be no news of it yet.
-    for (const { index, wait } of beginnings) if (wait?.child) held.looked.add(index)
+    for (const { index, wait } of beginnings) {
+      if (wait?.child) held.looked.add(index)
+      else held.looked.delete(index)
+    }
     add(planBegin(run, beginnings))
   }
   const idle = begun.length === 0 && (moment.active?.size ?? 0) === 0

@@ -118,5 +118,7 @@ function isStillOpen({ state, awaitingOperator }: SagaRecord): boolean {
 /** All its steps are done, and it will stay so unless its parent says otherwise. */
 function hasDoneItsPart(child: SagaRecord, parentId: string): boolean {
   const stays = child.cancelRequestedAt === null || child.pivotedAt !== null
-  return child.parentId === parentId && child.state === 'Running' && child.currentStep >= child.totalSteps && stays
+  return (
+    child.parentId === parentId && child.state === 'Running' && child.currentStep >= child.totalSteps && stays
+  )
 }

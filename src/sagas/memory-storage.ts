@@ -1,5 +1,6 @@
 import { isFinal, sagaMachine } from '../state-machines/index.js'
 import type { StepTransaction } from './definition.js'
+import { keepSignals } from './memory-signals.js'
 import {
   type ClaimedSaga,
   type NewSaga,
@@ -12,7 +13,6 @@ import {
   type Signals,
   type StepRecord,
 } from './records.js'
-import { keepSignals } from './memory-signals.js'
 import { applyToRecords } from './saga-run.js'
 import type { SagaFilter, StartOutcome, StateStorage, WriteOutcome } from './state-storage.js'
 

@@ -159,10 +159,7 @@ async function noteUndos(held: HeldSaga, ended: readonly EndedWait[]): Promise<v
 }
 
 /** Had its children to be undone, it would have cancelled them before its end. */
-async function isParentOver(
-  { run }: HeldSaga,
-  storage: Pick<StateStorage, 'getSaga'>,
-): Promise<boolean> {
+async function isParentOver({ run }: HeldSaga, storage: Pick<StateStorage, 'getSaga'>): Promise<boolean> {
   const parent = run.saga.parentId === null ? undefined : await storage.getSaga(run.saga.parentId)
   if (parent === undefined || isFinal(sagaMachine, parent.state)) return true
   return parent.state === 'Failed' && !parent.awaitingOperator

@@ -3,7 +3,9 @@ export {
   createSagaTest,
   type SagaTest,
   type SagaTestOptions,
+  type SagaTestPause,
   type SagaTestResolution,
+  type SagaTestSignal,
 } from './create-saga-test.js'
 export type { Fault, FaultPlace } from './plan-faults.js'
 export type { SagaTestEvent, SagaTestRun } from './report-run.js'

@@ -1,6 +1,7 @@
 export { addSubscriptionRoutes } from './manage-subscriptions.js'
 export { addPublishRoutes } from './publish-events.js'
 export { addDeliveryRoutes, addEventReadRoutes } from './read-deliveries.js'
+export { addSignalRoutes } from './receive-signals.js'
 export { addStateRoutes } from './report-state.js'
 export { addDeadLetterRoutes } from './requeue-dead-letters.js'
 export { addSagaRoutes } from './settle-sagas.js'
