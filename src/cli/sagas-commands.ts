@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Saga, SagaResolution, SagaState } from '../client/index.js'
 import { sagaMachine } from '../state-machines/index.js'
 import { addListOptions, addVerb, type ListOptions, readAge, readPositive } from './add-verb.js'
