@@ -12,6 +12,7 @@ const LINE_MS = 5_000
 const UNCLAIMED_MS = 5_000
 const EXIT_NOT_COMPLETED = 1
 const EXIT_LEFT = 130
+const COLUMNS = 80
 /** Back to the first column, and everything behind it away. */
 const CLEAR_LINE = '\r\x1b[K'
 
@@ -38,9 +39,7 @@ export async function followRequeue(
     first ??= { remaining: stand.remaining, atMs: nowMs }
     const start = { remaining: first.remaining, elapsedMs: nowMs - first.atMs }
     if (bar) {
-      process.stdout.write(
-        `${CLEAR_LINE}${cutTo(`${drawBar(stand, start)}  (Ctrl-C leaves it running)`, process.stdout.columns)}`,
-      )
+      process.stdout.write(CLEAR_LINE + cutTo(drawBar(stand, start), process.stdout.columns))
       return
     }
     const text = json ? JSON.stringify(stand) : drawLine(stand, start)
@@ -50,6 +49,7 @@ export async function followRequeue(
   }
 
   try {
+    if (bar) await print('Ctrl-C leaves it running')
     for (;;) {
       const saga = await client.sagas.get(sagaId, { signal: left.signal })
       const stand = toStand(saga)
@@ -83,7 +83,7 @@ export async function followRequeue(
   }
 }
 
-/** A line that breaks could not be written over. */
-function cutTo(line: string, columns = 80): string {
-  return line.slice(0, Math.max(1, columns - 1))
+/** A line that breaks could not be written over. Some terminals do not know their width: then it is 0. */
+function cutTo(line: string, columns: number): string {
+  return line.slice(0, (columns || COLUMNS) - 1)
 }

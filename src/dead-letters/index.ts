@@ -8,5 +8,4 @@ export {
   countMatching,
   type RequeueFilter,
   requeueDeadLetters,
-  type StartedRequeue,
 } from './requeue-dead-letters.js'

@@ -16,7 +16,7 @@ const startRequeue = `
   SELECT saga_id, created, moment, input, answer FROM sagapost.start_dead_letter_requeue($1, $2, $3)`
 
 /** By the same indexes as the list, which finds the same. */
-export const countDeadLetters = `
+const countDeadLetters = `
   SELECT count(*)::int AS matching FROM sagapost.dead_letters
   WHERE ($1::bigint IS NULL OR subscription_id = $1)
     AND ($2::text IS NULL OR event_type = $2)

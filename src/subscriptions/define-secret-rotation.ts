@@ -1,7 +1,7 @@
 import { type SagaDefinition, saga } from '../sagas/index.js'
 
 /** Whose previous secret ends. */
-export interface SecretRotationInput {
+interface SecretRotationInput {
   subscriptionId: string
 }
 

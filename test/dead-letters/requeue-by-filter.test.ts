@@ -11,7 +11,7 @@ import { createMetrics } from '../../src/observability/index.js'
 import { startSagas } from '../../src/runtime/start-sagas.js'
 import { cancelSaga, createPostgresStorage, showSaga } from '../../src/sagas/index.js'
 import { useDatabase } from '../support/database.js'
-import { insertDeadLetters, requeuedTimes } from '../support/dead-letters.js'
+import { insertDeadLetters, insertDeadLettersIn, requeuedTimes } from '../support/dead-letters.js'
 import { insertSubscription } from '../support/fixtures.js'
 
 const database = useDatabase()
@@ -110,7 +110,7 @@ describe('a requeue by filter', () => {
     // Written before, committed after: its id is lower than that of the last one.
     const late = await database.pool.connect()
     await late.query('BEGIN')
-    const [held] = await insertDeadLetters(late as never, { count: 1, subscriptionId })
+    const [held] = await insertDeadLettersIn(late, { count: 1, subscriptionId })
     letters.push(...(await insertDeadLetters(database.pool, { count: 5, subscriptionId })))
     const { sagaId, matching } = await start({ subscriptionId })
     await late.query('COMMIT')
