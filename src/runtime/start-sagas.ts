@@ -3,6 +3,7 @@ import { createApplicationPool, createRolePool } from '../database/index.js'
 import type { Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import {
+  announceEvents,
   type Coordinator,
   createCoordinator,
   createPostgresStorage,
@@ -66,8 +67,9 @@ export function startSagas({
     ...(transactionPool && { transactionPool }),
     ...(options.dataBox && { dataBox: options.dataBox }),
   })
+  const announced = announceEvents(storage, () => wakeups.wake('routing'))
   const coordinator = createCoordinator({
-    storage: observeStorage(storage, observeSagas(metrics, log)),
+    storage: observeStorage(announced, observeSagas(metrics, log)),
     definitions,
     ...(options.leaseMs !== undefined && { leaseMs: options.leaseMs }),
     ...(options.concurrency !== undefined && { concurrency: options.concurrency }),

@@ -1,8 +1,11 @@
+export { announceEvents } from './announce-events.js'
 export type { Coordinator, CoordinatorOptions } from './coordinator.js'
 export { createCoordinator } from './create-coordinator.js'
 export { blindBox, createDataBox, type DataBox } from './data-box.js'
 export type { SagaDefinition } from './definition.js'
 export { indexDefinitions } from './index-definitions.js'
+export type { SagaHistoryEvent } from './history-events.js'
+export type { DeliveryCounts, PublishedEvent } from './memory-events.js'
 export { createMemoryStorage } from './memory-storage.js'
 export { type ObservedSaga, observeStorage, type SagaObserver } from './observe-storage.js'
 export {

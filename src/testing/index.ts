@@ -2,7 +2,9 @@
 export {
   createSagaTest,
   type SagaTest,
+  type SagaTestDeliveries,
   type SagaTestOptions,
+  type SagaTestPublished,
   type SagaTestResolution,
 } from './create-saga-test.js'
 export type { Fault, FaultPlace } from './plan-faults.js'

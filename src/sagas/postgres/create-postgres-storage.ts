@@ -4,6 +4,7 @@ import { openBox } from '../data-box.js'
 import type { StateStorage } from '../state-storage.js'
 import { claim, readSignals, renewLeases } from './claim-sagas.js'
 import { cleanUpSignals, findSignals, passNewsOn, signal } from './keep-signals.js'
+import { findDeliveries } from './find-deliveries.js'
 import { findTimedOut, getSaga, listEvents, listSagas, listSteps, readStates } from './read-sagas.js'
 import { cleanUpExpired, deleteFinished } from './remove-sagas.js'
 import { requestCancel } from './request-cancel.js'
@@ -52,6 +53,7 @@ export function createPostgresStorage({
     requestCancel: (sagaId, request) => requestCancel(pool, sagaId, request),
     signal: (given, tx) => signal((tx as pg.PoolClient | undefined) ?? pool, given, box),
     findSignals: (wanted) => findSignals(pool, wanted, box),
+    findDeliveries: (steps) => findDeliveries(pool, steps),
     passNewsOn: (limit) => passNewsOn(pool, limit),
     cleanUpSignals: (limit) => cleanUpSignals(pool, limit),
     async deleteSaga(id) {
