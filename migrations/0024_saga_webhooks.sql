@@ -14,6 +14,7 @@ CREATE TRIGGER saga_instance_publishes_is_frozen
   BEFORE UPDATE OF publishes ON sagapost.saga_instances
   FOR EACH ROW WHEN (OLD.publishes IS DISTINCT FROM NEW.publishes)
   EXECUTE FUNCTION sagapost.refuse('SP004', 'whether a saga publishes never changes');
+ALTER TABLE sagapost.saga_instances ENABLE ALWAYS TRIGGER saga_instance_publishes_is_frozen;
 
 -- The history as events -------------------------------------------------------------------------------------
 

@@ -46,6 +46,7 @@ export async function advanceSaga(
     // What begins with this write: there can be no news of it yet. An event that is waited for again is an old one.
     for (const { index, wait } of beginnings) {
       if (wait?.child || (wait?.publication && run.steps[index]?.attempts === 0)) held.looked.add(index)
+      else held.looked.delete(index)
     }
     add(planBegin(run, beginnings))
   }

@@ -71,7 +71,7 @@ export interface SagaTest {
     options?: { key?: string | undefined },
   ): Promise<SagaTestRun<Outputs>>
   /** Runs a saga on that waits: for deliveries that have ended meanwhile, say. */
-  goOn(id: string): Promise<SagaTestRun>
+  resume(id: string): Promise<SagaTestRun>
   /** Says what becomes of a Failed saga, and runs it on. */
   resolve(id: string, resolution: SagaTestResolution): Promise<SagaTestRun>
 }
@@ -135,7 +135,7 @@ export function createSagaTest({ sagas, now = new Date(), tx, deliveries }: Saga
       return new Date(clockMs)
     },
     published: storage.published,
-    goOn: drive,
+    resume: drive,
     advance(by) {
       const ms = typeof by === 'number' ? by : parseDuration(by)
       if (ms === undefined || !(ms >= 0)) throw new TypeError(`"${by}" is no time like 500ms, 30s or 5m`)

@@ -31,7 +31,8 @@ export interface Faults {
 
 interface Step {
   name: string
-  run: Code
+  /** Absent from a step that waits. */
+  run?: Code
   compensate?: Code
 }
 type Code = (context: { attempt: number }) => unknown
@@ -62,7 +63,7 @@ export function planFaults(): Faults {
     wrap(definition) {
       const steps = (definition.steps as unknown as Step[]).map((step) => ({
         ...step,
-        run: wrap(step.name, 'run', step.run),
+        ...(step.run && { run: wrap(step.name, 'run', step.run) }),
         ...(step.compensate && { compensate: wrap(step.name, 'compensate', step.compensate) }),
       }))
       return { ...definition, steps: steps as unknown as SagaDefinition['steps'] }

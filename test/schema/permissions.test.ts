@@ -23,6 +23,7 @@ failed_sagas             .          .       .       .             .       .     
 partition_settings       .          .       .       .             .       .         .     .     S           .     S
 partitions               .          .       .       .             .       .         .     .     S           .     S
 request_keys             .          .       .       .             .       .         Siu   .     .           .     .
+saga_awaited_events      .          .       .       .             .       .         .     .     .           .     S
 saga_event_partitions    .          .       .       .             .       .         .     .     S           .     S
 saga_events              .          .       .       .             .       .         .     .     .           SI    S
 saga_index_usage         .          .       .       .             .       .         .     .     S           .     S
@@ -123,6 +124,11 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'saga_slow_queries(integer)': ['saga_readonly_role', 'schema_maintainer'],
   // The coordinator's writes.
   'start_sagas(jsonb)': ['saga_app_role'],
+  // What it publishes, and what has become of it.
+  'publish_saga_history(jsonb,timestamp with time zone)': ['saga_app_role'],
+  'publish_awaited_events(jsonb)': ['saga_app_role'],
+  'awaited_deliveries(text[],integer[])': ['saga_app_role'],
+  'note_deliveries(integer)': ['saga_app_role'],
   'write_saga_changes(jsonb,bigint)': ['saga_app_role'],
 }
 
