@@ -17,7 +17,10 @@ describe('the guide of sagas and webhooks', () => {
       ...['saga.started', 'saga.step.started', 'saga.step.completed', 'saga.step.started'],
       ...['saga.step.completed', 'saga.completed', ''],
     ]
-    const ran = await samples.run(['tell.ts'], { DATABASE_URL: database.url })
+    const ran = await samples.run(['tell.ts'], {
+      DATABASE_URL: database.url,
+      SAGAPOST_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
+    })
     expect([ran.code, ran.output.split('\n')]).toEqual([0, output])
   })
 
