@@ -84,7 +84,8 @@ export function planCompleted(
   return {
     ...baseOf(run),
     state,
-    currentStep: open[0]?.index ?? run.steps.length,
+    // Only its end takes it past the last one: see planComplete.
+    currentStep: open[0]?.index ?? index,
     steps: [stepChange(step, { state: 'Completed', error: null, finished: true, ...kept })],
     events: [
       ...stepEvents(step, 'Completed', { ...span, data: { attempt: step.attempts } }),
