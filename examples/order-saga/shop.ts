@@ -18,7 +18,10 @@ const sagapost = new Sagapost({
 })
 
 await sagapost.start()
-const subscription = await sagapost.subscriptions.create({ eventType: 'order.shipped', callbackUrl: customer.url })
+const subscription = await sagapost.subscriptions.create({
+  eventType: 'order.shipped',
+  callbackUrl: customer.url,
+})
 customer.know(subscription.secret)
 await sagapost.subscriptions.verify(subscription.id)
 await pool.query(`

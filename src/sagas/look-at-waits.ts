@@ -73,7 +73,10 @@ function readDeliveries(
   timeIsUp: boolean,
 ): Verdict | undefined {
   const { standing = 'gone', eventId, completed = 0, dead = 0 } = deliveries ?? {}
-  const failed = (code: 'delivery_dead_lettered' | 'delivery_unknown' | 'step_timed_out', message: string) => {
+  const failed = (
+    code: 'delivery_dead_lettered' | 'delivery_unknown' | 'step_timed_out',
+    message: string,
+  ) => {
     const type = code === 'step_timed_out' ? 'timeout' : 'coordinator'
     const again = code !== 'delivery_unknown' && isRetryable({ code, type }, retry.retry_on)
     return { ok: false, error: attemptError(code, message, again) } as const
@@ -160,5 +163,7 @@ function isStillOpen({ state, awaitingOperator }: SagaRecord): boolean {
 /** All its steps are done, and it will stay so unless its parent says otherwise. */
 function hasDoneItsPart(child: SagaRecord, parentId: string): boolean {
   const stays = child.cancelRequestedAt === null || child.pivotedAt !== null
-  return child.parentId === parentId && child.state === 'Running' && child.currentStep >= child.totalSteps && stays
+  return (
+    child.parentId === parentId && child.state === 'Running' && child.currentStep >= child.totalSteps && stays
+  )
 }

@@ -1,5 +1,7 @@
 import { isFinal, sagaMachine } from '../state-machines/index.js'
 import type { StepTransaction } from './definition.js'
+import { type DeliveryCounts, keepEvents, type PublishedEvent } from './memory-events.js'
+import { keepSignals } from './memory-signals.js'
 import {
   type ClaimedSaga,
   type NewSaga,
@@ -12,8 +14,6 @@ import {
   type Signals,
   type StepRecord,
 } from './records.js'
-import { type DeliveryCounts, keepEvents, type PublishedEvent } from './memory-events.js'
-import { keepSignals } from './memory-signals.js'
 import { applyToRecords } from './saga-run.js'
 import type { SagaFilter, StartOutcome, StateStorage, WriteOutcome } from './state-storage.js'
 

@@ -118,8 +118,7 @@ export function planFailed(run: SagaRun, index: number, error: SagaError, spanId
   const again = left || past
   // Past the pivot it is said once.
   const limit = past ? run.definition.steps[index]?.retry.max_attempts : step.attempts
-  const exhausted =
-    error.retryable !== false && !left && step.maxAttempts > 1 && step.attempts === limit
+  const exhausted = error.retryable !== false && !left && step.maxAttempts > 1 && step.attempts === limit
   const failed = stepStateNumber('Failed')
   const span = spanId === undefined ? {} : { spanId }
   const delayMs = left

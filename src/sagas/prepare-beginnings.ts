@@ -32,7 +32,8 @@ export async function prepareWait(
 ): Promise<Beginning['wait']> {
   const context = contextBefore(run, index) as never
   // It was asked already; one that throws is told by the failure of its step.
-  if (step?.when !== undefined && !step.when(context)) throw new Error('its condition answered yes, and then no')
+  if (step?.when !== undefined && !step.when(context))
+    throw new Error('its condition answered yes, and then no')
   switch (step?.kind) {
     case 'sleep': {
       const wake = step.wake(context)

@@ -28,7 +28,10 @@ export interface RunOptions {
   /** Its first step's intent was written with its start. */
   readonly begun?: Begun
   readonly definition: SagaDefinition
-  readonly storage: Pick<StateStorage, 'transact' | 'findSignals' | 'findDeliveries' | 'getSaga' | 'requestCancel'>
+  readonly storage: Pick<
+    StateStorage,
+    'transact' | 'findSignals' | 'findDeliveries' | 'getSaga' | 'requestCancel'
+  >
   readonly write: (change: SagaChange) => Promise<WriteOutcome>
   readonly leaseMs: number
   readonly graceMs: number
@@ -159,10 +162,7 @@ async function noteUndos(held: HeldSaga, ended: readonly EndedWait[]): Promise<v
 }
 
 /** Had its children to be undone, it would have cancelled them before its end. */
-async function isParentOver(
-  { run }: HeldSaga,
-  storage: Pick<StateStorage, 'getSaga'>,
-): Promise<boolean> {
+async function isParentOver({ run }: HeldSaga, storage: Pick<StateStorage, 'getSaga'>): Promise<boolean> {
   const parent = run.saga.parentId === null ? undefined : await storage.getSaga(run.saga.parentId)
   if (parent === undefined || isFinal(sagaMachine, parent.state)) return true
   return parent.state === 'Failed' && !parent.awaitingOperator

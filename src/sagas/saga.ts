@@ -51,14 +51,16 @@ export interface Saga<Given, Input, Outputs> extends SagaDefinition {
     options: StepOptions<TransactionContext<Input, Outputs>, Input, Outputs, Output> & ConditionOptions<When>,
   ): Saga<Given, Input, With<Outputs, { [Key in Name]: Unless<When, Stored<Awaited<Output>>> }>>
   /** Steps that run at the same time, and are undone together. When one fails for good, the others are stopped. */
-  parallel<Branches extends Record<string, unknown>>(branches: {
-    readonly [Name in keyof Branches]: StepOptions<
-      StepContext<Input, Outputs>,
-      Input,
-      Outputs,
-      Branches[Name]
-    >
-  }): Saga<Given, Input, With<Outputs, { [Name in keyof Branches]: Stored<Awaited<Branches[Name]>> }>>
+  parallel<Branches extends Record<string, unknown>>(
+    branches: {
+      readonly [Name in keyof Branches]: StepOptions<
+        StepContext<Input, Outputs>,
+        Input,
+        Outputs,
+        Branches[Name]
+      >
+    },
+  ): Saga<Given, Input, With<Outputs, { [Name in keyof Branches]: Stored<Awaited<Branches[Name]>> }>>
   /** Waits for a time; nobody holds the saga meanwhile. */
   sleep<const Name extends string, When extends Condition<Input, Outputs> = undefined>(
     name: NewName<Name, Outputs>,

@@ -79,7 +79,11 @@ export interface SagaTest {
 /** A place to try sagas in: in memory, with a clock of its own, by the coordinator's own code. */
 export function createSagaTest({ sagas, now = new Date(), tx, deliveries }: SagaTestOptions): SagaTest {
   let clockMs = now.getTime()
-  const storage = createMemoryStorage({ now: () => clockMs, ...(tx && { tx }), ...(deliveries && { deliveries }) })
+  const storage = createMemoryStorage({
+    now: () => clockMs,
+    ...(tx && { tx }),
+    ...(deliveries && { deliveries }),
+  })
   const faults = planFaults()
   const definitions = sagas.map((definition) => faults.wrap(definition) as Definition)
   const interruptions = { crashes: [] as { before?: number; after?: number }[], cancels: [] as number[] }

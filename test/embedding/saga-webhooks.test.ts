@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { type SagaHistoryEvent, saga } from '../../src/index.js'
 import { createPostgresStorage, replayHistory, type SagaEventRecord } from '../../src/sagas/index.js'
-import { type SagaEventType, sagaEventTypes, sagaMachine, sagaStepMachine } from '../../src/state-machines/index.js'
+import {
+  type SagaEventType,
+  sagaEventTypes,
+  sagaMachine,
+  sagaStepMachine,
+} from '../../src/state-machines/index.js'
 import { useDatabase } from '../support/database.js'
 import type { Receiver } from '../support/https-receiver.js'
 import { useInstances } from './use-instances.js'
@@ -16,7 +21,11 @@ const types = [
   'saga.compensated',
 ]
 
-async function subscribeTo(instance: ReturnType<typeof embed>, receiver: Receiver, eventTypes: readonly string[]) {
+async function subscribeTo(
+  instance: ReturnType<typeof embed>,
+  receiver: Receiver,
+  eventTypes: readonly string[],
+) {
   for (const eventType of eventTypes) {
     const { id } = await instance.subscriptions.create({ eventType, callbackUrl: `${receiver.url}hooks` })
     expect((await instance.subscriptions.verify(id)).verified).toBe(true)
@@ -27,14 +36,21 @@ async function subscribeTo(instance: ReturnType<typeof embed>, receiver: Receive
 /** The history as somebody has it who only knows what arrived: each webhook once, by its sequence. */
 function historyOf(receiver: Receiver, sagaId: string): SagaEventRecord[] {
   const seen = new Map<unknown, SagaHistoryEvent>()
-  for (const { headers, body } of receiver.requests) seen.set(headers['webhook-id'], JSON.parse(body.toString()))
+  for (const { headers, body } of receiver.requests)
+    seen.set(headers['webhook-id'], JSON.parse(body.toString()))
   return [...seen.values()]
     .filter((event) => event.sagaId === sagaId)
     .sort((a, b) => a.sequence - b.sequence)
     .map((event) => {
-      const statuses: readonly string[] = event.step === null ? sagaMachine.statuses : sagaStepMachine.statuses
+      const statuses: readonly string[] =
+        event.step === null ? sagaMachine.statuses : sagaStepMachine.statuses
       return {
-        ...{ sagaId, sequence: event.sequence, type: event.type as SagaEventType, stepIndex: event.stepIndex },
+        ...{
+          sagaId,
+          sequence: event.sequence,
+          type: event.type as SagaEventType,
+          stepIndex: event.stepIndex,
+        },
         ...{ timestamp: new Date(event.at), data: event.data, traceId: event.traceId, spanId: event.spanId },
         oldState: statuses.indexOf(event.oldState),
         newState: statuses.indexOf(event.newState),
@@ -56,7 +72,10 @@ const trip = saga<{ seats: number; far: boolean }>('trip', {
   })
   .parallel({
     flight: { run: () => 'seat', compensate: () => {} },
-    car: { run: ({ input }) => (input.far ? Promise.reject(new Error('none left')) : 'car'), compensate: () => {} },
+    car: {
+      run: ({ input }) => (input.far ? Promise.reject(new Error('none left')) : 'car'),
+      compensate: () => {},
+    },
   })
   .sleep('rest', { for: '20ms' })
 
@@ -81,7 +100,10 @@ describe('the webhooks of a saga', () => {
       const seen = historyOf(receiver, handle.id)
       expect(seen).toEqual(history)
       const steps = await storage.listSteps(handle.id)
-      expect(replayHistory(seen, 4)).toMatchObject({ state, steps: steps.map((step) => ({ state: step.state })) })
+      expect(replayHistory(seen, 4)).toMatchObject({
+        state,
+        steps: steps.map((step) => ({ state: step.state })),
+      })
     }
     const orders = receiver.requests.map(({ body }) => JSON.parse(body.toString()).sequence)
     expect(orders).not.toEqual([...orders].sort((a, b) => a - b))

@@ -54,7 +54,13 @@ const isOver = (state: string | undefined) =>
   state !== undefined && !['Pending', 'Running', 'StepCompleted', 'Compensating'].includes(state)
 
 /** A storage whose process dies at its nth write: before the statement, or after its commit and before the answer. */
-function dieAt(storage: StateStorage, at: number, committed: boolean, onDeath: () => void, onWrite: () => void) {
+function dieAt(
+  storage: StateStorage,
+  at: number,
+  committed: boolean,
+  onDeath: () => void,
+  onWrite: () => void,
+) {
   let writes = 0
   let dead = false
   const forever = new Promise<never>(() => {})
@@ -84,7 +90,10 @@ function dieAt(storage: StateStorage, at: number, committed: boolean, onDeath: (
 }
 
 async function survive(scenario: Scenario): Promise<void> {
-  const storage = createPostgresStorage({ pool: database.as('saga_app_role'), transactionPool: database.pool })
+  const storage = createPostgresStorage({
+    pool: database.as('saga_app_role'),
+    transactionPool: database.pool,
+  })
   const name = `crash-${randomUUID()}`
   const typeOf = (index: number) => `${name}.${index}`
   // biome-ignore lint/suspicious/noExplicitAny: the number of steps is known at run time only
@@ -151,7 +160,10 @@ async function survive(scenario: Scenario): Promise<void> {
         async () => {
           await turnTheWorld()
           // Nobody waits for the time to the next look.
-          await database.pool.query('UPDATE sagapost.saga_awaited_events SET look_at = sagapost.now() WHERE saga_id = $1 AND look_at IS NOT NULL', [id])
+          await database.pool.query(
+            'UPDATE sagapost.saga_awaited_events SET look_at = sagapost.now() WHERE saga_id = $1 AND look_at IS NOT NULL',
+            [id],
+          )
           return dead || isOver((await storage.getSaga(id))?.state)
         },
         { timeout: 60_000, interval: 5 },

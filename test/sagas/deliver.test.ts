@@ -101,7 +101,10 @@ describe('a step that delivers an event', () => {
 
   it('[R1] that nobody has subscribed to completes once it is routed, and not before', async () => {
     const { id, ended } = await waiting({}, { receivers: 0 })
-    await database.pool.query('UPDATE sagapost.saga_awaited_events SET look_at = sagapost.now() WHERE saga_id = $1', [id])
+    await database.pool.query(
+      'UPDATE sagapost.saga_awaited_events SET look_at = sagapost.now() WHERE saga_id = $1',
+      [id],
+    )
     await expect
       .poll(async () => {
         const { rows } = await database.pool.query(
@@ -186,7 +189,10 @@ describe('a step that delivers an event', () => {
     await deliveries.end(event.id, 'Completed')
     await expect
       .poll(async () => {
-        await database.pool.query('UPDATE sagapost.saga_awaited_events SET look_at = sagapost.now() WHERE saga_id = $1 AND look_at IS NOT NULL', [id])
+        await database.pool.query(
+          'UPDATE sagapost.saga_awaited_events SET look_at = sagapost.now() WHERE saga_id = $1 AND look_at IS NOT NULL',
+          [id],
+        )
         const { rows } = await database.pool.query(
           'SELECT look_at FROM sagapost.saga_awaited_events WHERE saga_id = $1',
           [id],
@@ -241,7 +247,9 @@ describe('a step that delivers an event', () => {
     for (const { id } of events) await deliveries.end(id, 'Completed')
     const ends = await Promise.all(handles.map((handle) => handle.result()))
     expect(ends.map(({ state }) => state)).toEqual(ends.map(() => 'Completed'))
-    expect(events.map(({ payload }) => Number(payload)).sort((a, b) => a - b)).toEqual(handles.map((_, n) => n))
+    expect(events.map(({ payload }) => Number(payload)).sort((a, b) => a - b)).toEqual(
+      handles.map((_, n) => n),
+    )
     expect(await eventsOf(type)).toHaveLength(40)
   })
 })

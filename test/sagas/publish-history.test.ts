@@ -75,7 +75,8 @@ async function expectedOf(storage: StateStorage, sagaId: string) {
   return (await storage.listEvents(sagaId)).map((entry) => toHistoryEvent({ saga, steps }, entry))
 }
 
-const app = () => createPostgresStorage({ pool: database.as('saga_app_role'), transactionPool: database.pool })
+const app = () =>
+  createPostgresStorage({ pool: database.as('saga_app_role'), transactionPool: database.pool })
 
 async function expectPublished(sagaId: string) {
   const stored = await storedOf(database.pool, sagaId)
@@ -95,13 +96,16 @@ describe('a saga that publishes', () => {
     ['timedOut', 'saga.timed_out'],
     ['stuck', 'saga.failed'],
     ['parent', 'saga.completed'],
-  ] as const)('[G6] and ends %s stores one event for each entry of its history, in its order', async (shape, last) => {
-    const id = await run(app(), shapes[shape])
-    const stored = await expectPublished(id)
-    expect([stored[0].type, stored.at(-1).type]).toEqual(['saga.started', last])
-    const text = JSON.stringify(stored)
-    expect(text).not.toContain('4711')
-  })
+  ] as const)(
+    '[G6] and ends %s stores one event for each entry of its history, in its order',
+    async (shape, last) => {
+      const id = await run(app(), shapes[shape])
+      const stored = await expectPublished(id)
+      expect([stored[0].type, stored.at(-1).type]).toEqual(['saga.started', last])
+      const text = JSON.stringify(stored)
+      expect(text).not.toContain('4711')
+    },
+  )
 
   it('[G6] stores the same in memory', async () => {
     const storage = createMemoryStorage()
@@ -112,7 +116,12 @@ describe('a saga that publishes', () => {
 
   it("[G14] publishes a cancel and an operator's word by whoever writes it, without names and words", async () => {
     const definition = saga(`cancelled-${randomUUID()}`, { publish: true }).sleep('nap', { for: '1h' })
-    const coordinator = createCoordinator({ storage: app(), definitions: [definition], onError: () => {}, pollMs: 10 })
+    const coordinator = createCoordinator({
+      storage: app(),
+      definitions: [definition],
+      onError: () => {},
+      pollMs: 10,
+    })
     const handle = await coordinator.start(definition, undefined)
     await expect.poll(async () => (await app().getSaga(handle.id))?.state).toBe('Running')
     await coordinator.cancel(handle.id, { by: 'ann', reason: 'a mistake of mine' })
@@ -139,7 +148,11 @@ describe('a saga that publishes', () => {
     })
     const client = await database.pool.connect()
     await client.query('BEGIN')
-    const lease = { owner: 'me', leaseMs: 1_000, events: [{ type: 'saga.started', stepIndex: null, oldState: 0, newState: 1 }] } as const
+    const lease = {
+      owner: 'me',
+      leaseMs: 1_000,
+      events: [{ type: 'saga.started', stepIndex: null, oldState: 0, newState: 1 }],
+    } as const
     const { saga: lost } = await startSaga(app(), definition, undefined, { tx: client as never, lease })
     await client.query('ROLLBACK')
     client.release()
@@ -152,7 +165,14 @@ describe('a saga that publishes', () => {
     const [outcome] = await app().write(
       [
         {
-          ...{ sagaId: id, owner: null, version: late.version - 1, state: 'Compensating', currentStep: 0, error: null },
+          ...{
+            sagaId: id,
+            owner: null,
+            version: late.version - 1,
+            state: 'Compensating',
+            currentStep: 0,
+            error: null,
+          },
           ...{ awaitingOperator: false, steps: [] },
           events: [{ type: 'state.changed', stepIndex: null, oldState: 4, newState: 4 }],
         },
@@ -167,7 +187,10 @@ describe('a saga that publishes', () => {
     const silent = saga('silent').step('a', { run: () => 1 })
     const id = await run(app(), silent as never)
     expect(await storedOf(database.pool, id)).toEqual([])
-    const change = database.pool.query('UPDATE sagapost.saga_instances SET publishes = true WHERE id = $1', [id])
+    const { saga: open } = await startSaga(app(), silent, undefined)
+    const change = database.pool.query('UPDATE sagapost.saga_instances SET publishes = true WHERE id = $1', [
+      open.id,
+    ])
     expect(await codeOf(change)).toBe('identity_is_frozen')
     expect(() => saga('x', { publish: 'yes' as never })).toThrow('publish must be true or false')
   })
