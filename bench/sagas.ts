@@ -6,6 +6,7 @@ import { type BenchOptions, readOptions } from './harness/read-options.js'
 import { PERCENTILE_SAMPLES_MIN } from './harness/summarise-samples.js'
 import { describeMachine } from './report/describe-machine.js'
 import { measureSagas, type SagaFigures } from './sagas/measure-sagas.js'
+import { measureSleepers } from './sagas/measure-sleepers.js'
 import { printSagas } from './sagas/print-sagas.js'
 import { type SagaSystem, startDbos, startSagapost } from './sagas/start-systems.js'
 
@@ -16,6 +17,7 @@ const usage = `npm run bench:sagas -- [options]
   --rounds n          interleaved turns of every system (7; quick: 3)
   --seconds s         about so long each turn (5; quick: 2)
   --alone             without DBOS
+  --sleeping n        instead: what n sleeping sagas cost, and how late they wake
   --profile FOLDER    where the CPU profile of Sagapost's process goes
   --json FILE         the results for machines`
 
@@ -27,12 +29,27 @@ const { values } = parseArgs({
     rounds: { type: 'string' },
     seconds: { type: 'string' },
     alone: { type: 'boolean', default: false },
+    sleeping: { type: 'string' },
     profile: { type: 'string' },
     json: { type: 'string' },
   },
 })
 if (values.help) console.log(usage)
+else if (values.sleeping) await runSleepers(Number(values.sleeping))
 else await run()
+
+async function runSleepers(count: number): Promise<void> {
+  if (!(Number.isInteger(count) && count >= 1)) {
+    console.error(`--sleeping must be a whole number from 1 on\n\n${usage}`)
+    process.exit(2)
+  }
+  const { bench, close } = await openBench(readOptions([]) as BenchOptions)
+  try {
+    await measureSleepers(bench, count)
+  } finally {
+    await close()
+  }
+}
 
 async function run(): Promise<void> {
   const rounds = toNumber('rounds', values.rounds ?? (values.quick ? '3' : '7'))

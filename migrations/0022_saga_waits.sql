@@ -45,8 +45,8 @@ CREATE INDEX idx_saga_signals_expires ON sagapost.saga_signals (expires_at);
 -- News of a topic, for whichever coordinator looks next. Senders only add to it: they wait for nobody, hold no saga's row
 -- however long their transaction lasts, and need no right on sagas.
 CREATE TABLE sagapost.saga_wakeups (
-  id    bigint GENERATED ALWAYS AS IDENTITY,
-  topic text NOT NULL,
+  id    bigserial NOT NULL,
+  topic text      NOT NULL,
   CONSTRAINT saga_wakeups_pkey PRIMARY KEY (id)
 );
 
@@ -287,6 +287,7 @@ REVOKE EXECUTE ON FUNCTION sagapost.signal(text, text, json), sagapost.wake_saga
 GRANT SELECT, DELETE ON sagapost.saga_signals TO saga_app_role;
 -- UPDATE is for FOR UPDATE.
 GRANT SELECT, INSERT, UPDATE, DELETE ON sagapost.saga_wakeups TO saga_app_role;
+GRANT USAGE ON SEQUENCE sagapost.saga_wakeups_id_seq TO saga_app_role;
 GRANT SELECT ON sagapost.saga_signals, sagapost.saga_wakeups TO saga_readonly_role;
 GRANT EXECUTE ON FUNCTION sagapost.wake_sagas(integer) TO saga_app_role;
 GRANT EXECUTE ON FUNCTION sagapost.signal(text, text, json) TO saga_app_role, event_ingest_writer, event_publisher;

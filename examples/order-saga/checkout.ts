@@ -9,10 +9,18 @@ export interface Order {
   address: string
 }
 
-/** An order: reserve, charge, ship, and note it in the shop's own table. What cannot be shipped is paid back and released. */
+/** What the bank tells us when a customer has paid. */
+export interface Payment {
+  cents: number
+}
+
+/**
+ * An order: reserve, wait for the payment, ship, and note it in the shop's own table. What is not paid in time, or cannot
+ * be shipped, is paid back and released.
+ */
 export const checkout = saga<Order>('checkout', {
   version: 1,
-  timeout: '10m',
+  timeout: '30d',
   retry: { maxAttempts: 4, initialInterval: '200ms' },
 })
   .step('reserve', {
@@ -21,9 +29,15 @@ export const checkout = saga<Order>('checkout', {
     }),
     compensate: ({ output }) => output && stock.release(output.reservation),
   })
-  .step('charge', {
+  // The bank calls back when the customer has paid: see shop.ts. Until then the order is a row, and nothing else.
+  .waitFor('paid', { signal: 'payment.received', key: ({ input }) => `order-${input.id}`, timeout: '3d' })
+  .step('collect', {
     timeout: '30s',
-    run: async ({ input, idempotencyKey }) => ({ payment: await bank.charge(input.cents, idempotencyKey) }),
+    run: async ({ outputs: { paid }, idempotencyKey }) => {
+      if (paid.timedOut) throw new NonRetryableError('nobody has paid', { code: 'not_paid' })
+      const { cents } = paid.payload as Payment
+      return { payment: await bank.collect(cents, idempotencyKey) }
+    },
     compensate: ({ output }) => output && bank.refund(output.payment),
   })
   .step('ship', {

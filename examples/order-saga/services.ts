@@ -28,13 +28,13 @@ export const stock = {
 let bankIsBusy = true
 
 export const bank = {
-  async charge(cents: number, key: string): Promise<string> {
+  async collect(cents: number, key: string): Promise<string> {
     if (bankIsBusy) {
       bankIsBusy = false
       console.log('  bank: busy')
       throw new Error('the bank is busy')
     }
-    console.log(`  bank: ${cents} cents charged`)
+    console.log(`  bank: ${cents} cents collected`)
     return once(key, 'payment')
   },
   async refund(payment: string): Promise<void> {

@@ -19,6 +19,7 @@ export function describeSaga(saga: SagaWithSteps): string {
     ['Ended', formatTime(saga.completedAt)],
     ['Deadline', formatTime(saga.deadlineAt)],
     ['Cancelled', cancelled],
+    ['Parent', saga.parentId ?? '-'],
     ['Trace', saga.traceId ?? '-'],
   ])
   const steps = createTable(['STEP', 'NAME', 'STATE', 'ATTEMPTS', 'UNDONE', 'ERROR'])(saga.steps.map(stepRow))
@@ -43,7 +44,10 @@ export function describeSaga(saga: SagaWithSteps): string {
 function waitsFor(saga: SagaWithSteps): string {
   if (saga.awaitingOperator) return 'an operator: sagapost sagas resolve'
   if (saga.leaseOwner !== null) return `its step to end; held by ${saga.leaseOwner}`
-  return saga.wakeAt === null ? '-' : `a coordinator, from ${formatTime(saga.wakeAt)} on`
+  const waiting = saga.steps.filter(({ state }) => state === 'Running' || state === 'Compensating')
+  const topics = waiting.flatMap(({ waitsFor: topic }) => topic ?? [])
+  const until = saga.wakeAt === null ? [] : [`a coordinator, from ${formatTime(saga.wakeAt)} on`]
+  return [...topics.map(makeVisible), ...until].join('; ') || '-'
 }
 
 function stepRow(step: SagaStep): Row {

@@ -97,6 +97,20 @@ export function addSagasCommands(program: Command, env: Environment): void {
     await print(json ? JSON.stringify(saga) : `Saga ${id} is ${saga.state} now`)
   })
 
+  addVerb(sagas, 'signal', 'send a signal to the sagas that wait for it, now or later', [
+    'sagas signal payment.received order-7',
+    'sagas signal payment.received order-7 --payload \'{"cents":4000}\'',
+  ])
+    .argument('<name>', 'name of the signal')
+    .argument('<key>', 'which of this name')
+    .option('--payload <json>', 'what it says, as JSON', readJson)
+    .action(async (name: string, key: string, { payload, json }: { payload?: unknown; json?: true }) => {
+      const client = await connectApi(env)
+      const receipt = await client.sagas.signal({ name, key, ...(payload === undefined ? {} : { payload }) })
+      const said = receipt.duplicate ? 'It had come before' : `Kept until ${receipt.expiresAt}`
+      await print(json ? JSON.stringify(receipt) : said)
+    })
+
   addVerb(sagas, 'cleanup', 'remove ended sagas of an age, in the database itself', [
     'sagas cleanup --older-than 30d',
     'sagas cleanup --older-than 90d --limit 100000 --json',
@@ -116,6 +130,14 @@ function addWords(command: Command): Command {
 function readBy(command: Command, { by }: Words, env: Environment): string {
   const name = by ?? (env['USER'] || env['LOGNAME'])
   return name || command.error('error: say who decides this, with --by <name>')
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new InvalidArgumentError('It is not JSON.')
+  }
 }
 
 function readSagaId(text: string): string {

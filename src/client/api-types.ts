@@ -327,6 +327,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/signals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a signal to the sagas that wait for it, now or later
+         * @description Kept until `expiresAt`. The first one of a name and key counts: the same again is answered with `duplicate: true`, another payload with 409.
+         */
+        post: operations["sendSignal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -715,6 +735,25 @@ export interface components {
             /** @example 1042 */
             deliveryId: string;
         };
+        Problem: {
+            type: string;
+            title: string;
+            status: number;
+            detail: string;
+            /** @description stable; docs/reference/errors.md lists them */
+            code: string;
+            errors?: {
+                field: string;
+                detail: string;
+            }[];
+            /**
+             * @description of verification_failed
+             * @enum {string}
+             */
+            reason?: "request_failed" | "challenge_missing" | "callback_url_changed" | "subscription_deleted" | "superseded";
+            /** @description of verification_failed: what the callback answered */
+            response?: components["schemas"]["TestOutcome"];
+        };
         SagaFailure: {
             code: string;
             message: string;
@@ -757,7 +796,7 @@ export interface components {
             completedAt: string | null;
             timedOutAt: string | null;
             deadlineAt: string | null;
-            /** @description when it is taken up again: a retry’s time, or the end of its lease */
+            /** @description when it is taken up again: a retry’s or a wait’s time, or the end of its lease */
             wakeAt: string | null;
             /** @description the coordinator that holds it */
             leaseOwner: string | null;
@@ -767,6 +806,10 @@ export interface components {
             cancelReason: string | null;
             traceId: string | null;
             spanId: string | null;
+            /** @description the saga that it is a step of */
+            parentId: string | null;
+            /** @description from then on it only goes forward */
+            pivotedAt: string | null;
         };
         SagaStep: {
             index: number;
@@ -786,6 +829,10 @@ export interface components {
             startedAt: string | null;
             completedAt: string | null;
             lastAttemptAt: string | null;
+            /** @description what it waits for, or waited for: signal:<name>:<key> or saga:<id> */
+            waitsFor: string | null;
+            /** @description when its sleep or its wait ends, or it is tried again */
+            wakeAt: string | null;
             /** @description null: nobody has begun to undo it */
             compensation: {
                 /** @enum {string} */
@@ -850,7 +897,7 @@ export interface components {
             completedAt: string | null;
             timedOutAt: string | null;
             deadlineAt: string | null;
-            /** @description when it is taken up again: a retry’s time, or the end of its lease */
+            /** @description when it is taken up again: a retry’s or a wait’s time, or the end of its lease */
             wakeAt: string | null;
             /** @description the coordinator that holds it */
             leaseOwner: string | null;
@@ -860,6 +907,10 @@ export interface components {
             cancelReason: string | null;
             traceId: string | null;
             spanId: string | null;
+            /** @description the saga that it is a step of */
+            parentId: string | null;
+            /** @description from then on it only goes forward */
+            pivotedAt: string | null;
             input: unknown;
             result: unknown;
             metadata: {
@@ -888,24 +939,33 @@ export interface components {
             /** @description goes into the saga’s history */
             why: string;
         };
-        Problem: {
-            type: string;
-            title: string;
-            status: number;
-            detail: string;
-            /** @description stable; docs/reference/errors.md lists them */
-            code: string;
-            errors?: {
-                field: string;
-                detail: string;
-            }[];
+        NewSignal: {
+            /** @example payment.received */
+            name: string;
             /**
-             * @description of verification_failed
-             * @enum {string}
+             * @description which of this name
+             * @example order-7
              */
-            reason?: "request_failed" | "challenge_missing" | "callback_url_changed" | "subscription_deleted" | "superseded";
-            /** @description of verification_failed: what the callback answered */
-            response?: components["schemas"]["TestOutcome"];
+            key: string;
+            /** @description up to 64 KiB of JSON */
+            payload?: unknown;
+        };
+        SignalReceipt: {
+            name: string;
+            key: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            receivedAt: string;
+            /**
+             * Format: date-time
+             * @description it is kept until then for sagas that wait for it later
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            expiresAt: string;
+            /** @description it had come before; the first one counts */
+            duplicate: boolean;
         };
     };
     responses: never;
@@ -2935,6 +2995,111 @@ export interface operations {
                 };
             };
             /** @description saga_resolution_invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too_many_bad_keys */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database_unreachable, schema_outdated, permission_denied */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sendSignal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSignal"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignalReceipt"];
+                };
+            };
+            /** @description request_malformed, request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description signal_conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description request_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description content_type_unsupported */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description signal_invalid */
             422: {
                 headers: {
                     [name: string]: unknown;

@@ -13,6 +13,8 @@ export type SagaEvent = Schemas['SagaEvent']
 export type SagaWithSteps = Schemas['SagaWithSteps']
 export type SagaCancel = Schemas['SagaCancel']
 export type SagaResolution = Schemas['SagaResolution']
+export type NewSignal = Schemas['NewSignal']
+export type SignalReceipt = Schemas['SignalReceipt']
 
 export interface SagaFilter {
   state?: SagaState
@@ -34,6 +36,8 @@ export interface Sagas {
   cancel(id: string, request: SagaCancel, options?: CallOptions): Promise<Saga>
   /** Says what becomes of a saga whose undo failed. */
   resolve(id: string, resolution: SagaResolution, options?: CallOptions): Promise<Saga>
+  /** For the sagas that wait for it, now or later; the first one of a name and key counts. */
+  signal(signal: NewSignal, options?: CallOptions): Promise<SignalReceipt>
 }
 
 export function createSagas(call: CallApi): Sagas {
@@ -52,6 +56,10 @@ export function createSagas(call: CallApi): Sagas {
     async resolve(id, resolution, options = {}) {
       const body = JSON.stringify(resolution)
       return (await call('post', '/v1/sagas/{id}/resolve', { ...options, id, body })).body
+    },
+    async signal(signal, options = {}) {
+      const body = JSON.stringify(signal)
+      return (await call('post', '/v1/signals', { ...options, body, repeatable: true })).body
     },
   }
 }

@@ -11,8 +11,10 @@ import {
   resolveSaga,
   type SagaDefinition,
   type SagaRecord,
+  type SignalOutcome,
   type StartOptions,
   type StepRecord,
+  sendSignal,
   showSaga,
   startSaga,
   toFailure,
@@ -20,7 +22,7 @@ import {
 import { isFinal, sagaMachine } from '../state-machines/index.js'
 import type { Context } from './context.js'
 import type { SagaInstance } from './saga-face.js'
-import type { SagaEnd, SagaHandle, SagaOperations, SagaStart } from './saga-types.js'
+import type { SagaEnd, SagaHandle, SagaOperations, SagaSignalReceipt, SagaStart } from './saga-types.js'
 
 /** How often a saga that runs elsewhere is looked at. */
 const LOOK_MS = 250
@@ -31,7 +33,7 @@ export interface SagasContext extends Pick<Context, 'pool' | 'wake'> {
   coordinator(): Coordinator | undefined
   /** Aborted when the instance stops. */
   stopped: AbortSignal
-  /** Something was started that nobody can see before its COMMIT. */
+  /** Something was started, or signalled, that nobody can see before its COMMIT. */
   onStartedIn(): void
 }
 
@@ -94,6 +96,16 @@ export function offerSagas(context: SagasContext): SagaOperations {
       context.onStartedIn()
       return handleOf({ id: saga.id, created })
     },
+    async signal(signal) {
+      const receipt = receiptOf(await sendSignal(storage(), signal))
+      if (!receipt.duplicate) context.wake('sagas')
+      return receipt
+    },
+    async signalIn(client, signal) {
+      const receipt = receiptOf(await sendSignal(storage(), signal, client as never))
+      context.onStartedIn()
+      return receipt
+    },
     get: async (id) => showSaga(context.pool('saga_readonly_role'), id, dataBox),
     list: async (filter) => pageSagas(context.pool('saga_readonly_role'), filter),
     async cancel(id, { by, why }) {
@@ -121,6 +133,10 @@ function toEnd({ state, result, error }: SagaRecord, steps: readonly StepRecord[
       ? { state, result, outputs, error: null }
       : { state, result: undefined, outputs, error: toFailure(error) }
   ) as SagaEnd<never>
+}
+
+function receiptOf({ created, receivedAt, expiresAt }: SignalOutcome): SagaSignalReceipt {
+  return { receivedAt, expiresAt, duplicate: !created }
 }
 
 async function untilStopped<T>(work: Promise<T>, stopped: AbortSignal): Promise<T> {

@@ -30,6 +30,24 @@ export interface SagaResolution {
 /** `too_late`: it is being undone already, or has ended. */
 export type SagaCancelOutcome = 'requested' | 'already_requested' | 'too_late'
 
+/** A fact that sagas wait for: the first one of a name and key counts. */
+export interface SagaSignal {
+  /** 1 to 100 of A–Z, a–z, 0–9, _, . and -, a letter first. */
+  name: string
+  /** Which of this name: up to 255 characters. */
+  key: string
+  /** Up to 64 KiB as JSON. */
+  payload?: unknown
+}
+
+export interface SagaSignalReceipt {
+  receivedAt: Date
+  /** It is kept until then for sagas that wait for it later. */
+  expiresAt: Date
+  /** It had come before. */
+  duplicate: boolean
+}
+
 export type SagaEnd<Outputs = Record<string, unknown>> =
   | {
       state: 'Completed'
@@ -73,6 +91,13 @@ export interface SagaOperations {
     input: Given,
     options?: SagaStart,
   ): Promise<SagaHandle<Outputs>>
+  /** For the sagas that wait for it, now or later. Throws `signal_conflict` when it has come with another payload. */
+  signal(signal: SagaSignal): Promise<SagaSignalReceipt>
+  /**
+   * In the transaction that is open on `client`: it is there if and only if that commits. Its login needs the role
+   * event_publisher or saga_app_role. `wake()` after the COMMIT saves the time until somebody looks.
+   */
+  signalIn(client: QueryClient, signal: SagaSignal): Promise<SagaSignalReceipt>
   get(id: string): Promise<WholeSaga | null>
   /** Newest first. A page may be shorter than its limit and still have a next one. */
   list(filter?: SagaListFilter): Promise<Page<SagaInstance>>

@@ -18,6 +18,7 @@ import {
   addEventReadRoutes,
   addPublishRoutes,
   addSagaRoutes,
+  addSignalRoutes,
   addStateRoutes,
   addSubscriptionActionRoutes,
   addSubscriptionRoutes,
@@ -54,6 +55,7 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
   addDeliveryRoutes(api, options)
   addDeadLetterRoutes(api, options)
   addSagaRoutes(api, options)
+  addSignalRoutes(api, options)
   addStateRoutes(api, options)
   addDocsRoutes(api)
   return api

@@ -23,6 +23,7 @@ export const access = {
   trySubscriptions: ['subscriptions', 'operator', 'admin'],
   requeue: ['operator', 'admin'],
   settleSagas: ['operator', 'admin'],
+  signal: ['ingest', 'operator', 'admin'],
 } as const satisfies Record<string, readonly Scope[]>
 
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i

@@ -40,7 +40,9 @@ export const sagaInstance = z
     completedAt: time.nullable(),
     timedOutAt: time.nullable(),
     deadlineAt: time.nullable(),
-    wakeAt: time.nullable().describe('when it is taken up again: a retry’s time, or the end of its lease'),
+    wakeAt: time
+      .nullable()
+      .describe('when it is taken up again: a retry’s or a wait’s time, or the end of its lease'),
     leaseOwner: z.string().nullable().describe('the coordinator that holds it'),
     leaseUntil: time.nullable(),
     cancelRequestedAt: time.nullable(),
@@ -48,6 +50,8 @@ export const sagaInstance = z
     cancelReason: z.string().nullable(),
     traceId: z.string().nullable(),
     spanId: z.string().nullable(),
+    parentId: z.string().nullable().describe('the saga that it is a step of'),
+    pivotedAt: time.nullable().describe('from then on it only goes forward'),
   })
   .meta({ id: 'Saga' })
 
@@ -64,6 +68,11 @@ const sagaStep = z
     startedAt: time.nullable(),
     completedAt: time.nullable(),
     lastAttemptAt: time.nullable(),
+    waitsFor: z
+      .string()
+      .nullable()
+      .describe('what it waits for, or waited for: signal:<name>:<key> or saga:<id>'),
+    wakeAt: time.nullable().describe('when its sleep or its wait ends, or it is tried again'),
     compensation: z
       .object({
         state: z.enum(sagaStepMachine.statuses),
@@ -127,3 +136,24 @@ export const sagaResolution = z
     why,
   })
   .meta({ id: 'SagaResolution' })
+
+export const newSignal = z
+  .strictObject({
+    name: z.string().meta({ examples: ['payment.received'] }),
+    key: z
+      .string()
+      .describe('which of this name')
+      .meta({ examples: ['order-7'] }),
+    payload: z.unknown().optional().describe('up to 64 KiB of JSON'),
+  })
+  .meta({ id: 'NewSignal' })
+
+export const signalReceipt = z
+  .object({
+    name: z.string(),
+    key: z.string(),
+    receivedAt: time,
+    expiresAt: time.describe('it is kept until then for sagas that wait for it later'),
+    duplicate: z.boolean().describe('it had come before; the first one counts'),
+  })
+  .meta({ id: 'SignalReceipt' })

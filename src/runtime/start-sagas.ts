@@ -8,6 +8,7 @@ import {
   createCoordinator,
   createPostgresStorage,
   type DataBox,
+  indexDefinitions,
   observeStorage,
   type SagaDefinition,
 } from '../sagas/index.js'
@@ -54,7 +55,9 @@ export function startSagas({
     role: 'saga_app_role',
     connectionsMax: LEASE_CONNECTIONS_MAX,
   })
-  const transacting = definitions.some(({ steps }) => steps.some(({ kind }) => kind === 'transaction'))
+  const transacting = indexDefinitions(definitions).all.some(({ steps }) =>
+    steps.some(({ kind }) => kind === 'transaction'),
+  )
   const transactionPool = transacting
     ? createApplicationPool({
         databaseUrl: options.transactionUrl ?? databaseUrl,

@@ -4,6 +4,7 @@ import type { CallOutcome } from './call-step.js'
 import { callStepCode } from './call-step-code.js'
 import { baseOf } from './change-parts.js'
 import { decideNext } from './decide-next.js'
+import { TIMER_MS_MAX } from './duration.js'
 import { type Begun, type HeldSaga, stopSignal } from './hold-saga.js'
 import { planCompleted, planFailed } from './plan-runs.js'
 import type { SagaChange } from './records.js'
@@ -29,9 +30,12 @@ export async function runStage(
   let failure: { readonly error: unknown } | undefined
   const isStopping = () => givenUp || options.isStopping()
 
-  const inTurn = (work: () => Promise<void>): Promise<void> => {
-    turn = turn.then(work)
-    return turn
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const worked = turn.then(work)
+    turn = worked.then(() => {})
+    // Whoever waits for the work hears of its error.
+    turn.catch(() => {})
+    return worked
   }
 
   const start = (begun: readonly Begun[]): void => {
@@ -56,10 +60,7 @@ export async function runStage(
     return callStepCode(held, { step, begun, outer, graceMs: options.graceMs })
   }
 
-  const note = async (
-    { index, spanId }: Begun,
-    outcome: CallOutcome | TransactionOutcome,
-  ): Promise<void> => {
+  const note = async ({ index, spanId }: Begun, outcome: CallOutcome | TransactionOutcome): Promise<void> => {
     active.delete(index)
     if (outcome.ok === 'given_up') givenUp = true
     else if (outcome.ok === 'written') start(outcome.next)
@@ -80,25 +81,20 @@ export async function runStage(
     start(begun)
   }
 
-  /** A branch that failed is tried again in its time, though others still run. */
-  const retryDue = async (): Promise<void> => {
+  /** A branch that failed is tried again in its time, though others still run. False: it is not, by now. */
+  const retryDue = async (): Promise<boolean> => {
     const moment = { active, now: held.now() }
-    if (active.size > 0 && !isStopping() && decideNext(held.run, moment).do === 'begin') {
-      await goOn(baseOf(held.run))
-    }
+    if (active.size === 0 || isStopping() || decideNext(held.run, moment).do !== 'begin') return false
+    await goOn(baseOf(held.run))
+    return true
   }
 
   start(first)
   try {
-    while (tasks.size > 0) {
-      const retryMs = active.size > 0 ? msUntilRetry(held) : undefined
-      if (retryMs === undefined) await Promise.race(tasks)
-      else {
-        const over = new AbortController()
-        const timer = pause(retryMs, undefined, { signal: over.signal, ref: false }).catch(() => {})
-        await Promise.race([...tasks, timer]).finally(() => over.abort())
-        await inTurn(retryDue)
-      }
+    for (let retrying = true; tasks.size > 0; ) {
+      const retryMs = retrying && active.size > 0 ? msUntilRetry(held) : undefined
+      const ended = await raceTasks(tasks, retryMs)
+      retrying = ended === 'task' || (await inTurn(retryDue))
       if (failure) throw failure.error
     }
     return givenUp ? 'given_up' : 'idle'
@@ -110,11 +106,26 @@ export async function runStage(
   }
 }
 
+/** Waits until one of them has ended, or so long. */
+async function raceTasks(
+  tasks: ReadonlySet<Promise<void>>,
+  ms: number | undefined,
+): Promise<'task' | 'time'> {
+  if (ms === undefined) {
+    await Promise.race(tasks)
+    return 'task'
+  }
+  const over = new AbortController()
+  const timer = pause(ms, 'time' as const, { signal: over.signal }).catch(() => 'time' as const)
+  const ended = Promise.race(tasks).then(() => 'task' as const)
+  return Promise.race([ended, timer]).finally(() => over.abort())
+}
+
 /** Of a branch that has failed while others run. */
 function msUntilRetry(held: HeldSaga): number | undefined {
   const times = held.run.steps.flatMap(({ state, wakeAt }) =>
     state === 'Failed' && wakeAt !== null ? wakeAt.getTime() : [],
   )
   if (times.length === 0) return undefined
-  return Math.max(1, Math.min(...times) - held.now().getTime())
+  return Math.min(TIMER_MS_MAX, Math.max(1, Math.min(...times) - held.now().getTime()))
 }

@@ -34,7 +34,7 @@ export interface SagaInstance {
   completedAt: Date | null
   timedOutAt: Date | null
   deadlineAt: Date | null
-  /** When it is taken up again: at a retry's time, or when the lease that holds it ends. Null: it is finished. */
+  /** When it is taken up again: at a retry's or a wait's time, or when its lease ends. Null: finished, or it waits for news. */
   wakeAt: Date | null
   /** The coordinator that holds it. */
   leaseOwner: string | null
@@ -44,6 +44,10 @@ export interface SagaInstance {
   cancelReason: string | null
   traceId: string | null
   spanId: string | null
+  /** The saga that it is a step of. */
+  parentId: string | null
+  /** From then on it only goes forward. */
+  pivotedAt: Date | null
 }
 
 export interface SagaStep {
@@ -59,6 +63,10 @@ export interface SagaStep {
   startedAt: Date | null
   completedAt: Date | null
   lastAttemptAt: Date | null
+  /** What it waits for, or waited for: `signal:<name>:<key>` or `saga:<id>`. */
+  waitsFor: string | null
+  /** When its sleep or its wait ends, or it is tried again. */
+  wakeAt: Date | null
   /** Null: nobody has begun to undo it. */
   compensation: {
     state: SagaStepState

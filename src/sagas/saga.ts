@@ -7,14 +7,13 @@ import { defaultRetryPolicy, type RetryOptions, readRetryPolicy } from './retry-
 import type { StandardSchema } from './standard-schema.js'
 import type {
   ChildOptions,
-  Condition,
-  ConditionOptions,
+  Conditional,
   Delivered,
   DeliverOptions,
   NewName,
   SleepOptions,
   StepOptions,
-  Unless,
+  Unconditional,
   Waited,
   WaitOptions,
   With,
@@ -41,15 +40,24 @@ export interface SagaOptions<Given, Input> {
 /** A definition that steps can still be added to: each call gives a new one and leaves this as it is. */
 export interface Saga<Given, Input, Outputs> extends SagaDefinition {
   /** Runs at least once; exactly once as long as nothing crashes while it runs. */
-  step<const Name extends string, Output, When extends Condition<Input, Outputs> = undefined>(
+  step<const Name extends string, Output>(
     name: NewName<Name, Outputs>,
-    options: StepOptions<StepContext<Input, Outputs>, Input, Outputs, Output> & ConditionOptions<When>,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Unless<When, Stored<Awaited<Output>>> }>>
+    options: StepOptions<StepContext<Input, Outputs>, Input, Outputs, Output> & Conditional<Input, Outputs>,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Stored<Awaited<Output>> | undefined }>>
+  step<const Name extends string, Output>(
+    name: NewName<Name, Outputs>,
+    options: StepOptions<StepContext<Input, Outputs>, Input, Outputs, Output> & Unconditional,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Stored<Awaited<Output>> }>>
   /** Runs in the same database transaction as its checkpoint: what it writes there is written exactly once. */
-  transaction<const Name extends string, Output, When extends Condition<Input, Outputs> = undefined>(
+  transaction<const Name extends string, Output>(
     name: NewName<Name, Outputs>,
-    options: StepOptions<TransactionContext<Input, Outputs>, Input, Outputs, Output> & ConditionOptions<When>,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Unless<When, Stored<Awaited<Output>>> }>>
+    options: StepOptions<TransactionContext<Input, Outputs>, Input, Outputs, Output> &
+      Conditional<Input, Outputs>,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Stored<Awaited<Output>> | undefined }>>
+  transaction<const Name extends string, Output>(
+    name: NewName<Name, Outputs>,
+    options: StepOptions<TransactionContext<Input, Outputs>, Input, Outputs, Output> & Unconditional,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Stored<Awaited<Output>> }>>
   /** Steps that run at the same time, and are undone together. When one fails for good, the others are stopped. */
   parallel<Branches extends Record<string, unknown>>(
     branches: {
@@ -62,37 +70,42 @@ export interface Saga<Given, Input, Outputs> extends SagaDefinition {
     },
   ): Saga<Given, Input, With<Outputs, { [Name in keyof Branches]: Stored<Awaited<Branches[Name]>> }>>
   /** Waits for a time; nobody holds the saga meanwhile. */
-  sleep<const Name extends string, When extends Condition<Input, Outputs> = undefined>(
+  sleep<const Name extends string>(
     name: NewName<Name, Outputs>,
-    options: SleepOptions<Input, Outputs> & ConditionOptions<When>,
+    options: SleepOptions<Input, Outputs> & Partial<Conditional<Input, Outputs>>,
   ): Saga<Given, Input, Outputs>
   /** Waits for a signal, and gives its payload. One that came before is there already. */
   waitFor<
     const Name extends string,
     Payload = unknown,
     const Timeout extends Duration | undefined = undefined,
-    When extends Condition<Input, Outputs> = undefined,
   >(
     name: NewName<Name, Outputs>,
-    options: WaitOptions<Input, Outputs, Payload, Timeout> & ConditionOptions<When>,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Unless<When, Waited<Payload, Timeout>> }>>
-  /** Starts another saga and waits for what it returns. It is completed, cancelled and undone together with this one. */
-  child<
+    options: WaitOptions<Input, Outputs, Payload, Timeout> & Conditional<Input, Outputs>,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Waited<Payload, Timeout> | undefined }>>
+  waitFor<
     const Name extends string,
-    ChildGiven,
-    ChildInput,
-    ChildOutputs,
-    When extends Condition<Input, Outputs> = undefined,
+    Payload = unknown,
+    const Timeout extends Duration | undefined = undefined,
   >(
+    name: NewName<Name, Outputs>,
+    options: WaitOptions<Input, Outputs, Payload, Timeout> & Unconditional,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Waited<Payload, Timeout> }>>
+  /** Starts another saga and waits for what it returns. It is completed, cancelled and undone together with this one. */
+  child<const Name extends string, ChildGiven, ChildInput, ChildOutputs>(
     name: NewName<Name, Outputs>,
     options: ChildOptions<Saga<ChildGiven, ChildInput, ChildOutputs>, Input, Outputs, ChildGiven> &
-      ConditionOptions<When>,
+      Partial<Conditional<Input, Outputs>>,
   ): Saga<Given, Input, With<Outputs, { [Key in Name]: unknown }>>
   /** Publishes an event, and waits until all its deliveries have completed. Nobody holds the saga meanwhile. */
-  deliver<const Name extends string, When extends Condition<Input, Outputs> = undefined>(
+  deliver<const Name extends string>(
     name: NewName<Name, Outputs>,
-    options: DeliverOptions<Input, Outputs> & ConditionOptions<When>,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Unless<When, Delivered> }>>
+    options: DeliverOptions<Input, Outputs> & Conditional<Input, Outputs>,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Delivered | undefined }>>
+  deliver<const Name extends string>(
+    name: NewName<Name, Outputs>,
+    options: DeliverOptions<Input, Outputs> & Unconditional,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Delivered }>>
   /**
    * Once the steps so far are done, the saga only goes forward: what comes after is tried until it succeeds, nothing is
    * undone any more, and neither a cancel nor the deadline stops it.

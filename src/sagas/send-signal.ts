@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { SagapostError } from '../errors/index.js'
-import type { StepTransaction } from './definition.js'
 import { isSealed } from './data-box.js'
+import type { StepTransaction } from './definition.js'
 import { decodeJson, encodeJson } from './json.js'
 import { isSignalName, readSignalKey, SIGNAL_PAYLOAD_BYTES_MAX } from './signal-name.js'
 import type { SignalOutcome, StateStorage } from './state-storage.js'

@@ -11,7 +11,12 @@ export function isSignalName(name: unknown): name is string {
 
 export function readSignalKey(key: unknown): string {
   const text = typeof key === 'number' || typeof key === 'bigint' ? String(key) : key
-  if (typeof text === 'string' && text !== '' && text.length <= KEY_CHARS_MAX && !/\p{Surrogate}|\0/u.test(text)) {
+  if (
+    typeof text === 'string' &&
+    text !== '' &&
+    text.length <= KEY_CHARS_MAX &&
+    !/\p{Surrogate}|\0/u.test(text)
+  ) {
     return text
   }
   throw new SagapostError(

@@ -6,11 +6,14 @@ import type { StandardSchema } from './standard-schema.js'
 
 // What the builder takes. As in definition.ts, nothing here leads a user's compiler to another package.
 
-/** Whether the step is needed. One that is not is Skipped, and its output is undefined. It decides by what it is given. */
-export type Condition<Input, Outputs> = ((context: ReadyContext<Input, Outputs>) => boolean) | undefined
+/** A step on a condition: one that is not needed is Skipped, and its output is undefined. */
+export interface Conditional<Input, Outputs> {
+  /** Whether it is needed. It decides by what it is given: the same answer every time. */
+  readonly when: (context: ReadyContext<Input, Outputs>) => boolean
+}
 
-export interface ConditionOptions<When> {
-  readonly when?: When
+export interface Unconditional {
+  readonly when?: undefined
 }
 
 export interface StepOptions<Context, Input, Outputs, Output> {
@@ -73,9 +76,6 @@ export interface Delivered {
   /** How many receivers have it; none, if nobody had subscribed. */
   readonly deliveries: number
 }
-
-/** Undefined too, if there is a condition. */
-export type Unless<When, Output> = undefined extends When ? Output : Output | undefined
 
 export type NewName<Name extends string, Outputs> = Name extends keyof Outputs ? never : Name
 

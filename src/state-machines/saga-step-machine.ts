@@ -22,7 +22,7 @@ export const sagaStepMachine: AuditedMachine<SagaStepState> = {
   initial: 'Pending',
   moves: [
     { from: 'Pending', to: 'Running', when: 'run begins', events: ['saga.step.started'] },
-    { from: 'Pending', to: 'Skipped', when: 'never reached', events: ['state.changed'] },
+    { from: 'Pending', to: 'Skipped', when: 'never reached, or not needed', events: ['state.changed'] },
     { from: 'Running', to: 'Completed', when: 'run succeeded', events: ['saga.step.completed'] },
     {
       from: 'Running',

@@ -2,8 +2,10 @@ import { parseDuration } from '../config/index.js'
 import {
   createMemoryStorage,
   type SagaDefinition as Definition,
+  indexDefinitions,
   resolveSaga,
   runSaga,
+  sendSignal,
   startSaga,
 } from '../sagas/index.js'
 import { isFinal, sagaMachine } from '../state-machines/index.js'
@@ -16,10 +18,11 @@ const LEASE_MS = 30_000
 const ABORT_GRACE_MS = 50
 /** A saga that is taken up more often than this goes round in circles. */
 const ROUNDS_MAX = 10_000
+const SAGAS_MAX = 1_000
 const NEWS_BATCH = 1_000
 
 export interface SagaTestOptions {
-  /** What runs; versions of one definition are welcome. */
+  /** What runs; versions of one definition are welcome, and children come along by themselves. */
   sagas: readonly SagaDefinition[]
   /** What the clock shows at the beginning. */
   now?: Date | undefined
@@ -50,6 +53,17 @@ export interface SagaTestResolution {
   why?: string | undefined
 }
 
+export interface SagaTestSignal {
+  name: string
+  key: string
+  payload?: unknown
+}
+
+export interface SagaTestPause {
+  /** Stops when the step of this name begins to wait. */
+  until?: string | undefined
+}
+
 export interface SagaTest {
   readonly now: Date
   /** What sagas have published, in this order. */
@@ -64,14 +78,19 @@ export interface SagaTest {
   crash(at: { before: number } | { after: number }): void
   /** Somebody cancels right after this write. */
   cancelAfter(write: number): void
-  /** Runs it to its end, or until it waits for an operator. Pauses and leases take no time but the clock's. */
+  /** Somebody sends a signal: before the saga waits for it, or while it does. */
+  signal(signal: SagaTestSignal): Promise<void>
+  /**
+   * Runs it to its end, or until it waits for an operator, or for a signal without a time limit. Sleeps, pauses and
+   * leases take no time but the clock's.
+   */
   run<Given, Input, Outputs>(
     definition: Saga<Given, Input, Outputs>,
     input: Given,
-    options?: { key?: string | undefined },
+    options?: SagaTestPause & { key?: string | undefined },
   ): Promise<SagaTestRun<Outputs>>
-  /** Runs a saga on that waits: for deliveries that have ended meanwhile, say. */
-  resume(id: string): Promise<SagaTestRun>
+  /** Runs it on from where it waits. */
+  resume(id: string, options?: SagaTestPause): Promise<SagaTestRun>
   /** Says what becomes of a Failed saga, and runs it on. */
   resolve(id: string, resolution: SagaTestResolution): Promise<SagaTestRun>
 }
@@ -85,12 +104,14 @@ export function createSagaTest({ sagas, now = new Date(), tx, deliveries }: Saga
     ...(deliveries && { deliveries }),
   })
   const faults = planFaults()
-  const definitions = sagas.map((definition) => faults.wrap(definition) as Definition)
+  const definitions = indexDefinitions(sagas as readonly Definition[]).all.map(
+    (definition) => faults.wrap(definition) as Definition,
+  )
   const interruptions = { crashes: [] as { before?: number; after?: number }[], cancels: [] as number[] }
   let lives = 0
 
   /** Whatever is due, once. */
-  const runDue = async (count: { writes: number }): Promise<boolean> => {
+  const runDue = async (count: { writes: number; sagaId: string }): Promise<boolean> => {
     const claimed = await storage.claim({
       owner: `test process ${++lives}`,
       leaseMs: LEASE_MS,
@@ -117,15 +138,31 @@ export function createSagaTest({ sagas, now = new Date(), tx, deliveries }: Saga
     return claimed.length > 0
   }
 
-  const drive = async (id: string): Promise<SagaTestRun> => {
-    const count = { writes: 0 }
+  /** When the first of all sagas is due, a child's time being its parent's as well. */
+  const nextWakeMs = async (): Promise<number | undefined> => {
+    const open = await storage.listSagas({ limit: SAGAS_MAX })
+    const times = open.flatMap(({ wakeAt }) => wakeAt?.getTime() ?? [])
+    return times.length > 0 ? Math.min(...times) : undefined
+  }
+
+  const isAt = async (id: string, step: string | undefined): Promise<boolean> => {
+    if (step === undefined) return false
+    const steps = await storage.listSteps(id)
+    return steps.some(({ name, state }) => name === known(definitions, step) && state === 'Running')
+  }
+
+  const drive = async (id: string, { until }: SagaTestPause = {}): Promise<SagaTestRun> => {
+    const count = { writes: 0, sagaId: id }
     const startedMs = clockMs
     faults.calls.length = 0
     for (let round = 0; round < ROUNDS_MAX; round++) {
       await storage.passNewsOn(NEWS_BATCH)
       const saga = await storage.getSaga(id)
-      const wakeMs = saga?.wakeAt?.getTime()
-      if (saga === undefined || wakeMs === undefined || isFinal(sagaMachine, saga.state)) {
+      const wakeMs = await nextWakeMs()
+      const ended = saga === undefined || isFinal(sagaMachine, saga.state)
+      // Children of one that has ended are completed after it.
+      const idle = wakeMs === undefined || (ended && wakeMs > clockMs)
+      if (idle || (saga?.leaseOwner === null && (await isAt(id, until)))) {
         const { writes } = count
         return reportRun(storage, id, { calls: [...faults.calls], writes, waitedMs: clockMs - startedMs })
       }
@@ -139,7 +176,6 @@ export function createSagaTest({ sagas, now = new Date(), tx, deliveries }: Saga
       return new Date(clockMs)
     },
     published: storage.published,
-    resume: drive,
     advance(by) {
       const ms = typeof by === 'number' ? by : parseDuration(by)
       if (ms === undefined || !(ms >= 0)) throw new TypeError(`"${by}" is no time like 500ms, 30s or 5m`)
@@ -157,10 +193,14 @@ export function createSagaTest({ sagas, now = new Date(), tx, deliveries }: Saga
     async run<Given, Input, Outputs>(
       definition: Saga<Given, Input, Outputs>,
       input: Given,
-      { key }: { key?: string | undefined } = {},
+      { key, until }: SagaTestPause & { key?: string | undefined } = {},
     ) {
       const { saga } = await startSaga(storage, definition as Definition, input, key ? { key } : {})
-      return (await drive(saga.id)) as SagaTestRun<Outputs>
+      return (await drive(saga.id, { until })) as SagaTestRun<Outputs>
+    },
+    resume: drive,
+    async signal(signal) {
+      await sendSignal(storage, signal)
     },
     async resolve(id, { action, by = 'test', why = 'told so' }) {
       await resolveSaga(storage, id, { action, by, why })

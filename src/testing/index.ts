@@ -4,8 +4,10 @@ export {
   type SagaTest,
   type SagaTestDeliveries,
   type SagaTestOptions,
+  type SagaTestPause,
   type SagaTestPublished,
   type SagaTestResolution,
+  type SagaTestSignal,
 } from './create-saga-test.js'
 export type { Fault, FaultPlace } from './plan-faults.js'
 export type { SagaTestEvent, SagaTestRun } from './report-run.js'

@@ -23,7 +23,7 @@ const forever = new Promise<never>(() => {})
 export function startProcess(
   storage: StateStorage,
   leaseMs: number,
-  count: { writes: number },
+  count: { writes: number; readonly sagaId: string },
   { crashes, cancels }: Interruptions,
 ): Process {
   let dead = false
@@ -48,9 +48,9 @@ export function startProcess(
     const write = ++count.writes
     return crashesAt('before', write) ? end() : write
   }
-  const after = async <T>(write: number, sagaId: string, outcome: T): Promise<T> => {
+  const after = async <T>(write: number, outcome: T): Promise<T> => {
     if (cancels.includes(write)) {
-      await storage.requestCancel(sagaId, { by: 'test', reason: `cancelled after write ${write}` })
+      await storage.requestCancel(count.sagaId, { by: 'test', reason: `cancelled after write ${write}` })
     }
     return crashesAt('after', write) ? end() : outcome
   }
@@ -66,17 +66,17 @@ export function startProcess(
     async write(change) {
       const write = await before()
       const [outcome] = await storage.write([change], leaseMs)
-      return after(write, change.sagaId, outcome as WriteOutcome)
+      return after(write, outcome as WriteOutcome)
     },
     async transact(work, transactLeaseMs) {
-      let written: { write: number; sagaId: string } | undefined
+      let written: number | undefined
       const outcome = await storage.transact(async (tx) => {
         const change = await work(tx)
         // Its code has run; before the write is before its COMMIT.
-        written = { write: await before(), sagaId: change.sagaId }
+        written = await before()
         return change
       }, transactLeaseMs)
-      return written ? after(written.write, written.sagaId, outcome) : outcome
+      return written === undefined ? outcome : after(written, outcome)
     },
   }
 }

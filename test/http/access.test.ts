@@ -31,6 +31,7 @@ const matrix: Record<string, readonly Scope[]> = {
   'GET /v1/sagas/{id}': ['read', 'operator'],
   'POST /v1/sagas/{id}/cancel': ['operator'],
   'POST /v1/sagas/{id}/resolve': ['operator'],
+  'POST /v1/signals': ['ingest', 'operator'],
   'GET /metrics': ['read', 'operator'],
 }
 const keyless = ['GET /healthz', 'GET /readyz']

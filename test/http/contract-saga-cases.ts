@@ -4,6 +4,7 @@ import type { World } from './contract-world.js'
 const asked = { by: 'ann', why: 'contract' }
 const resolution = { action: 'resolve', ...asked }
 const blank = { by: ' ', why: 'contract' }
+const signal = { name: 'contract', key: 'k', payload: { n: 1 } }
 
 const nobody =
   (action: string, body: object): Case =>
@@ -67,6 +68,24 @@ export const sagaCases: Record<string, Record<string, Case>> = {
     saga_resolution_invalid: async (world) =>
       world.call('POST', await resolvePath(world), { body: { ...resolution, ...blank } }),
   },
+
+  sendSignal: {
+    ...bodyCases('POST', fixed('/v1/signals')),
+    '202': async ({ call }) => [
+      await call('POST', '/v1/signals', { body: signal }),
+      await call('POST', '/v1/signals', { body: signal }),
+      await call('POST', '/v1/signals', { body: { name: 'contract', key: 'bare' } }),
+    ],
+    signal_conflict: async ({ call }) => {
+      await call('POST', '/v1/signals', { body: signal })
+      return call('POST', '/v1/signals', { body: { ...signal, payload: 2 } })
+    },
+    signal_invalid: async ({ call }) => [
+      await call('POST', '/v1/signals', { body: { ...signal, name: '7' } }),
+      await call('POST', '/v1/signals', { body: { ...signal, key: '' } }),
+      await call('POST', '/v1/signals', { body: { ...signal, payload: 'x'.repeat(70_000) } }),
+    ],
+  },
 }
 
-export const sagaBodies = { cancelSaga: asked, resolveSaga: resolution }
+export const sagaBodies = { cancelSaga: asked, resolveSaga: resolution, sendSignal: signal }

@@ -7,7 +7,9 @@ const samples = useSamples('docs/guides/write-a-saga.md', 'docs/guides/test-a-sa
 const env = () => ({ DATABASE_URL: database.url })
 
 it('[O1] every TypeScript sample of the guides is known here', () => {
-  expect(samples.names).toEqual(['checkout.ts', 'run.ts', 'operate.ts', 'checkout.test.ts'])
+  expect(samples.names).toEqual([
+    ...['checkout.ts', 'run.ts', 'fulfil.ts', 'wait.ts', 'operate.ts', 'checkout.test.ts'],
+  ])
 })
 
 it('[O1] they compile', () => {
@@ -30,6 +32,11 @@ describe('in order', () => {
     expect(rows.map(({ order_id }) => order_id)).toEqual([1, 3])
   })
 
+  it('[O1, G14] wait.ts waits for a payment, and goes on with it', async () => {
+    const output = 'label invoice-7\nCompleted\nhad come before: true\n'
+    expect(await samples.run(['wait.ts'], env())).toEqual({ code: 0, output })
+  })
+
   it('[O1, G14] operate.ts shows what was undone', async () => {
     const output = 'reserve Compensated \ncharge Compensated card_declined\nrecord Skipped \nremoved 0\n'
     expect(await samples.run(['operate.ts'], env())).toEqual({ code: 0, output })
@@ -38,5 +45,5 @@ describe('in order', () => {
 
 it('[O1, G14] the tests of the guide pass', async () => {
   const { code, output } = await samples.run(['--test', 'checkout.test.ts'])
-  expect([code, output]).toEqual([0, expect.stringMatching(/pass 6\n/)])
+  expect([code, output]).toEqual([0, expect.stringMatching(/pass 7\n/)])
 })

@@ -79,7 +79,10 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await waits(future.id, 'rest')
     expect((await under.storage.getSaga(future.id))?.wakeAt?.toISOString()).toBe(at)
     const bad = await coordinator.start(nap, { at: 'tomorrow' })
-    expect(await bad.result()).toMatchObject({ state: 'Compensated', error: { code: 'step_function_failed' } })
+    expect(await bad.result()).toMatchObject({
+      state: 'Compensated',
+      error: { code: 'step_function_failed' },
+    })
     await settle(bad.id)
   })
 
@@ -91,7 +94,9 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
         schema: z.object({ cents: z.number() }),
         timeout: '1d',
       })
-      .step('ship', { run: ({ outputs: { payment } }) => (payment.timedOut ? 'never' : payment.payload.cents) })
+      .step('ship', {
+        run: ({ outputs: { payment } }) => (payment.timedOut ? 'never' : payment.payload.cents),
+      })
     const coordinator = run([paid])
     const [early, late] = [randomUUID(), randomUUID()]
     await coordinator.signal({ name: 'payment.received', key: early, payload: { cents: 5 } })
@@ -145,33 +150,36 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(handle.id)
   })
 
-  it.each(['sleep', 'signal', 'saga'] as const)('[G14] cancelled while it waits (%s), it undoes', async (kind) => {
-    const undone: string[] = []
-    const inner = saga(unique('inner'))
-      .step('one', { run: () => 1, compensate: () => void undone.push('inner') })
-      .sleep('rest', { for: '1h' })
-    const base = saga(unique('cancelled'), { retry }).step('first', {
-      run: () => 1,
-      compensate: () => void undone.push('first'),
-    })
-    const definition = (
-      kind === 'sleep'
-        ? base.sleep('wait', { for: '1h' })
-        : kind === 'signal'
-          ? base.waitFor('wait', { signal: 'never', key: () => 'k' })
-          : base.child('wait', { saga: inner, input: () => undefined })
-    ).step('last', { run: () => 1 })
-    const coordinator = run([definition])
-    const handle = await coordinator.start(definition, undefined)
-    await waits(handle.id, 'wait')
-    if (kind === 'saga') await expect.poll(() => coordinator.running).toBe(0)
-    await coordinator.cancel(handle.id, { by: 'test', reason: 'enough' })
-    expect((await handle.result()).state).toBe('Cancelled')
-    expect(undone).toEqual(kind === 'saga' ? ['inner', 'first'] : ['first'])
-    const second = kind === 'saga' ? 'Compensated' : 'Failed'
-    expect(await statesOf(handle.id)).toEqual(['Compensated', second, 'Skipped'])
-    await settle(handle.id)
-  })
+  it.each(['sleep', 'signal', 'saga'] as const)(
+    '[G14] cancelled while it waits (%s), it undoes',
+    async (kind) => {
+      const undone: string[] = []
+      const inner = saga(unique('inner'))
+        .step('one', { run: () => 1, compensate: () => void undone.push('inner') })
+        .sleep('rest', { for: '1h' })
+      const base = saga(unique('cancelled'), { retry }).step('first', {
+        run: () => 1,
+        compensate: () => void undone.push('first'),
+      })
+      const definition = (
+        kind === 'sleep'
+          ? base.sleep('wait', { for: '1h' })
+          : kind === 'signal'
+            ? base.waitFor('wait', { signal: 'never', key: () => 'k' })
+            : base.child('wait', { saga: inner, input: () => undefined })
+      ).step('last', { run: () => 1 })
+      const coordinator = run([definition])
+      const handle = await coordinator.start(definition, undefined)
+      await waits(handle.id, 'wait')
+      if (kind === 'saga') await expect.poll(() => coordinator.running).toBe(0)
+      await coordinator.cancel(handle.id, { by: 'test', reason: 'enough' })
+      expect((await handle.result()).state).toBe('Cancelled')
+      expect(undone).toEqual(kind === 'saga' ? ['inner', 'first'] : ['first'])
+      const second = kind === 'saga' ? 'Compensated' : 'Failed'
+      expect(await statesOf(handle.id)).toEqual(['Compensated', second, 'Skipped'])
+      await settle(handle.id)
+    },
+  )
 
   it('[G14] overdue while it waits for a signal without a limit, it undoes', async () => {
     const slow = saga(unique('overdue'), { timeout: '1h' })
@@ -190,12 +198,16 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
 
   it('[G14] a step whose condition says no is Skipped, wherever it stands', async () => {
     const calls: string[] = []
+    const note = (name: string) => {
+      calls.push(name)
+      return name
+    }
     const picky = saga<{ first: boolean; last: boolean }>(unique('picky'))
       .step('first', { when: ({ input }) => input.first, run: () => void calls.push('first') })
-      .step('middle', { run: () => (calls.push('middle'), 'm') })
+      .step('middle', { run: () => note('middle') })
       .step('last', {
-        when: ({ input, outputs }) => input.last && outputs.middle === 'm',
-        run: () => (calls.push('last'), 'l'),
+        when: ({ input, outputs }) => input.last && outputs.middle === 'middle',
+        run: () => note('last'),
       })
     const only = saga(unique('only')).step('one', { when: () => false, run: () => void calls.push('one') })
     const broken = saga(unique('broken')).step('one', {
@@ -209,7 +221,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     expect(await neither.result()).toMatchObject({ state: 'Completed' })
     expect(await statesOf(neither.id)).toEqual(['Skipped', 'Completed', 'Skipped'])
     const both = await coordinator.start(picky, { first: true, last: true })
-    expect(await both.result()).toMatchObject({ state: 'Completed', result: 'l' })
+    expect(await both.result()).toMatchObject({ state: 'Completed', result: 'last' })
     expect(calls).toEqual(['middle', 'first', 'middle', 'last'])
     const none = await coordinator.start(only, undefined)
     expect((await none.result()).state).toBe('Completed')
@@ -347,7 +359,10 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
 
   it('[G14] children are undone with their parent: those that are done, those that run, and theirs', async () => {
     const undone: string[] = []
-    const leaf = saga(unique('leaf')).step('leaf', { run: () => 1, compensate: () => void undone.push('leaf') })
+    const leaf = saga(unique('leaf')).step('leaf', {
+      run: () => 1,
+      compensate: () => void undone.push('leaf'),
+    })
     const inner = saga(unique('inner'))
       .step('a', { run: () => 1, compensate: () => void undone.push('a') })
       .child('leaf', { saga: leaf, input: () => undefined })
@@ -378,7 +393,11 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
         return 'done'
       },
     })
-    const outer = saga(unique('outer'), { retry }).child('inner', { saga: inner, input: () => undefined, retry })
+    const outer = saga(unique('outer'), { retry }).child('inner', {
+      saga: inner,
+      input: () => undefined,
+      retry,
+    })
     const coordinator = run([outer])
     const handle = await coordinator.start(outer, undefined)
     expect(await handle.result()).toMatchObject({ state: 'Completed', result: 'done' })

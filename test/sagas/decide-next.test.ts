@@ -4,7 +4,13 @@ import { decideNext } from '../../src/sagas/decide-next.js'
 import type { StepDefinition } from '../../src/sagas/definition.js'
 import { planCompensation, planComplete, planEnd } from '../../src/sagas/plan-ends.js'
 import { planResolution } from '../../src/sagas/plan-resolution.js'
-import { planBegin, planCompleted, planFailed, planInterruptedRun, planSkip } from '../../src/sagas/plan-runs.js'
+import {
+  planBegin,
+  planCompleted,
+  planFailed,
+  planInterruptedRun,
+  planSkip,
+} from '../../src/sagas/plan-runs.js'
 import { planInterruptedUndo, planUndo, planUndoFailed, planUndone } from '../../src/sagas/plan-undos.js'
 import { newSteps, type SagaChange, type SagaEventRecord, type SagaRecord } from '../../src/sagas/records.js'
 import { replayHistory } from '../../src/sagas/replay-history.js'
@@ -144,7 +150,9 @@ describe('deciding', () => {
               expect(run.definition.stepsBeforePivot).not.toSatisfy(
                 (before: number | undefined) =>
                   before !== undefined &&
-                  run.steps.slice(0, before).every(({ state }) => state === 'Completed' || state === 'Skipped'),
+                  run.steps
+                    .slice(0, before)
+                    .every(({ state }) => state === 'Completed' || state === 'Skipped'),
               )
               write(planCompensation(run, action.cause))
             } else if (action.do === 'end') write(planEnd(run, action.state))

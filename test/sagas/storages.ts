@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import type { StepTransaction } from '../../src/sagas/definition.js'
 import { createMemoryStorage, createPostgresStorage, type StateStorage } from '../../src/sagas/index.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
@@ -12,7 +13,7 @@ export interface StorageUnderTest {
 }
 
 /** Both storages, to be held to the same tests. Call the function inside of a describe. */
-export const storages: Record<string, () => StorageUnderTest> = {
+export const storages: Record<string, (memory?: { tx?: StepTransaction }) => StorageUnderTest> = {
   postgres() {
     const database = useDatabase()
     let installed: Promise<void> | undefined
@@ -35,9 +36,9 @@ export const storages: Record<string, () => StorageUnderTest> = {
       },
     }
   },
-  memory() {
+  memory({ tx } = {}) {
     let shiftMs = 0
-    const storage = createMemoryStorage({ now: () => Date.now() + shiftMs })
+    const storage = createMemoryStorage({ now: () => Date.now() + shiftMs, ...(tx && { tx }) })
     return {
       storage,
       pool: null,

@@ -29,9 +29,11 @@ saga_events              .          .       .       .             .       .     
 saga_index_usage         .          .       .       .             .       .         .     .     S           .     S
 saga_instances           .          .       .       .             .       .         .     .     .           SIUD  S
 saga_schema_version      .          S       S       S             S       S         S     S     S           S     S
+saga_signals             .          .       .       .             .       .         .     .     .           SD    S
 saga_statistics          .          .       .       .             .       .         .     .     .           .     S
 saga_steps               .          .       .       .             .       .         .     .     .           SIUD  S
 saga_table_sizes         .          .       .       .             .       .         .     .     S           .     S
+saga_wakeups             .          .       .       .             .       .         .     .     .           SIUD  S
 subscription_breakers    .          .       .       .             SiuD    .         S     .     .           .     S
 subscription_secrets     .          .       .       .             S       .         Siu   .     .           .     s
 subscription_version     .          .       S       .             .       .         .     .     .           .     S
@@ -123,7 +125,9 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'drop_saga_event_partitions(timestamp with time zone)': ['schema_maintainer'],
   'saga_slow_queries(integer)': ['saga_readonly_role', 'schema_maintainer'],
   // The coordinator's writes.
+  'signal(text,text,json)': ['event_ingest_writer', 'event_publisher', 'saga_app_role'],
   'start_sagas(jsonb)': ['saga_app_role'],
+  'wake_sagas(integer)': ['saga_app_role'],
   // What it publishes, and what has become of it.
   'publish_saga_history(jsonb,timestamp with time zone)': ['saga_app_role'],
   'publish_awaited_events(jsonb)': ['saga_app_role'],
@@ -244,6 +248,7 @@ describe('sequences and types', () => {
     expect(sequences.map(({ name, role, rights }) => `${name} ${role} ${rights}`)).toEqual([
       'events_id_seq event_ingest_writer USAGE',
       'saga_events_id_seq saga_app_role USAGE',
+      'saga_wakeups_id_seq saga_app_role USAGE',
       'webhook_delivery_jobs_id_seq saga_orchestrator USAGE',
       'webhook_delivery_sagas_id_seq router_worker USAGE',
       'webhook_delivery_sagas_id_seq saga_orchestrator USAGE',

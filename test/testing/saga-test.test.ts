@@ -216,3 +216,52 @@ describe('the test kit', () => {
     }
   })
 })
+
+describe('the test kit, with sagas that wait and branch', () => {
+  const inner = saga<number>('inner').step('double', { run: ({ input }) => input * 2, compensate: () => {} })
+  const outer = saga<{ order: string }>('outer')
+    .waitFor('paid', { signal: 'paid', key: ({ input }) => input.order, timeout: '3d' })
+    .sleep('rest', { for: '1h', when: ({ outputs }) => !outputs.paid.timedOut })
+    .child('twice', { saga: inner, input: () => 4 })
+    .parallel({ left: { run: () => 'l' }, right: { run: () => 'r' } })
+    .step('last', { run: ({ outputs }) => `${outputs.left}${outputs.right}` })
+
+  it('[G14] stops where a saga waits, sends signals, and runs the clock over sleeps and time-outs', async () => {
+    const kit = createSagaTest({ sagas: [outer] })
+    const waiting = await kit.run(outer, { order: '7' }, { until: 'paid' })
+    expect(waiting).toMatchObject({ state: 'Running', steps: { paid: 'Running' }, waitedMs: 0 })
+    await kit.signal({ name: 'paid', key: '7', payload: 1 })
+    const run = await kit.resume(waiting.id)
+    expect(run).toMatchObject({
+      state: 'Completed',
+      result: 'lr',
+      outputs: { paid: { timedOut: false, payload: 1 }, twice: 8 },
+      calls: ['double', 'left', 'right', 'last'],
+      waitedMs: 3_600_000,
+    })
+    const late = await kit.run(outer, { order: '8' })
+    expect(late).toMatchObject({ state: 'Completed', steps: { rest: 'Skipped' }, waitedMs: 3 * 86_400_000 })
+  })
+
+  it('[G14] a crash at any write, or a fault in a branch or a child, ends as it must', async () => {
+    const early = async (kit: ReturnType<typeof createSagaTest>) => {
+      await kit.signal({ name: 'paid', key: '7' })
+      return kit.run(outer, { order: '7' })
+    }
+    const { writes } = await early(createSagaTest({ sagas: [outer] }))
+    for (let write = 1; write <= writes; write++) {
+      for (const at of [{ before: write }, { after: write }]) {
+        const kit = createSagaTest({ sagas: [outer] })
+        kit.crash(at)
+        expect([at, (await early(kit)).state]).toEqual([at, 'Completed'])
+      }
+    }
+    for (const step of ['left', 'double']) {
+      const kit = createSagaTest({ sagas: [outer] })
+      kit.fail(step)
+      const run = await early(kit)
+      expect(run.state).toBe('Compensated')
+      if (step === 'left') expect(run.calls).toContain('undo double')
+    }
+  })
+})

@@ -1,6 +1,7 @@
 export { addSubscriptionRoutes } from './manage-subscriptions.js'
 export { addPublishRoutes } from './publish-events.js'
 export { addDeadLetterRoutes, addDeliveryRoutes, addEventReadRoutes } from './read-deliveries.js'
+export { addSignalRoutes } from './receive-signals.js'
 export { addStateRoutes } from './report-state.js'
 export { addSagaRoutes } from './settle-sagas.js'
 export { addDocsRoutes } from './show-docs.js'

@@ -21,17 +21,19 @@ export const selectSignals = `
  */
 const wakeSagas = 'SELECT sagapost.note_deliveries($1) AS looked, sagapost.wake_sagas($1) AS passed'
 
-/** The oldest first, from idx_saga_signals_expires; one that a saga still has to read stays: idx_step_waits_for. */
+/**
+ * The oldest first, from idx_saga_signals_expires; one that a saga still has to read stays: idx_step_waits_for. The time
+ * is asked for twice, since it may have come anew meanwhile.
+ */
 export const deleteSignals = `
-  DELETE FROM sagapost.saga_signals WHERE (name, key) IN (
+  DELETE FROM sagapost.saga_signals WHERE expires_at < sagapost.now() AND (name, key) IN (
     SELECT name, key FROM sagapost.saga_signals AS kept
     WHERE expires_at < sagapost.now()
       AND NOT EXISTS (
         SELECT FROM sagapost.saga_steps
         WHERE waits_for = 'signal:' || kept.name || ':' || kept.key AND state IN (1, 4))
     ORDER BY expires_at
-    LIMIT $1
-    FOR UPDATE SKIP LOCKED)`
+    LIMIT $1)`
 
 interface SignalRow {
   created: boolean

@@ -18,7 +18,8 @@ export const selectFewSagas = `
   WITH few AS MATERIALIZED (
     SELECT id, definition_id, definition_version, idempotency_key, state, current_step, total_steps, error,
            awaiting_operator, created_at, updated_at, started_at, completed_at, timed_out_at, deadline_at, wake_at,
-           lease_owner, lease_until, cancel_requested_at, cancel_requested_by, cancel_reason, trace_id, span_id
+           lease_owner, lease_until, cancel_requested_at, cancel_requested_by, cancel_reason, trace_id, span_id,
+           parent_id, pivoted_at
     FROM sagapost.saga_instances
     WHERE ($3::text IS NULL OR trace_id = ANY (ARRAY[$3]))
       AND ($4::boolean IS NULL OR awaiting_operator)
@@ -47,7 +48,8 @@ export const walkSagas = `
   FROM (
     SELECT id, definition_id, definition_version, idempotency_key, state, current_step, total_steps, error,
            awaiting_operator, created_at, updated_at, started_at, completed_at, timed_out_at, deadline_at, wake_at,
-           lease_owner, lease_until, cancel_requested_at, cancel_requested_by, cancel_reason, trace_id, span_id
+           lease_owner, lease_until, cancel_requested_at, cancel_requested_by, cancel_reason, trace_id, span_id,
+           parent_id, pivoted_at
     FROM sagapost.saga_instances
     WHERE ($1::bigint IS NULL
            OR (created_at, id) < (timestamptz 'epoch' + $1::bigint * interval '1 microsecond', $2::text))

@@ -44,6 +44,8 @@ export function toInstance(row: InstanceRow): SagaInstance {
     cancelReason: row.cancel_reason,
     traceId: row.trace_id,
     spanId: row.span_id,
+    parentId: row.parent_id,
+    pivotedAt: row.pivoted_at,
   }
 }
 
@@ -61,6 +63,8 @@ export function toStepView(row: StepRow, output: unknown): SagaStep {
     startedAt: row.started_at,
     completedAt: row.completed_at,
     lastAttemptAt: row.last_attempt_at,
+    waitsFor: row.waits_for,
+    wakeAt: row.wake_at,
     compensation: undo && {
       state: sagaStepMachine.statuses[undo.state] as SagaStepState,
       attempts: undo.attempts,

@@ -28,11 +28,13 @@ const documented = {
     idx_saga_deadline:
       'btree (deadline_at) WHERE ((state = ANY (ARRAY[0, 1, 2])) AND (deadline_at IS NOT NULL))',
     idx_saga_awaiting_operator: 'btree (updated_at) WHERE awaiting_operator',
+    idx_saga_parent: 'btree (parent_id) WHERE (parent_id IS NOT NULL)',
     uniq_saga_idempotency_key: 'btree (definition_id, idempotency_key) WHERE (idempotency_key IS NOT NULL)',
   },
   saga_steps: {
     saga_steps_pkey: 'btree (id)',
     idx_step_saga_id: 'brin (saga_id)',
+    idx_step_waits_for: 'btree (waits_for) WHERE ((waits_for IS NOT NULL) AND (state = ANY (ARRAY[1, 4])))',
     idx_step_state: 'btree (state) WHERE (state = ANY (ARRAY[0, 1, 3, 4, 5, 6]))',
     idx_step_saga_index: 'btree (saga_id, step_index)',
     idx_step_saga_state: 'brin (saga_id, state)',

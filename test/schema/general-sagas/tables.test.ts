@@ -74,10 +74,13 @@ describe('columns', () => {
       ['cancel_requested_at', timestamptz, 'null'],
       ['cancel_requested_by', varchar(255), 'null'],
       ['cancel_reason', 'text', 'null'],
+      ['parent_id', varchar(255), 'null'],
+      ['pivoted_at', timestamptz, 'null'],
+      ['woken', 'boolean', 'not null', 'false'],
     ])
   })
 
-  it('[G2] saga_steps has the columns of the document', async () => {
+  it('[G2] saga_steps has the columns of the document, and those of waits', async () => {
     expect(await columnsOf('saga_steps')).toEqual([
       ['id', varchar(255), 'not null'],
       ['saga_id', varchar(255), 'not null'],
@@ -95,6 +98,8 @@ describe('columns', () => {
       ['error', 'jsonb', 'null'],
       ['compensation_state', 'jsonb', 'null'],
       ['metadata', 'jsonb', 'null'],
+      ['waits_for', 'text', 'null'],
+      ['wake_at', timestamptz, 'null'],
     ])
   })
 

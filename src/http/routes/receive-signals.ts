@@ -1,0 +1,36 @@
+import { blindBox, createPostgresStorage, SIGNAL_PAYLOAD_BYTES_MAX, sendSignal } from '../../sagas/index.js'
+import type { Api, ApiOptions } from '../api.js'
+import { present } from '../present.js'
+import { access } from '../require-scope.js'
+import { newSignal, signalReceipt } from '../saga-schemas.js'
+
+/** For the name, the key and the space around a payload of the largest size. */
+const BODY_BYTES_MAX = SIGNAL_PAYLOAD_BYTES_MAX + 64 * 1024
+
+/** What sagas wait for. The name and the key are what makes a signal one: no other key keeps it from coming twice. */
+export function addSignalRoutes(api: Api, { pools, onSagaChanged }: ApiOptions): void {
+  const storage = createPostgresStorage({ pool: pools.sagas, dataBox: blindBox })
+
+  api.route({
+    method: 'POST',
+    url: '/v1/signals',
+    bodyLimit: BODY_BYTES_MAX,
+    config: { access: access.signal, refusals: ['signal_invalid', 'signal_conflict'] },
+    schema: {
+      operationId: 'sendSignal',
+      summary: 'Send a signal to the sagas that wait for it, now or later',
+      description:
+        'Kept until `expiresAt`. The first one of a name and key counts: the same again is answered with ' +
+        '`duplicate: true`, another payload with 409.',
+      tags: ['sagas'],
+      body: newSignal,
+      response: { 202: signalReceipt },
+    },
+    async handler({ body }, reply) {
+      const { created, receivedAt, expiresAt } = await sendSignal(storage, body)
+      if (created) onSagaChanged?.()
+      const { name, key } = body
+      return reply.code(202).send(present({ name, key, receivedAt, expiresAt, duplicate: !created }))
+    },
+  })
+}

@@ -1,0 +1,223 @@
+import { randomInt, randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createCoordinator, type SagaRecord, type StateStorage, startSaga } from '../../src/sagas/index.js'
+import { expectHistoryToReplay } from './history.js'
+import {
+  buildConstructs,
+  type ConstructScenario,
+  type ConstructWorld,
+  constructScenarios,
+} from './random-constructs.js'
+import { type StorageUnderTest, storages } from './storages.js'
+
+const LEASE_MS = 3_600_000
+
+class Crashed extends Error {}
+
+/** A storage whose process dies at its nth write: before the statement, or after its commit and before the answer. */
+function dieAt(storage: StateStorage, at: number, committed: boolean, onWrite: () => void) {
+  let writes = 0
+  let dead = false
+  let tell = () => {}
+  const death = new Promise<'died'>((resolve) => {
+    tell = () => resolve('died')
+  })
+  const die = (): never => {
+    dead = true
+    tell()
+    throw new Crashed('this process is dead')
+  }
+  const mortal = { ...storage }
+  for (const name of Object.keys(storage) as (keyof StateStorage)[]) {
+    const isWrite = name === 'write' || name === 'transact'
+    mortal[name] = (async (...args: unknown[]) => {
+      if (dead) die()
+      const last = isWrite && writes++ === at
+      if (last && !committed) die()
+      const answer = await (storage[name] as (...args: unknown[]) => Promise<unknown>)(...args)
+      if (last || dead) die()
+      if (isWrite) onWrite()
+      return answer
+    }) as never
+  }
+  return { mortal, death }
+}
+
+const isOver = (saga: SagaRecord | undefined) =>
+  saga !== undefined && !['Pending', 'Running', 'StepCompleted', 'Compensating'].includes(saga.state)
+
+/** Runs the scenario through all its crashes, and checks what must hold whatever happened. */
+async function survive(under: StorageUnderTest, scenario: ConstructScenario): Promise<void> {
+  const { storage } = under
+  const world = buildConstructs(scenario, randomUUID().slice(0, 13), storage)
+  for (const { key, when } of world.signals) {
+    if (when === 'early') await storage.signal({ name: 'news', key, payload: '{"n":1}' })
+  }
+  const { saga } = await startSaga(storage, world.definition, undefined)
+  const { id } = saga
+  let writes = 0
+  const onWrite = () => {
+    if (writes++ === scenario.cancelAfterWrites) {
+      void storage.requestCancel(id, { by: 'test', reason: 'enough' }).catch(() => {})
+    }
+  }
+  const overs = async () =>
+    isOver(await storage.getSaga(id)) &&
+    (await storage.listSagas({ definitionId: world.child.name })).every(isOver)
+  const sendLate = async () => {
+    const waiting = (await storage.listSteps(id)).filter(({ state }) => state === 'Running')
+    for (const { key, when } of world.signals) {
+      if (when === 'late' && waiting.some(({ waitsFor }) => waitsFor === `signal:news:${key}`)) {
+        await storage.signal({ name: 'news', key, payload: '{"n":2}' })
+      }
+    }
+  }
+  for (const crash of [...scenario.crashes, null]) {
+    const { mortal, death } = dieAt(
+      storage,
+      crash?.afterWrites ?? Number.POSITIVE_INFINITY,
+      crash?.committed ?? false,
+      onWrite,
+    )
+    const coordinator = createCoordinator({
+      storage: mortal,
+      definitions: [world.definition],
+      onError: (error) => {
+        if (!(error instanceof Crashed)) throw error
+      },
+      leaseMs: LEASE_MS,
+      pollMs: 5,
+      abortGraceMs: 5,
+    })
+    const over = expect
+      .poll(
+        async () => {
+          await sendLate()
+          return overs()
+        },
+        { timeout: 30_000, interval: 5 },
+      )
+      .toBe(true)
+    const ended = await Promise.race([death, over.then(() => 'over')])
+    await coordinator.stop({ timeoutMs: 0 })
+    if (ended === 'over') break
+    over.catch(() => {})
+    await under.moveMs(LEASE_MS + 1)
+  }
+  await check(under, scenario, world, id)
+}
+
+async function check(
+  { storage, pool }: StorageUnderTest,
+  { stages, pivot, cancelAfterWrites }: ConstructScenario,
+  { child, calls, late }: ConstructWorld,
+  id: string,
+): Promise<void> {
+  const stored = await storage.getSaga(id)
+  const steps = await storage.listSteps(id)
+  const children = await storage.listSagas({ definitionId: child.name })
+  // A legal end, with nothing left under way, the children included.
+  const legal = ['Completed', 'Compensated', 'Failed', ...(cancelAfterWrites === null ? [] : ['Cancelled'])]
+  expect(legal).toContain(stored?.state)
+  expect(stored).toMatchObject({ leaseOwner: null, leaseUntil: null, wakeAt: null })
+  expect(steps.filter(({ state }) => ['Running', 'Compensating', 'Pending'].includes(state))).toEqual([])
+  // No completed step ran again.
+  expect(late).toEqual([])
+  // One child for each attempt, and no other; completed with their parent, undone with it.
+  const started = steps.filter(({ waitsFor }) => waitsFor?.startsWith('saga:'))
+  expect(children.map((each) => each.id).sort()).toEqual(
+    started.map(({ waitsFor }) => waitsFor?.slice('saga:'.length)).sort(),
+  )
+  expect(children.every(({ parentId }) => parentId === id)).toBe(true)
+  if (stored?.state === 'Completed') {
+    expect(children.every(({ state }) => state === 'Completed')).toBe(true)
+    expect(steps.filter(({ state }) => state !== 'Completed' && state !== 'Skipped')).toEqual([])
+    const unwanted = stages.flatMap(({ when, kind }, place) =>
+      when === false && kind !== 'parallel' ? [`s${place}`] : [],
+    )
+    expect(steps.filter(({ state }) => state === 'Skipped').map(({ name }) => name)).toEqual(unwanted)
+  }
+  if (stored?.state === 'Compensated' || stored?.state === 'Cancelled') {
+    expect(children.filter(({ state }) => state === 'Completed')).toEqual([])
+    // Everything that was done is undone, unless nothing undoes it.
+    const left = steps.filter(
+      ({ name, state, index }) => state === 'Completed' && calls.has(name) && index < steps.length,
+    )
+    expect(left).toEqual([])
+  }
+  // Past its pivot nothing is undone.
+  if (stored?.pivotedAt) expect(stored.state).toBe('Completed')
+  if (pivot === 0) expect(stored?.pivotedAt).toBeNull()
+  // What stands in the rows is what was called, but for calls that a crash kept from being made.
+  for (const { name, attempts } of steps) expect(calls.get(name) ?? 0).toBeLessThanOrEqual(attempts)
+  // Transactional steps exactly once.
+  if (pool) {
+    const { rows } = await pool.query<{ name: string }>(
+      'SELECT name FROM public.done WHERE saga_id = $1 ORDER BY name',
+      [id],
+    )
+    const done = steps.filter(
+      ({ index, output }) => output !== undefined && isTransaction(stages, index, steps),
+    )
+    expect(rows.map(({ name }) => name)).toEqual(done.map(({ name }) => name).sort())
+  }
+  for (const each of [id, ...children.map((one) => one.id)]) await expectHistoryToReplay(storage, each)
+}
+
+function isTransaction(
+  stages: ConstructScenario['stages'],
+  index: number,
+  steps: readonly { name: string }[],
+): boolean {
+  const name = steps[index]?.name ?? ''
+  return /^s\d$/.test(name) && stages[Number(name.slice(1))]?.kind === 'transaction'
+}
+
+describe.each(Object.keys(storages))('crashes at any point, on %s', (which) => {
+  const under = (storages[which] as (typeof storages)[string])({
+    tx: { query: async () => ({ rows: [], rowCount: 0 }) },
+  })
+
+  beforeAll(async () => {
+    await under.moveMs(0)
+    await under.pool?.query('CREATE TABLE public.done (saga_id text NOT NULL, name text NOT NULL)')
+  })
+
+  const plain = { failures: 0, fatal: false, undoFailures: 0, when: undefined, signal: 'late' } as const
+  const every: ConstructScenario['stages'] = [
+    ...(['sleep', 'signal', 'child', 'parallel'] as const).map((kind) => ({ ...plain, kind })),
+    { ...plain, kind: 'step', when: false },
+  ]
+
+  it.each([
+    ['forward', every, 0],
+    ['forward and back', [...every, { ...plain, kind: 'step', fatal: true } as const], 0],
+    ['past a pivot', [...every, { ...plain, kind: 'step', failures: 1 } as const], 2],
+  ] as const)(
+    '[G14] all constructs survive a crash around each of their writes: %s',
+    async (_, stages, pivot) => {
+      for (let afterWrites = 0; afterWrites <= (pivot === 0 ? 14 : 10); afterWrites++) {
+        for (const committed of [false, true]) {
+          const crashes = [{ afterWrites, committed }]
+          await survive(under, {
+            stages: [...stages],
+            compensation: 'reverse',
+            pivot,
+            crashes,
+            cancelAfterWrites: null,
+          })
+        }
+      }
+    },
+    300_000,
+  )
+
+  it('[G14, G6] random combinations survive random crashes', { timeout: 600_000 }, async () => {
+    const seed = Number(process.env['SAGA_SEED'] ?? randomInt(2 ** 31))
+    const numRuns = Number(process.env['SAGA_RUNS'] ?? (which === 'memory' ? 150 : 40))
+    console.log(`construct generator on ${which}: SAGA_SEED=${seed} SAGA_RUNS=${numRuns}`)
+    const property = fc.asyncProperty(constructScenarios, (scenario) => survive(under, scenario))
+    await fc.assert(property, { seed, numRuns, endOnFailure: true })
+  })
+})

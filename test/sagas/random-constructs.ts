@@ -1,0 +1,139 @@
+import fc from 'fast-check'
+import { NonRetryableError, type SagaDefinition, type StateStorage, saga } from '../../src/sagas/index.js'
+
+type Kind = 'step' | 'transaction' | 'sleep' | 'signal' | 'child' | 'parallel'
+
+/** How one stage behaves: what it is, how often its runs and undos fail first (for good when `fatal`). */
+interface StagePlan {
+  kind: Kind
+  failures: number
+  fatal: boolean
+  undoFailures: number
+  when: boolean | undefined
+  /** A signal comes before the saga, while it waits, or never. */
+  signal: 'early' | 'late' | 'never'
+}
+
+export interface ConstructScenario {
+  stages: StagePlan[]
+  compensation: 'reverse' | 'best_effort' | 'parallel'
+  /** Before which stage the pivot stands; 0: nowhere. */
+  pivot: number
+  /** After so many writes each process dies: before that write, or after it was committed. */
+  crashes: { afterWrites: number; committed: boolean }[]
+  cancelAfterWrites: number | null
+}
+
+const stages = fc.record<StagePlan>({
+  kind: fc.constantFrom('step', 'transaction', 'sleep', 'signal', 'child', 'parallel'),
+  failures: fc.constantFrom(0, 0, 0, 1),
+  fatal: fc.constantFrom(false, false, false, false, false, true),
+  undoFailures: fc.constantFrom(0, 0, 1),
+  when: fc.constantFrom(undefined, undefined, undefined, true, false),
+  signal: fc.constantFrom('early', 'late', 'never'),
+})
+
+export const constructScenarios: fc.Arbitrary<ConstructScenario> = fc.record({
+  stages: fc.array(stages, { minLength: 1, maxLength: 4 }),
+  compensation: fc.constantFrom('reverse', 'best_effort', 'parallel'),
+  pivot: fc.constantFrom(0, 0, 1, 2, 3),
+  crashes: fc.array(fc.record({ afterWrites: fc.integer({ min: 0, max: 10 }), committed: fc.boolean() }), {
+    maxLength: 3,
+  }),
+  cancelAfterWrites: fc.option(fc.integer({ min: 0, max: 10 }), { freq: 4 }),
+})
+
+export interface ConstructWorld {
+  definition: SagaDefinition
+  child: SagaDefinition
+  /** Calls by `name` of run and `undo name`, of all sagas. */
+  calls: Map<string, number>
+  /** Runs that were called after the row had been Completed. */
+  late: string[]
+  /** Keys of the signals that it waits for. */
+  signals: { key: string; when: StagePlan['signal'] }[]
+}
+
+type Context = {
+  sagaId: string
+  tx?: { query(sql: string, values: unknown[]): Promise<unknown> }
+}
+
+/** A definition of these stages, whose code notes what is called. */
+export function buildConstructs(
+  { stages: plans, compensation, pivot }: ConstructScenario,
+  unique: string,
+  storage: StateStorage,
+): ConstructWorld {
+  const retry = { maxAttempts: 2, backoff: 'fixed', initialInterval: '1ms', jitter: 'none' } as const
+  const calls: ConstructWorld['calls'] = new Map()
+  const late: string[] = []
+  const signals: ConstructWorld['signals'] = []
+  const count = (name: string) => {
+    calls.set(name, (calls.get(name) ?? 0) + 1)
+    return calls.get(name) ?? 0
+  }
+
+  const code = (name: string, plan: StagePlan, undoable: boolean) => ({
+    run: async ({ sagaId, tx }: Context) => {
+      const times = count(name)
+      const step = (await storage.listSteps(sagaId)).find((each) => each.name === name)
+      if (step?.state !== 'Running') late.push(name)
+      await tx?.query('INSERT INTO public.done (saga_id, name) VALUES ($1, $2)', [sagaId, name])
+      if (plan.fatal && undoable) throw new NonRetryableError('never')
+      if (times <= plan.failures) throw new Error('not yet')
+      return name
+    },
+    ...(undoable
+      ? {
+          compensate: () => {
+            if (count(`undo ${name}`) <= plan.undoFailures) throw new Error('not undone yet')
+          },
+        }
+      : {}),
+  })
+
+  const calm: StagePlan = { ...(plans[0] as StagePlan), failures: 0, fatal: false, undoFailures: 0 }
+  const child = saga(`child-${unique}`, { retry })
+    .step('inner', code('inner', calm, true) as never)
+    .sleep('nap', { for: '1ms' })
+    .step('outer', code('outer', calm, true) as never)
+  // biome-ignore lint/suspicious/noExplicitAny: the number of steps is known at run time only
+  let definition: any = saga(`constructs-${unique}`, {
+    retry: { ...retry, maxInterval: '5ms' },
+    compensation,
+  })
+  for (const [place, plan] of plans.entries()) {
+    if (pivot > 0 && pivot === place) definition = definition.pivot()
+    const undoable = pivot === 0 || pivot > place || pivot >= plans.length
+    const name = `s${place}`
+    const when = plan.when === undefined ? {} : { when: () => plan.when }
+    switch (plan.kind) {
+      case 'sleep':
+        definition = definition.sleep(name, { for: '2ms', ...when })
+        break
+      case 'signal': {
+        const key = `${unique}-${place}`
+        if (plan.when !== false) signals.push({ key, when: plan.signal })
+        definition = definition.waitFor(name, { signal: 'news', key: () => key, timeout: '300ms', ...when })
+        break
+      }
+      case 'child':
+        definition = definition.child(name, { saga: child, input: () => undefined, ...when })
+        break
+      case 'parallel':
+        definition = definition.parallel({
+          [`${name}a`]: code(`${name}a`, plan, undoable),
+          [`${name}b`]: code(`${name}b`, calm, undoable),
+          [`${name}c`]: code(`${name}c`, { ...plan, fatal: false }, undoable),
+        })
+        break
+      case 'transaction':
+        definition = definition.transaction(name, { ...code(name, plan, undoable), ...when })
+        break
+      default:
+        definition = definition.step(name, { ...code(name, plan, undoable), ...when })
+    }
+  }
+  return { definition, child, calls, late, signals }
+}

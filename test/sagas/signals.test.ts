@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import {
+  createCoordinator,
+  createPostgresStorage,
+  saga,
+  sendSignal,
+  startSaga,
+} from '../../src/sagas/index.js'
+import { useDatabase } from '../support/database.js'
+import { codeOf } from '../support/refusal.js'
+import { expectHistoryToReplay } from './history.js'
+import { storages } from './storages.js'
+
+const DAY_MS = 86_400_000
+
+const definitionOf = (name: string) =>
+  saga<{ key: string }>(`${name}-${randomUUID().slice(0, 8)}`)
+    .waitFor('news', { signal: name, key: ({ input }) => input.key, timeout: '90d' })
+    .step('read', { run: ({ outputs }) => outputs.news })
+
+describe.each(Object.keys(storages))('signals on %s', (which) => {
+  const under = (storages[which] as (typeof storages)[string])()
+  const run = (definitions: Parameters<typeof createCoordinator>[0]['definitions']) =>
+    createCoordinator({
+      storage: under.storage,
+      definitions,
+      onError: (error) => console.error(error),
+      pollMs: 10,
+    })
+  const isAsleep = async (id: string) => (await under.storage.getSaga(id))?.leaseOwner === null
+
+  it('the first of a name and key counts: the same again changes nothing, another payload is refused', async () => {
+    const key = randomUUID()
+    const first = await sendSignal(under.storage, { name: 'n', key, payload: { a: 1, b: [2] } })
+    expect(first.created).toBe(true)
+    expect(first.expiresAt.getTime() - first.receivedAt.getTime()).toBe(30 * DAY_MS)
+    const again = await sendSignal(under.storage, { name: 'n', key, payload: { b: [2], a: 1 } })
+    expect(again).toMatchObject({ created: false, receivedAt: first.receivedAt })
+    expect(await codeOf(sendSignal(under.storage, { name: 'n', key, payload: 2 }))).toBe('signal_conflict')
+    expect(await codeOf(sendSignal(under.storage, { name: 'n', key }))).toBe('signal_conflict')
+    expect((await sendSignal(under.storage, { name: 'other', key })).created).toBe(true)
+  })
+
+  it('a name, a key or a payload that cannot be kept is refused, and nothing is there', async () => {
+    const key = randomUUID()
+    const loop: unknown[] = []
+    loop.push(loop)
+    for (const bad of [
+      { name: '', key },
+      { name: 'a:b', key },
+      { name: 'a'.repeat(101), key },
+      { name: 'n', key: '' },
+      { name: 'n', key: 'k'.repeat(256) },
+      { name: 'n', key: 'a\0' },
+      { name: 'n', key, payload: 'x'.repeat(65_536) },
+      { name: 'n', key, payload: loop },
+      { name: 'n', key, payload: '\ud800' },
+    ]) {
+      expect(await codeOf(sendSignal(under.storage, bad))).toBe('signal_invalid')
+    }
+    expect(await under.storage.findSignals([{ name: 'n', key }])).toEqual(new Map())
+    expect((await sendSignal(under.storage, { name: 'n', key, payload: 'x'.repeat(65_534) })).created).toBe(
+      true,
+    )
+  })
+
+  it('two senders at once: one of them is the first, and the saga reads its payload', async () => {
+    const definition = definitionOf('race')
+    const coordinator = run([definition])
+    for (let round = 0; round < 5; round++) {
+      const key = randomUUID()
+      const handle = await coordinator.start(definition, { key })
+      if (round % 2 === 0) await expect.poll(() => isAsleep(handle.id)).toBe(true)
+      const sent = await Promise.allSettled(
+        [1, 2, 3].map((payload) => coordinator.signal({ name: 'race', key, payload })),
+      )
+      expect(sent.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+      const winner = sent.findIndex(({ status }) => status === 'fulfilled') + 1
+      const { result } = await handle.result()
+      expect(result).toEqual({ timedOut: false, payload: winner })
+      await expectHistoryToReplay(under.storage, handle.id)
+    }
+    await coordinator.stop()
+  })
+
+  it('all sagas that wait for it have it, and those that come later', async () => {
+    const definition = definitionOf('many')
+    const coordinator = run([definition])
+    const key = randomUUID()
+    const early = [await coordinator.start(definition, { key }), await coordinator.start(definition, { key })]
+    for (const { id } of early) await expect.poll(() => isAsleep(id)).toBe(true)
+    await coordinator.signal({ name: 'many', key, payload: 'p' })
+    const late = await coordinator.start(definition, { key })
+    for (const handle of [...early, late]) {
+      expect((await handle.result()).result).toEqual({ timedOut: false, payload: 'p' })
+    }
+    await coordinator.stop()
+  })
+
+  it('for a saga that has ended, it is kept and changes nothing', async () => {
+    const definition = definitionOf('ended')
+    const coordinator = run([definition])
+    const key = randomUUID()
+    const handle = await coordinator.start(definition, { key })
+    await expect.poll(() => isAsleep(handle.id)).toBe(true)
+    await under.moveMs(90 * DAY_MS + 1)
+    coordinator.wake()
+    expect((await handle.result()).result).toEqual({ timedOut: true })
+    const before = await under.storage.getSaga(handle.id)
+    expect((await coordinator.signal({ name: 'ended', key, payload: 1 })).created).toBe(true)
+    await under.storage.passNewsOn(10)
+    expect(await under.storage.getSaga(handle.id)).toEqual(before)
+    await coordinator.stop()
+  })
+
+  it('is removed when its time is over, unless a saga still has to read it; then it may come anew', async () => {
+    const definition = definitionOf('old')
+    const [read, unread] = [randomUUID(), randomUUID()]
+    // Nobody runs it: it waits, and has been sent its signal.
+    const { saga: stored } = await startSaga(under.storage, definition, { key: unread })
+    const coordinator = run([definition])
+    await expect
+      .poll(
+        async () => (await under.storage.listSteps(stored.id))[0]?.state === 'Running' && isAsleep(stored.id),
+      )
+      .toBe(true)
+    await coordinator.stop()
+    for (const key of [read, unread]) await sendSignal(under.storage, { name: 'old', key, payload: 1 })
+    expect(await under.storage.cleanUpSignals(100)).toBe(0)
+    await under.moveMs(30 * DAY_MS + 1)
+    await under.storage.cleanUpSignals(100)
+    const left = await under.storage.findSignals([read, unread].map((key) => ({ name: 'old', key })))
+    expect([...left]).toEqual([[`signal:old:${unread}`, 1]])
+    expect((await sendSignal(under.storage, { name: 'old', key: read, payload: 2 })).created).toBe(true)
+    const again = run([definition])
+    await expect.poll(async () => (await under.storage.getSaga(stored.id))?.state).toBe('Completed')
+    await again.stop()
+  })
+
+  it('news for a saga that somebody holds is not lost: it is due again when it is let go', async () => {
+    const definition = definitionOf('held')
+    const key = randomUUID()
+    await startSaga(under.storage, definition, { key })
+    const request = { owner: 'me', leaseMs: 60_000, limit: 1 }
+    const wanted = [{ name: definition.name, version: 1, limit: 1 }]
+    const [claimed] = await under.storage.claim({ ...request, definitions: wanted })
+    if (claimed === undefined) throw new Error('nothing was due')
+    const { saga: held } = claimed
+    const step = { attempts: 1, maxAttempts: 1, error: null, compensation: null }
+    const base = { sagaId: held.id, owner: 'me', state: 'Running', currentStep: 0, error: null } as const
+    await under.storage.write(
+      [
+        {
+          ...{ ...base, version: held.version, awaitingOperator: false, events: [] },
+          steps: [{ ...step, index: 0, state: 'Running', started: true, waitsFor: `signal:held:${key}` }],
+        },
+      ],
+      60_000,
+    )
+    await sendSignal(under.storage, { name: 'held', key })
+    await under.storage.passNewsOn(10)
+    expect((await under.storage.getSaga(held.id))?.leaseOwner).toBe('me')
+    await under.storage.write(
+      [
+        {
+          ...{ ...base, version: held.version + 1, awaitingOperator: false, events: [], steps: [] },
+          release: { wakeInMs: null },
+        },
+      ],
+      60_000,
+    )
+    const again = await under.storage.claim({ ...request, definitions: wanted })
+    expect(again.map(({ saga: { id } }) => id)).toEqual([held.id])
+  })
+})
+
+describe('signals in the caller’s own transaction', () => {
+  const database = useDatabase()
+
+  it('are there if and only if it commits, and hold nobody up meanwhile', async () => {
+    const definition = definitionOf('own')
+    const storage = createPostgresStorage({ pool: database.as('saga_app_role') })
+    const coordinator = createCoordinator({
+      storage,
+      definitions: [definition],
+      onError: (error) => console.error(error),
+      pollMs: 10,
+    })
+    const handle = await coordinator.start(definition, { key: 'k' })
+    await expect.poll(async () => (await storage.getSaga(handle.id))?.leaseOwner).toBe(null)
+    const client = await database.as('event_publisher').connect()
+    try {
+      await client.query('BEGIN')
+      await coordinator.signal({ name: 'own', key: 'k', payload: 'no' }, client)
+      await client.query('ROLLBACK')
+      expect(await storage.findSignals([{ name: 'own', key: 'k' }])).toEqual(new Map())
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+      await client.query('SELECT 1')
+      await coordinator.signal({ name: 'own', key: 'k', payload: 'yes' }, client)
+      // Its row is nobody's: another may write it while the transaction is open.
+      await database.pool.query(`SELECT FROM sagapost.saga_instances WHERE id = $1 FOR UPDATE NOWAIT`, [
+        handle.id,
+      ])
+      await client.query('COMMIT')
+    } finally {
+      client.release()
+    }
+    expect((await handle.result()).result).toEqual({ timedOut: false, payload: 'yes' })
+    await coordinator.stop()
+  })
+})
