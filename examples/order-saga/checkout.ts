@@ -59,3 +59,11 @@ export const checkout = saga<Order>('checkout', {
       ])
     },
   })
+  // The customer is told by webhook. The order is done when they have it; until then it is, again, a row.
+  .deliver('tell', {
+    event: ({ input, outputs }) => ({
+      type: 'order.shipped',
+      payload: { order: input.id, item: input.item, parcel: outputs.ship.parcel },
+    }),
+    onDeadLetter: 'wait',
+  })

@@ -1,12 +1,29 @@
 import pg from 'pg'
 import { Sagapost } from 'sagapost'
 import { checkout, type Order, type Payment } from './checkout.js'
+import { startCustomer } from './customer.js'
 
 const databaseUrl = process.env['DATABASE_URL'] ?? ''
 const pool = new pg.Pool({ connectionString: databaseUrl })
-const sagapost = new Sagapost({ databaseUrl, parts: ['sagas'], sagas: [checkout], migrate: true })
+const customer = await startCustomer()
+const sagapost = new Sagapost({
+  databaseUrl,
+  masterKey: process.env['SAGAPOST_MASTER_KEY'],
+  parts: ['router', 'orchestrator', 'worker', 'cleaner', 'sagas'],
+  sagas: [checkout],
+  migrate: true,
+  // For a customer on this machine. In production, leave these two out.
+  allowedCidrs: '127.0.0.0/8',
+  extraCertificateAuthorities: [customer.certificate],
+})
 
 await sagapost.start()
+const subscription = await sagapost.subscriptions.create({
+  eventType: 'order.shipped',
+  callbackUrl: customer.url,
+})
+customer.know(subscription.secret)
+await sagapost.subscriptions.verify(subscription.id)
 await pool.query(`
   CREATE TABLE IF NOT EXISTS shop_orders (
     id serial PRIMARY KEY, item text NOT NULL, state text NOT NULL DEFAULT 'placed', paid_cents int,
@@ -69,5 +86,7 @@ for (const order of orders) {
   }
 }
 
+await sagapost.subscriptions.delete(subscription.id)
 await sagapost.stop()
+await customer.leave()
 await pool.end()

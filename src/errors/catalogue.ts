@@ -139,6 +139,7 @@ export const errorCatalogue = {
       'saga_identity_is_frozen',
       'job_identity_is_frozen',
       'saga_instance_identity_is_frozen',
+      'saga_instance_publishes_is_frozen',
       'saga_step_identity_is_frozen',
     ],
   },
@@ -200,7 +201,7 @@ export const errorCatalogue = {
       'saga_instances_timeout_positive',
       'saga_instances_error_shape',
       'saga_instances_retry_policy_shape',
-      'saga_instances_awaiting_operator_is_failed',
+      'saga_instances_awaiting_operator_state',
       'saga_instances_definition_version_positive',
       'saga_instances_idempotency_key_length',
       'saga_instances_lease_whole',
@@ -223,7 +224,12 @@ export const errorCatalogue = {
   },
   saga_not_found: {
     title: 'There is no such saga',
-    constraints: ['fk_saga_steps_saga', 'fk_saga_events_saga', 'fk_requeue_batches_saga'],
+    constraints: [
+      'fk_saga_steps_saga',
+      'fk_saga_events_saga',
+      'fk_requeue_batches_saga',
+      'fk_saga_awaited_events_saga',
+    ],
   },
   saga_step_exists: {
     title: 'The saga has a step at this index already',

@@ -1,4 +1,4 @@
-export { defaultEventLimits, type EventRefusal, type NewEvent } from './check-event.js'
+export { defaultEventLimits, type EventRefusal, type NewEvent, refuseEvent } from './check-event.js'
 export { checkEventType } from './event-type.js'
 export { expireEventKeys } from './expire-event-keys.js'
 export { type Event, getEvent, type WholeEvent } from './get-event.js'

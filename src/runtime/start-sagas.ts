@@ -3,6 +3,7 @@ import { createApplicationPool, createRolePool } from '../database/index.js'
 import type { Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import {
+  announceEvents,
   type Coordinator,
   createCoordinator,
   createPostgresStorage,
@@ -79,8 +80,9 @@ export function startSagas({
   })
   const ownPool = createRolePool({ databaseUrl, role: 'saga_app_role', connectionsMax: OWN_CONNECTIONS_MAX })
   const own = defineOwnSagas({ pool: ownPool, metrics, wakeups })
+  const announced = announceEvents(storage, () => wakeups.wake('routing'))
   const coordinator = createCoordinator({
-    storage: observeStorage(storage, observeSagas(metrics, log)),
+    storage: observeStorage(announced, observeSagas(metrics, log)),
     definitions: [...own.definitions, ...definitions],
     ...(options.leaseMs !== undefined && { leaseMs: options.leaseMs }),
     ...(options.concurrency !== undefined && { concurrency: options.concurrency }),

@@ -104,6 +104,15 @@ function readKind(what: string, kind: Kind, options: Options): object {
       requireFunction(`${what}: input`, input)
       return { kind, child, childInput: input }
     }
+    case 'delivery': {
+      const { event, timeout, onDeadLetter = 'fail' } = options
+      requireFunction(`${what}: event`, event)
+      if (onDeadLetter !== 'fail' && onDeadLetter !== 'wait') {
+        throw invalidDefinition(`${what}: onDeadLetter must be fail or wait`)
+      }
+      const limitMs = timeout === undefined ? undefined : readDuration(`${what}: timeout`, timeout)
+      return { kind, event, limitMs, onDeadLetter }
+    }
     default:
       requireFunction(`${what}: run`, options['run'])
       return { kind, run: options['run'] }

@@ -43,9 +43,9 @@ export async function advanceSaga(
   if (action.do === 'begin' && isUntouched(change, action) && !isStopping()) {
     const beginnings = await prepareBeginnings(run, action.indexes)
     begun = beginnings.filter(({ wait }) => wait === undefined)
-    // A child begins with this write: there can be no news of it yet.
+    // What begins with this write: there can be no news of it yet. An event that is waited for again is an old one.
     for (const { index, wait } of beginnings) {
-      if (wait?.child) held.looked.add(index)
+      if (wait?.child || (wait?.publication && run.steps[index]?.attempts === 0)) held.looked.add(index)
       else held.looked.delete(index)
     }
     add(planBegin(run, beginnings))

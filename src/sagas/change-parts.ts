@@ -54,6 +54,7 @@ export function baseOf({ saga }: SagaRun): SagaChange {
     currentStep: saga.currentStep,
     error: saga.error,
     awaitingOperator: false,
+    ...(saga.publishes ? { publishes: true } : {}),
     steps: [],
     events: [],
   }

@@ -149,5 +149,6 @@ function mustBeUndone(step: StepRecord, definition: StepDefinition | undefined):
   if (step.compensation !== null) return step.compensation.state === 0
   // A failed run may have done something; one in a transaction, or that was never called, has not.
   const neverCalled = step.attempts === 1 && step.error?.code === 'run_not_called'
-  return child || (definition?.kind === 'step' && !neverCalled)
+  const doubtful = definition?.kind === 'step' || definition?.kind === 'delivery'
+  return child || (doubtful && !neverCalled)
 }

@@ -87,7 +87,22 @@ export interface ChildStep extends AnyStep {
   readonly childInput: (context: never) => unknown
 }
 
-export type StepDefinition = CalledStep | SleepStep | SignalStep | ChildStep
+/** An event of an application, as a step publishes it. */
+export interface EventToDeliver {
+  readonly type: string
+  /** Anything that JSON can hold. */
+  readonly payload: unknown
+}
+
+export interface DeliveryStep extends AnyStep {
+  readonly kind: 'delivery'
+  readonly event: (context: never) => EventToDeliver
+  /** How long it waits; undefined: until the saga's deadline. */
+  readonly limitMs: number | undefined
+  readonly onDeadLetter: 'fail' | 'wait'
+}
+
+export type StepDefinition = CalledStep | SleepStep | SignalStep | ChildStep | DeliveryStep
 
 /** A definition: plain data and functions, frozen. */
 export interface SagaDefinition {
@@ -104,4 +119,6 @@ export interface SagaDefinition {
   readonly steps: readonly StepDefinition[]
   /** How many steps stand before the point from which it only goes forward. */
   readonly stepsBeforePivot?: number | undefined
+  /** Its history is published, entry by entry. */
+  readonly publish?: boolean | undefined
 }

@@ -5,12 +5,14 @@
 export type {
   CompensateContext,
   CompensationMode,
+  EventToDeliver,
   ReadyContext,
   SagaDefinition,
   StepContext,
   StepTransaction,
   TransactionContext,
 } from './definition.js'
+export type { SagaHistoryEvent } from './history-events.js'
 export type { RetryOptions } from './retry-policy.js'
 export { type Saga, type SagaOptions, saga } from './saga.js'
 export { NonRetryableError } from './saga-error.js'

@@ -1,9 +1,12 @@
+export { announceEvents } from './announce-events.js'
 export type { Coordinator, CoordinatorOptions } from './coordinator.js'
 export { createCoordinator, SAGA_LEASE_MS } from './create-coordinator.js'
 export { blindBox, createDataBox, type DataBox } from './data-box.js'
 export type { SagaDefinition } from './definition.js'
+export type { SagaHistoryEvent } from './history-events.js'
 export { indexDefinitions } from './index-definitions.js'
 export { RENEWALS_PER_LEASE } from './keep-leases.js'
+export type { DeliveryCounts, PublishedEvent } from './memory-events.js'
 export { createMemoryStorage } from './memory-storage.js'
 export { type ObservedSaga, observeStorage, type SagaObserver } from './observe-storage.js'
 export {

@@ -12,6 +12,7 @@ export function joinChanges({ saga }: SagaRun, first: SagaChange, second: SagaCh
   const move = second.state === saga.state ? [] : sagaEvents(saga.state, second.state)
   const children = [...(first.children ?? []), ...(second.children ?? [])]
   const wakes = [...(first.wakes ?? []), ...(second.wakes ?? [])]
+  const publications = [...(first.publications ?? []), ...(second.publications ?? [])]
   return {
     ...first,
     ...second,
@@ -21,6 +22,7 @@ export function joinChanges({ saga }: SagaRun, first: SagaChange, second: SagaCh
     events: second.state === 'Running' ? [...move, ...steps] : [...steps, ...move],
     ...(children.length > 0 ? { children } : {}),
     ...(wakes.length > 0 ? { wakes } : {}),
+    ...(publications.length > 0 ? { publications } : {}),
   }
 }
 

@@ -9,6 +9,9 @@ import type { ClaimedSaga, SagaChange, SagaRecord } from './records.js'
 import { runSaga } from './run-saga.js'
 import type { StateStorage, WriteOutcome } from './state-storage.js'
 
+/** After an event was published whose deliveries are waited for. */
+const FIRST_LOOK_MS = 150
+
 type LaunchedRun = HeldRun & { readonly ended: Promise<void> }
 
 export interface LaunchOptions {
@@ -72,6 +75,8 @@ export function launchRuns(options: LaunchOptions): Launcher {
         const outcome = await writes.write(change)
         const entry = running.get(id)
         if (outcome.applied && entry?.run === run) entry.heldSinceMs = Math.max(entry.heldSinceMs, askedAtMs)
+        // Most deliveries take no longer; those that do are found by looking as often as ever.
+        if (outcome.applied && change.publications) wakeIn(FIRST_LOOK_MS)
         // Children that were started, and sagas that there is news for.
         if (outcome.applied && (change.children || change.wakes) && !isStopping()) wake()
         return outcome

@@ -1,10 +1,10 @@
-import type { SignalStep } from './definition.js'
+import type { DeliveryStep, SignalStep } from './definition.js'
 import type { HeldSaga } from './hold-saga.js'
 import { encodeJson } from './json.js'
 import type { SagaRecord, StepRecord } from './records.js'
-import { attemptError, type SagaError } from './saga-error.js'
+import { attemptError, isRetryable, type SagaError } from './saga-error.js'
 import { describeIssues } from './standard-schema.js'
-import type { SignalName, StateStorage } from './state-storage.js'
+import type { AwaitedDeliveries, SignalName, StateStorage } from './state-storage.js'
 import { sagaOfTopic } from './topics.js'
 
 /** A wait that is over. */
@@ -12,21 +12,36 @@ export type EndedWait =
   | { readonly index: number; readonly ok: true; readonly output: string | undefined }
   | { readonly index: number; readonly ok: false; readonly error: SagaError }
 
+export interface LookedWaits {
+  readonly ended: readonly EndedWait[]
+  /** Without an operator, one of those that go on waiting does so for ever. */
+  readonly awaitingOperator: boolean
+}
+
 type Verdict = { ok: true; output: string | undefined } | { ok: false; error: SagaError }
 
-/** Looks whether what these steps wait for has come about. A signal that has come counts, also when its time is over. */
+/**
+ * Looks whether what these steps wait for has come about. A signal that has come counts, also when its time is over; so
+ * do deliveries that have completed.
+ */
 export async function lookAtWaits(
   held: HeldSaga,
-  storage: Pick<StateStorage, 'findSignals' | 'getSaga' | 'requestCancel'>,
+  storage: Pick<StateStorage, 'findSignals' | 'findDeliveries' | 'getSaga' | 'requestCancel'>,
   indexes: readonly number[],
-): Promise<EndedWait[]> {
+): Promise<LookedWaits> {
   const { definition } = held
   const waiting = indexes.flatMap((index) => held.run.steps[index] ?? [])
   const running = waiting.filter(({ state }) => state === 'Running')
   const names = running.flatMap((step) => signalOf(held, step) ?? [])
   const arrived = names.length > 0 ? await storage.findSignals(names) : new Map<string, unknown>()
+  const sending = running.filter(({ index }) => definition.steps[index]?.kind === 'delivery')
+  const sent =
+    sending.length > 0
+      ? await storage.findDeliveries(sending.map(({ sagaId, index }) => ({ sagaId, stepIndex: index })))
+      : new Map<string, AwaitedDeliveries>()
   const now = held.now()
   const ended: EndedWait[] = []
+  let awaitingOperator = false
   for (const step of waiting) {
     const { index, waitsFor } = step
     const timeIsUp = step.wakeAt !== null && step.wakeAt <= now
@@ -39,11 +54,41 @@ export async function lookAtWaits(
       if (arrived.has(waitsFor)) {
         verdict = await readPayload(definition.steps[index] as SignalStep, arrived.get(waitsFor))
       } else if (timeIsUp) verdict = { ok: true, output: '{"timedOut":true}' }
+    } else if (kind === 'delivery' && waitsFor !== null) {
+      const delivery = definition.steps[index] as DeliveryStep
+      const deliveries = sent.get(waitsFor)
+      verdict = readDeliveries(delivery, deliveries, timeIsUp)
+      if (verdict === undefined && deliveries?.standing === 'dead') awaitingOperator = true
     } else if (kind === 'saga') verdict = await lookAtChild(held, storage, step)
     if (waitsFor !== null) held.looked.add(index)
     if (verdict) ended.push({ index, ...verdict })
   }
-  return ended
+  return { ended, awaitingOperator }
+}
+
+/** A dead letter is the end, unless an operator is waited for. */
+function readDeliveries(
+  { onDeadLetter, retry }: DeliveryStep,
+  deliveries: AwaitedDeliveries | undefined,
+  timeIsUp: boolean,
+): Verdict | undefined {
+  const { standing = 'gone', eventId, completed = 0, dead = 0 } = deliveries ?? {}
+  const failed = (
+    code: 'delivery_dead_lettered' | 'delivery_unknown' | 'step_timed_out',
+    message: string,
+  ) => {
+    const type = code === 'step_timed_out' ? 'timeout' : 'coordinator'
+    const again = code !== 'delivery_unknown' && isRetryable({ code, type }, retry.retry_on)
+    return { ok: false, error: attemptError(code, message, again) } as const
+  }
+  if (standing === 'completed') return { ok: true, output: encodeJson({ eventId, deliveries: completed }) }
+  if (standing === 'gone') return failed('delivery_unknown', `nothing is known of event ${eventId} any more`)
+  if (standing === 'dead' && onDeadLetter === 'fail') {
+    const count = dead === 1 ? 'a delivery' : `${dead} deliveries`
+    return failed('delivery_dead_lettered', `${count} of event ${eventId} could not be made`)
+  }
+  if (timeIsUp) return failed('step_timed_out', `the deliveries of event ${eventId} took too long`)
+  return undefined
 }
 
 function signalOf({ definition }: HeldSaga, { index, waitsFor }: StepRecord): SignalName | undefined {

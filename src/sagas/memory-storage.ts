@@ -1,5 +1,6 @@
 import { isFinal, sagaMachine } from '../state-machines/index.js'
 import type { StepTransaction } from './definition.js'
+import { type DeliveryCounts, keepEvents, type PublishedEvent } from './memory-events.js'
 import { keepSignals } from './memory-signals.js'
 import {
   type ClaimedSaga,
@@ -21,6 +22,13 @@ export interface MemoryStorageOptions {
   readonly now?: () => number
   /** What transaction steps get as `tx`. */
   readonly tx?: StepTransaction
+  /** How the deliveries of an event stand, asked whenever it is looked at; absent: nobody has subscribed to any. */
+  readonly deliveries?: (event: PublishedEvent) => DeliveryCounts
+}
+
+export interface MemoryStorage extends StateStorage {
+  /** What sagas have published, in this order. */
+  readonly published: readonly PublishedEvent[]
 }
 
 export interface Kept {
@@ -41,7 +49,8 @@ const noTransaction: StepTransaction = {
 export function createMemoryStorage({
   now: clock = Date.now,
   tx = noTransaction,
-}: MemoryStorageOptions = {}): StateStorage {
+  deliveries = () => ({}),
+}: MemoryStorageOptions = {}): MemoryStorage {
   const all = new Map<string, Kept>()
   const now = (plusMs = 0) => new Date(clock() + plusMs)
   const isDue = (at: Date | null) => at !== null && at.getTime() <= clock()
@@ -65,6 +74,7 @@ export function createMemoryStorage({
     kept.saga = { ...saga, ...lease }
     kept.steps = steps
     for (const event of change.events) tell(kept, event)
+    for (const publication of change.publications ?? []) published.post(change.sagaId, publication)
     for (const child of change.children ?? []) startOne(child)
     for (const topic of change.wakes ?? []) signals.tell(topic)
     return { applied: true, moment, ...signalsOf(kept) }
@@ -97,9 +107,10 @@ export function createMemoryStorage({
   }
 
   const signals = keepSignals(all, now)
+  const published = keepEvents(deliveries)
 
   const tell = (kept: Kept, event: SagaChange['events'][number]): void => {
-    kept.events.push({
+    const entry = {
       sagaId: kept.saga.id,
       sequence: kept.events.length + 1,
       type: event.type,
@@ -111,10 +122,13 @@ export function createMemoryStorage({
       error: event.error ?? null,
       traceId: kept.saga.traceId,
       spanId: event.spanId ?? kept.saga.spanId,
-    })
+    }
+    kept.events.push(entry)
+    if (kept.saga.publishes) published.tell(kept, entry)
   }
 
   return {
+    published: published.published,
     startSaga: async (saga) => startOne(saga),
     startSagas: async (sagas) => sagas.map(startOne),
     async getSaga(id) {
@@ -219,7 +233,11 @@ export function createMemoryStorage({
     },
     signal: signals.signal,
     findSignals: signals.findSignals,
-    passNewsOn: async () => false,
+    findDeliveries: published.findDeliveries,
+    async passNewsOn() {
+      published.passNewsOn(signals.tell)
+      return false
+    },
     cleanUpSignals: signals.cleanUpSignals,
     async deleteSaga(id) {
       const saga = all.get(id)?.saga

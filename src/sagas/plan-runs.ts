@@ -7,7 +7,7 @@ import {
   stepChange,
   stepEvents,
 } from './change-parts.js'
-import type { EventChange, NewSaga, SagaChange, WakeTime } from './records.js'
+import type { EventChange, NewSaga, Publication, SagaChange, WakeTime } from './records.js'
 import { attemptError, type SagaError } from './saga-error.js'
 import { isPastPivot, isSettled, type SagaRun, stepStateNumber } from './saga-run.js'
 
@@ -21,6 +21,8 @@ export interface Beginning {
     readonly wake?: WakeTime
     /** The saga that begins with it. */
     readonly child?: NewSaga
+    /** The event that is stored with it. */
+    readonly publication?: Publication
   }
 }
 
@@ -28,6 +30,7 @@ export interface Beginning {
 export function planBegin(run: SagaRun, beginnings: readonly Beginning[]): SagaChange {
   const { state } = run.saga
   const children = beginnings.flatMap(({ wait }) => wait?.child ?? [])
+  const publications = beginnings.flatMap(({ wait }) => wait?.publication ?? [])
   const begun = beginnings.map(({ index, spanId, wait }) => {
     const step = stepAt(run, index)
     const change = stepChange(step, {
@@ -47,6 +50,7 @@ export function planBegin(run: SagaRun, beginnings: readonly Beginning[]): SagaC
     currentStep: Math.min(...beginnings.map(({ index }) => index)),
     started: true,
     ...(children.length > 0 ? { children } : {}),
+    ...(publications.length > 0 ? { publications } : {}),
     steps: begun.map(({ change }) => change),
     events: [
       ...(state === 'Running' ? [] : sagaEvents(state, 'Running')),

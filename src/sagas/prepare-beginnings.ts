@@ -1,10 +1,11 @@
 import type { StepDefinition } from './definition.js'
+import { encodeEvent } from './encode-event.js'
 import { newSpanId } from './new-ids.js'
 import type { Beginning } from './plan-runs.js'
 import { contextBefore, type SagaRun } from './saga-run.js'
 import { readSignalKey } from './signal-name.js'
 import { newSagaOf } from './start-saga.js'
-import { sagaTopic, signalTopic } from './topics.js'
+import { deliveryTopic, sagaTopic, signalTopic } from './topics.js'
 
 /** What each of these steps is about to do: to be called, or to wait for something. */
 export function prepareBeginnings(run: SagaRun, indexes: readonly number[]): Promise<Beginning[]> {
@@ -47,6 +48,11 @@ export async function prepareWait(
       const trace = traceId === null ? {} : { traceId, spanId }
       const child = await newSagaOf(step.child, step.childInput(context), { ...trace, parentId })
       return { topic: sagaTopic(child.id), child }
+    }
+    case 'delivery': {
+      const publication = { stepIndex: index, spanId, ...encodeEvent(step.event(context)) }
+      const topic = deliveryTopic(run.saga.id, index)
+      return { topic, publication, ...(step.limitMs === undefined ? {} : { wake: { inMs: step.limitMs } }) }
     }
     default:
       return undefined

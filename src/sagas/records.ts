@@ -40,6 +40,8 @@ export interface SagaRecord {
   readonly parentId: string | null
   /** From then on it only goes forward. */
   readonly pivotedAt: Date | null
+  /** Its history is published, entry by entry. */
+  readonly publishes: boolean
 }
 
 /** [G5] saga_steps.compensation_state. */
@@ -121,6 +123,10 @@ export interface SagaChange extends Fence {
   readonly children?: readonly NewSaga[]
   /** Topics that there is news of with this write. */
   readonly wakes?: readonly string[]
+  /** Events that steps begin to wait for with this write; stored once for each step. */
+  readonly publications?: readonly Publication[]
+  /** Its history is published; the storage knows by itself. */
+  readonly publishes?: boolean
   /** Those before this write but for a cancel's, which its holder does not write: tells whether it was applied. */
   readonly eventsBefore?: number
   readonly steps: readonly StepChange[]
@@ -155,6 +161,15 @@ export interface StepChange {
 
 export type WakeTime = { readonly inMs: number } | { readonly at: Date }
 
+/** An event whose deliveries a step waits for. */
+export interface Publication {
+  readonly stepIndex: number
+  readonly type: string
+  /** As JSON. */
+  readonly payload: string
+  readonly spanId: string
+}
+
 export interface EventChange {
   readonly type: SagaEventType
   readonly stepIndex: number | null
@@ -179,6 +194,7 @@ export interface NewSaga {
   readonly spanId: string
   readonly steps: readonly { readonly name: string; readonly maxAttempts: number }[]
   readonly parentId?: string
+  readonly publishes?: boolean
   /** Whoever starts it may hold it at once, and begin its first step: `events` are those of that. */
   readonly lease?: {
     readonly owner: string
@@ -246,6 +262,7 @@ export function newRecord(saga: NewSaga, moment: Date): SagaRecord {
     cancelReason: null,
     parentId: saga.parentId ?? null,
     pivotedAt: null,
+    publishes: saga.publishes ?? false,
   }
 }
 

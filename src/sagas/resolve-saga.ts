@@ -27,6 +27,12 @@ export async function resolveSaga(
     const after = await storage.getSaga(sagaId)
     if (outcome?.applied && after) return after
   }
+  if (saga.state === 'Running' && saga.awaitingOperator) {
+    throw new SagapostError(
+      'saga_not_awaiting_operator',
+      `Saga ${sagaId} waits for a delivery that is dead-lettered: requeue the dead letter, or cancel the saga`,
+    )
+  }
   throw new SagapostError(
     'saga_not_awaiting_operator',
     `Saga ${sagaId} does not wait for an operator: it is ${(await storage.getSaga(sagaId))?.state ?? 'gone'}`,

@@ -28,7 +28,10 @@ export interface RunOptions {
   /** Its first step's intent was written with its start. */
   readonly begun?: Begun
   readonly definition: SagaDefinition
-  readonly storage: Pick<StateStorage, 'transact' | 'findSignals' | 'getSaga' | 'requestCancel'>
+  readonly storage: Pick<
+    StateStorage,
+    'transact' | 'findSignals' | 'findDeliveries' | 'getSaga' | 'requestCancel'
+  >
   readonly write: (change: SagaChange) => Promise<WriteOutcome>
   readonly leaseMs: number
   readonly graceMs: number
@@ -60,8 +63,8 @@ export function runSaga(options: RunOptions): RunningSaga {
 
 async function go(held: HeldSaga, options: RunOptions): Promise<RunEnd> {
   const { isStopping, graceMs } = options
-  const letGo = async (release: Release): Promise<RunEnd> => {
-    await held.write(planRelease(held.run, release))
+  const letGo = async (release: Release, awaitingOperator = false): Promise<RunEnd> => {
+    await held.write({ ...planRelease(held.run, release), awaitingOperator })
     return endOf(held)
   }
   const giveUp = (): RunEnd | Promise<RunEnd> =>
@@ -88,8 +91,8 @@ async function go(held: HeldSaga, options: RunOptions): Promise<RunEnd> {
         await goOn(baseOf(run))
         break
       case 'wait': {
-        const ended = await lookAtWaits(held, options.storage, action.indexes)
-        if (ended.length === 0) return letGo(releaseUntil(run, action.indexes))
+        const { ended, awaitingOperator } = await lookAtWaits(held, options.storage, action.indexes)
+        if (ended.length === 0) return letGo(releaseUntil(run, action.indexes), awaitingOperator)
         if (run.saga.state === 'Compensating') await noteUndos(held, ended)
         else await goOn(planEndedWaits(held, ended))
         break

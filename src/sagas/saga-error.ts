@@ -33,6 +33,8 @@ export type AttemptErrorCode =
   | 'signal_invalid'
   | 'child_failed'
   | 'child_not_undone'
+  | 'delivery_dead_lettered'
+  | 'delivery_unknown'
 
 const CODE_CHARS_MAX = 200
 const MESSAGE_CHARS_MAX = 4_000

@@ -8,6 +8,8 @@ import type { StandardSchema } from './standard-schema.js'
 import type {
   ChildOptions,
   Conditional,
+  Delivered,
+  DeliverOptions,
   NewName,
   SleepOptions,
   StepOptions,
@@ -31,6 +33,8 @@ export interface SagaOptions<Given, Input> {
   readonly compensation?: CompensationMode
   readonly concurrency?: number
   readonly ratePerSecond?: number
+  /** Stores every entry of a saga's history as an event (`saga.started`, …) in the same transaction. */
+  readonly publish?: boolean
 }
 
 /** A definition that steps can still be added to: each call gives a new one and leaves this as it is. */
@@ -93,6 +97,15 @@ export interface Saga<Given, Input, Outputs> extends SagaDefinition {
     options: ChildOptions<Saga<ChildGiven, ChildInput, ChildOutputs>, Input, Outputs, ChildGiven> &
       Partial<Conditional<Input, Outputs>>,
   ): Saga<Given, Input, With<Outputs, { [Key in Name]: unknown }>>
+  /** Publishes an event, and waits until all its deliveries have completed. Nobody holds the saga meanwhile. */
+  deliver<const Name extends string>(
+    name: NewName<Name, Outputs>,
+    options: DeliverOptions<Input, Outputs> & Conditional<Input, Outputs>,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Delivered | undefined }>>
+  deliver<const Name extends string>(
+    name: NewName<Name, Outputs>,
+    options: DeliverOptions<Input, Outputs> & Unconditional,
+  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Delivered }>>
   /**
    * Once the steps so far are done, the saga only goes forward: what comes after is tried until it succeeds, nothing is
    * undone any more, and neither a cancel nor the deadline stops it.
@@ -119,6 +132,9 @@ export function saga<Given = undefined, Input = Given>(
   if (!['reverse', 'best_effort', 'parallel'].includes(compensation)) {
     throw invalidDefinition(`${name}: compensation must be reverse, best_effort or parallel`)
   }
+  if (options.publish !== undefined && typeof options.publish !== 'boolean') {
+    throw invalidDefinition(`${name}: publish must be true or false`)
+  }
   for (const limit of ['concurrency', 'ratePerSecond'] as const) {
     const value = options[limit]
     if (value !== undefined && !(Number.isInteger(value) && value >= 1)) {
@@ -134,6 +150,7 @@ export function saga<Given = undefined, Input = Given>(
     compensation,
     concurrency: options.concurrency,
     ratePerSecond: options.ratePerSecond,
+    publish: options.publish ?? false,
     steps: Object.freeze([]),
   })
 }
@@ -149,6 +166,7 @@ function extend(definition: SagaDefinition): Saga<any, any, any> {
     sleep: add('sleep'),
     waitFor: add('signal'),
     child: add('saga'),
+    deliver: add('delivery'),
     parallel: (branches: Record<string, object>) => extend(addBranches(definition, branches)),
     pivot: () => extend(markPivot(definition)),
   })

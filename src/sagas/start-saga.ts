@@ -75,6 +75,7 @@ export async function newSagaOf(
     steps: definition.steps.map(({ name, retry }) => ({ name, maxAttempts: retry.max_attempts })),
     ...(lease ? { lease } : {}),
     ...(parentId === undefined ? {} : { parentId }),
+    ...(definition.publish ? { publishes: true } : {}),
   }
 }
 

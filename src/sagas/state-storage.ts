@@ -70,6 +70,21 @@ export interface SignalOutcome {
   readonly payload: unknown
 }
 
+/** A step that waits for the deliveries of an event. */
+export interface AwaitingStep {
+  readonly sagaId: string
+  readonly stepIndex: number
+}
+
+/** How these deliveries stand; one that was requeued counts by what took its place. */
+export interface AwaitedDeliveries {
+  readonly eventId: string
+  /** `dead`: nothing is under way any more, and some are dead-lettered. `gone`: the event is not there any more. */
+  readonly standing: 'open' | 'completed' | 'dead' | 'gone'
+  readonly completed: number
+  readonly dead: number
+}
+
 export type CancelOutcome = 'requested' | 'already_requested' | 'too_late' | 'not_found'
 
 export interface CleanUpOptions {
@@ -119,6 +134,8 @@ export interface StateStorage {
   signal(signal: NewSignal, tx?: StepTransaction): Promise<SignalOutcome>
   /** The payloads of those that have come, by their topics. */
   findSignals(topics: readonly SignalName[]): Promise<Map<string, unknown>>
+  /** Of the events that these steps wait for, by their topics. */
+  findDeliveries(steps: readonly AwaitingStep[]): Promise<Map<string, AwaitedDeliveries>>
   /** Makes those due that wait for what there is news of, as far as `limit` goes; answers whether there may be more. */
   passNewsOn(limit: number): Promise<boolean>
   /** Removes signals whose time is over and that nobody waits for; how many. */

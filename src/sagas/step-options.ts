@@ -1,4 +1,4 @@
-import type { CompensateContext, ReadyContext } from './definition.js'
+import type { CompensateContext, EventToDeliver, ReadyContext } from './definition.js'
 import type { Duration } from './duration.js'
 import type { Stored } from './json.js'
 import type { RetryOptions } from './retry-policy.js'
@@ -51,6 +51,30 @@ export interface ChildOptions<Child, Input, Outputs, ChildGiven> {
   readonly input: (context: ReadyContext<Input, Outputs>) => ChildGiven
   /** Each attempt starts another child; one, unless told otherwise. */
   readonly retry?: RetryOptions
+}
+
+export interface DeliverOptions<Input, Outputs> {
+  /** Asked when its turn comes. It is stored once, however often the step is begun. */
+  readonly event: (context: ReadyContext<Input, Outputs>) => EventToDeliver
+  /**
+   * What a dead letter means. `fail`, which is the default: the step has failed, and what was done is undone. `wait`: the
+   * saga waits for an operator, who requeues the dead letter or cancels the saga.
+   */
+  readonly onDeadLetter?: 'fail' | 'wait'
+  /** What the receivers got cannot be taken back: tell them so. `output` is undefined unless all had it. */
+  readonly compensate?: (context: CompensateContext<Input, Outputs, Delivered>) => unknown
+  /** Each attempt looks at the same event's deliveries again; one, unless told otherwise. */
+  readonly retry?: RetryOptions
+  readonly compensateRetry?: RetryOptions
+  /** Then the step has failed. Absent: it waits as long as the saga may take. */
+  readonly timeout?: Duration
+}
+
+/** What a step that delivers an event has come to. */
+export interface Delivered {
+  readonly eventId: string
+  /** How many receivers have it; none, if nobody had subscribed. */
+  readonly deliveries: number
 }
 
 export type NewName<Name extends string, Outputs> = Name extends keyof Outputs ? never : Name

@@ -19,6 +19,7 @@ const ABORT_GRACE_MS = 50
 /** A saga that is taken up more often than this goes round in circles. */
 const ROUNDS_MAX = 10_000
 const SAGAS_MAX = 1_000
+const NEWS_BATCH = 1_000
 
 export interface SagaTestOptions {
   /** What runs; versions of one definition are welcome, and children come along by themselves. */
@@ -27,6 +28,23 @@ export interface SagaTestOptions {
   now?: Date | undefined
   /** What transaction steps get; what they write there is yours to look at, and is not rolled back. */
   tx?: StepTransaction | undefined
+  /** What has become of an event's deliveries, asked whenever a saga looks; absent: nobody has subscribed to any. */
+  deliveries?: ((event: SagaTestPublished) => SagaTestDeliveries) | undefined
+}
+
+/** An event that a saga published: by a `deliver` step, or an entry of its history. */
+export interface SagaTestPublished {
+  readonly id: string
+  readonly sagaId: string
+  readonly type: string
+  readonly payload: unknown
+}
+
+/** So many of each; those that are open are still to be made. */
+export interface SagaTestDeliveries {
+  readonly completed?: number
+  readonly deadLettered?: number
+  readonly open?: number
 }
 
 export interface SagaTestResolution {
@@ -48,6 +66,8 @@ export interface SagaTestPause {
 
 export interface SagaTest {
   readonly now: Date
+  /** What sagas have published, in this order. */
+  readonly published: readonly SagaTestPublished[]
   /** Moves the clock; steps may do so as well, to take their time. `'10m'`, or milliseconds. */
   advance(by: number | string): void
   /** From now on the step fails there. */
@@ -76,9 +96,13 @@ export interface SagaTest {
 }
 
 /** A place to try sagas in: in memory, with a clock of its own, by the coordinator's own code. */
-export function createSagaTest({ sagas, now = new Date(), tx }: SagaTestOptions): SagaTest {
+export function createSagaTest({ sagas, now = new Date(), tx, deliveries }: SagaTestOptions): SagaTest {
   let clockMs = now.getTime()
-  const storage = createMemoryStorage({ now: () => clockMs, ...(tx && { tx }) })
+  const storage = createMemoryStorage({
+    now: () => clockMs,
+    ...(tx && { tx }),
+    ...(deliveries && { deliveries }),
+  })
   const faults = planFaults()
   const definitions = indexDefinitions(sagas as readonly Definition[]).all.map(
     (definition) => faults.wrap(definition) as Definition,
@@ -132,6 +156,7 @@ export function createSagaTest({ sagas, now = new Date(), tx }: SagaTestOptions)
     const startedMs = clockMs
     faults.calls.length = 0
     for (let round = 0; round < ROUNDS_MAX; round++) {
+      await storage.passNewsOn(NEWS_BATCH)
       const saga = await storage.getSaga(id)
       const wakeMs = await nextWakeMs()
       const ended = saga === undefined || isFinal(sagaMachine, saga.state)
@@ -150,6 +175,7 @@ export function createSagaTest({ sagas, now = new Date(), tx }: SagaTestOptions)
     get now() {
       return new Date(clockMs)
     },
+    published: storage.published,
     advance(by) {
       const ms = typeof by === 'number' ? by : parseDuration(by)
       if (ms === undefined || !(ms >= 0)) throw new TypeError(`"${by}" is no time like 500ms, 30s or 5m`)

@@ -2,8 +2,10 @@
 export {
   createSagaTest,
   type SagaTest,
+  type SagaTestDeliveries,
   type SagaTestOptions,
   type SagaTestPause,
+  type SagaTestPublished,
   type SagaTestResolution,
   type SagaTestSignal,
 } from './create-saga-test.js'

@@ -13,6 +13,7 @@ export interface Process {
   write(change: SagaChange): Promise<WriteOutcome>
   transact: StateStorage['transact']
   findSignals: StateStorage['findSignals']
+  findDeliveries: StateStorage['findDeliveries']
   getSaga: StateStorage['getSaga']
   requestCancel: StateStorage['requestCancel']
 }
@@ -59,6 +60,7 @@ export function startProcess(
   return {
     died,
     findSignals: (wanted) => unlessDead(() => storage.findSignals(wanted)),
+    findDeliveries: (steps) => unlessDead(() => storage.findDeliveries(steps)),
     getSaga: (id) => unlessDead(() => storage.getSaga(id)),
     requestCancel: (id, request) => unlessDead(() => storage.requestCancel(id, request)),
     async write(change) {

@@ -73,4 +73,15 @@ export const sagaBreaks: { invariant: string; by: string; sql: string }[] = [
     by: 'a saga that waits for a time that never comes',
     sql: 'UPDATE sagapost.saga_instances SET state = 4, wake_at = NULL WHERE id = $1',
   },
+  {
+    invariant: 'published_saga_has_its_events',
+    by: 'a history that was not published',
+    sql: 'UPDATE sagapost.saga_instances SET publishes = true WHERE id = $1',
+  },
+  {
+    invariant: 'awaited_event_is_looked_at',
+    by: 'a step that waits for deliveries that nobody looks at',
+    sql: `UPDATE sagapost.saga_steps SET state = 1, waits_for = 'delivery:' || saga_id || ':1'
+          WHERE saga_id = $1 AND step_index = 1`,
+  },
 ]

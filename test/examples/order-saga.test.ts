@@ -19,7 +19,7 @@ beforeAll(() => {
   cpSync(join(root, 'examples/order-saga'), folder, { recursive: true })
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(root, join(folder, 'node_modules/sagapost'))
-  for (const name of ['@types', 'pg']) {
+  for (const name of ['@types', 'pg', 'selfsigned']) {
     symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
   }
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
@@ -40,7 +40,11 @@ it('[O1] compiles as a user would compile it', () => {
 it('[G14] one order is shipped, the other is undone, and it prints what its README says', async () => {
   const child = spawn(process.execPath, ['--import', tsx, 'shop.ts'], {
     cwd: folder,
-    env: { PATH: process.env['PATH'], DATABASE_URL: database.url },
+    env: {
+      PATH: process.env['PATH'],
+      DATABASE_URL: database.url,
+      SAGAPOST_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
+    },
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {

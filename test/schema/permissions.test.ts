@@ -24,6 +24,7 @@ partition_settings       .          .       .       .             .       .     
 partitions               .          .       .       .             .       .         .     .     S           .     S
 request_keys             .          .       .       .             .       .         Siu   .     .           .     .
 requeue_batches          .          .       .       .             .       .         .     .     .           .     S
+saga_awaited_events      .          .       .       .             .       .         .     .     .           .     S
 saga_event_partitions    .          .       .       .             .       .         .     .     S           .     S
 saga_events              .          .       .       .             .       .         .     .     .           SI    S
 saga_index_usage         .          .       .       .             .       .         .     .     S           .     S
@@ -134,6 +135,11 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'signal(text,text,json)': ['event_ingest_writer', 'event_publisher', 'saga_app_role'],
   'start_sagas(jsonb)': ['saga_app_role'],
   'wake_sagas(integer)': ['saga_app_role'],
+  // What it publishes, and what has become of it.
+  'publish_saga_history(jsonb,timestamp with time zone)': ['saga_app_role'],
+  'publish_awaited_events(jsonb)': ['saga_app_role'],
+  'awaited_deliveries(text[],integer[])': ['saga_app_role'],
+  'note_deliveries(integer)': ['saga_app_role'],
   'write_saga_changes(jsonb,bigint)': ['saga_app_role'],
 }
 

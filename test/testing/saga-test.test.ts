@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { NonRetryableError, saga } from '../../src/index.js'
-import { createSagaTest } from '../../src/testing/index.js'
+import { createSagaTest, type SagaTestDeliveries } from '../../src/testing/index.js'
 
 /** Three steps that can be undone; `did` is what the world has seen. */
 function makeShop() {
@@ -179,6 +179,41 @@ describe('the test kit', () => {
     expect(() => test.fail('shipp')).toThrow('no saga of this test has a step "shipp"')
     expect(() => test.advance('soon')).toThrow(TypeError)
     await expect(test.resolve('nobody', { action: 'skip' })).rejects.toMatchObject({ code: 'saga_not_found' })
+  })
+
+  it('[G14] plays the receivers of what a saga delivers, and keeps what it publishes', async () => {
+    let counts: SagaTestDeliveries = { deadLettered: 1 }
+    const told = saga<number>('told', { publish: true }).deliver('tell', {
+      event: ({ input }) => ({ type: 'order.placed', payload: { order: input } }),
+      onDeadLetter: 'wait',
+    })
+    const test = createSagaTest({ sagas: [told], deliveries: () => counts })
+    const waiting = await test.run(told, 7)
+    expect(waiting).toMatchObject({ state: 'Running', steps: { tell: 'Running' } })
+    counts = { completed: 1 }
+    const done = await test.resume(waiting.id)
+    expect(done).toMatchObject({ state: 'Completed', outputs: { tell: { deliveries: 1 } } })
+    expect(test.published.map(({ type }) => type)).toEqual([
+      ...['saga.started', 'saga.step.started', 'order.placed', 'saga.step.completed', 'saga.completed'],
+    ])
+    expect(test.published[2]).toMatchObject({ sagaId: done.id, payload: { order: 7 } })
+  })
+
+  it('[G14] publishes once, wherever the process dies', async () => {
+    const told = saga('told', { publish: true }).deliver('tell', {
+      event: () => ({ type: 'order.placed', payload: 1 }),
+    })
+    const { writes } = await createSagaTest({ sagas: [told] }).run(told, undefined)
+    for (let write = 1; write <= writes; write++) {
+      for (const at of [{ before: write }, { after: write }]) {
+        const test = createSagaTest({ sagas: [told] })
+        test.crash(at)
+        expect((await test.run(told, undefined)).state).toBe('Completed')
+        expect(test.published.map(({ type }) => type)).toEqual([
+          ...['saga.started', 'saga.step.started', 'order.placed', 'saga.step.completed', 'saga.completed'],
+        ])
+      }
+    }
   })
 })
 

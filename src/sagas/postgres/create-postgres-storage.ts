@@ -3,6 +3,7 @@ import type { DataBox } from '../data-box.js'
 import { openBox } from '../data-box.js'
 import type { StateStorage } from '../state-storage.js'
 import { claim, readSignals, renewLeases } from './claim-sagas.js'
+import { findDeliveries } from './find-deliveries.js'
 import { cleanUpSignals, findSignals, passNewsOn, signal } from './keep-signals.js'
 import { findTimedOut, getSaga, listEvents, listSagas, listSteps, readStates } from './read-sagas.js'
 import { cleanUpExpired, deleteFinished } from './remove-sagas.js'
@@ -53,6 +54,7 @@ export function createPostgresStorage({
     requestCancel: (sagaId, request) => requestCancel(pool, sagaId, request),
     signal: (given, tx) => signal((tx as pg.PoolClient | undefined) ?? pool, given, box),
     findSignals: (wanted) => findSignals(pool, wanted, box),
+    findDeliveries: (steps) => findDeliveries(pool, steps),
     passNewsOn: (limit) => passNewsOn(pool, limit),
     cleanUpSignals: (limit) => cleanUpSignals(pool, limit),
     async deleteSaga(id) {

@@ -15,8 +15,11 @@ export const selectSignals = `
   FROM unnest($1::text[], $2::text[]) AS wanted (name, key)
   JOIN sagapost.saga_signals AS kept ON kept.name = wanted.name AND kept.key = wanted.key`
 
-/** migrations/0022; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. */
-const wakeSagas = 'SELECT sagapost.wake_sagas($1) AS passed'
+/**
+ * migrations/0022; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. Before
+ * that, migrations/0024 notes what deliveries have come to: from idx_saga_awaited_look.
+ */
+const wakeSagas = 'SELECT sagapost.note_deliveries($1) AS looked, sagapost.wake_sagas($1) AS passed'
 
 /**
  * The oldest first, from idx_saga_signals_expires; one that a saga still has to read stays: idx_step_waits_for. The time
@@ -79,8 +82,9 @@ export async function findSignals(
 }
 
 export async function passNewsOn(pool: pg.Pool, limit: number): Promise<boolean> {
-  const { rows } = await pool.query<{ passed: number }>(wakeSagas, [limit])
-  return (rows[0]?.passed ?? 0) >= limit
+  const { rows } = await pool.query<{ looked: number; passed: number }>(wakeSagas, [limit])
+  const { looked = 0, passed = 0 } = rows[0] ?? {}
+  return looked >= limit || passed >= limit
 }
 
 export async function cleanUpSignals(pool: pg.Pool, limit: number): Promise<number> {

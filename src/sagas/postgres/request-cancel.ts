@@ -17,15 +17,21 @@ const markCancelled = `
       event_count = event_count + 1
     WHERE id = $1 AND state IN (0, 1, 2) AND cancel_requested_at IS NULL AND pivoted_at IS NULL
       AND ($4 OR parent_id IS NULL OR current_step < total_steps)
-    RETURNING id, state, event_count, trace_id, span_id, cancel_requested_at
+    RETURNING id, state, event_count, trace_id, span_id, cancel_requested_at, publishes
   ), told AS (
     INSERT INTO sagapost.saga_events
       (saga_id, sequence, event_type, "timestamp", old_state, new_state, event_data, trace_id, span_id)
     SELECT id, event_count, 'state.changed', cancel_requested_at, state, state,
            jsonb_build_object('action', 'cancel', 'by', $2::text, 'why', $3::text), trace_id, span_id
     FROM asked
+  ), published AS (
+    SELECT count(sagapost.publish_saga_history(jsonb_build_array(jsonb_build_object(
+      'saga_id', id, 'before', event_count - 1, 'events', jsonb_build_array(jsonb_build_object(
+        'type', 'state.changed', 'old_state', state, 'new_state', state,
+        'data', jsonb_build_object('action', 'cancel'))))), cancel_requested_at))
+    FROM asked WHERE publishes
   )
-  SELECT FROM asked`
+  SELECT FROM asked CROSS JOIN published`
 
 const selectCancel = `
   SELECT state IN (0, 1, 2) AND cancel_requested_at IS NOT NULL AND pivoted_at IS NULL AS requested

@@ -45,6 +45,7 @@ export interface SagaRow {
   cancel_reason: string | null
   parent_id: string | null
   pivoted_at: Date | null
+  publishes: boolean
 }
 
 export interface StepRow {
@@ -119,6 +120,7 @@ export function toSaga(row: SagaRow, box: DataBox): SagaRecord {
     cancelReason: row.cancel_reason,
     parentId: row.parent_id,
     pivotedAt: row.pivoted_at,
+    publishes: row.publishes,
   }
 }
 

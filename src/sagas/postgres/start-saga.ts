@@ -51,6 +51,7 @@ export function toStartParameter(saga: NewSaga, box: DataBox): Record<string, un
     trace_id: saga.traceId,
     span_id: saga.spanId,
     parent_id: saga.parentId,
+    publishes: saga.publishes,
     step_names: saga.steps.map(({ name }) => name),
     step_attempts: saga.steps.map(({ maxAttempts }) => maxAttempts),
     ...(lease

@@ -83,6 +83,12 @@ function toParameter(change: SagaChange, box: DataBox): Record<string, unknown> 
     pivoted: change.pivoted,
     children: change.children?.map((child) => toStartParameter(child, box)),
     wakes: change.wakes,
+    publications: change.publications?.map(({ stepIndex, type, payload, spanId }) => ({
+      step_index: stepIndex,
+      type,
+      payload,
+      span_id: spanId,
+    })),
     events_written: change.events.length,
     steps: change.steps.map((step) => ({
       index: step.index,

@@ -1,0 +1,72 @@
+import type { SagaEventType } from '../state-machines/index.js'
+import { sagaMachine, sagaStepMachine } from '../state-machines/index.js'
+import type { SagaEventRecord, SagaRecord, StepRecord } from './records.js'
+
+// A user's compiler reads this file, as it does definition.ts.
+
+/** The payload of an event that a saga with `publish: true` stores: one entry of its history. */
+export interface SagaHistoryEvent {
+  readonly sagaId: string
+  /** Of the definition. */
+  readonly definition: string
+  readonly version: number
+  /** The place in the saga's history, from 1, without gaps. Webhooks may come in another order. */
+  readonly sequence: number
+  /** As the history has it; the event's own type has `saga.` before it. */
+  readonly type: SagaEventType
+  /** Null: the entry is about the saga itself, and so are its states. */
+  readonly step: string | null
+  readonly stepIndex: number | null
+  readonly oldState: string
+  readonly newState: string
+  /** RFC 3339, by the database's clock. */
+  readonly at: string
+  /** `attempt`, `cause`, `action`, `waits_for`: what there is to say of the entry. */
+  readonly data: Record<string, unknown> | null
+  readonly errorCode: string | null
+  readonly parentId: string | null
+  readonly traceId: string | null
+  readonly spanId: string | null
+}
+
+/** What an operator said, and who, stays at home. */
+const PRIVATE = ['by', 'why']
+
+/** The same as sagapost.publish_saga_history in migrations/0024, for the storage in memory. */
+export function toHistoryEvent(
+  { saga, steps }: { readonly saga: SagaRecord; readonly steps: readonly Pick<StepRecord, 'name'>[] },
+  entry: SagaEventRecord,
+): { type: string; payload: SagaHistoryEvent } {
+  const { type, stepIndex, sequence, timestamp, oldState, newState, data, error, traceId, spanId } = entry
+  const { statuses } = stepIndex === null ? sagaMachine : sagaStepMachine
+  const open = data && Object.entries(data).filter(([key]) => !PRIVATE.includes(key))
+  return {
+    type: eventTypeOf(entry),
+    payload: {
+      sagaId: saga.id,
+      definition: saga.definitionId,
+      version: saga.definitionVersion,
+      sequence,
+      type,
+      step: stepIndex === null ? null : (steps[stepIndex]?.name ?? null),
+      stepIndex,
+      oldState: statuses[oldState] ?? '',
+      newState: statuses[newState] ?? '',
+      at: timestamp.toISOString(),
+      data: open && Object.fromEntries(open),
+      errorCode: error?.code ?? null,
+      parentId: saga.parentId,
+      traceId,
+      spanId,
+    },
+  }
+}
+
+/** All begin with `saga.`, and the end of a saga that was undone has a name of its own. */
+function eventTypeOf({ type, stepIndex, newState }: SagaEventRecord): string {
+  const compensated = sagaMachine.statuses.indexOf('Compensated')
+  if (type === 'compensation.completed' && stepIndex === null && newState === compensated) {
+    return 'saga.compensated'
+  }
+  return type.startsWith('saga.') ? type : `saga.${type}`
+}
