@@ -30,6 +30,7 @@ export type {
   PublishOptions,
 } from './events.js'
 export type {
+  NewSignal,
   Saga,
   SagaCancel,
   SagaEvent,
@@ -39,6 +40,7 @@ export type {
   SagaStep,
   Sagas,
   SagaWithSteps,
+  SignalReceipt,
 } from './sagas.js'
 export type { CallOptions, Fetch } from './send-request.js'
 export type {

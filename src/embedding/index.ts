@@ -12,6 +12,7 @@ export type {
   SagaHandle,
   SagaOperations,
   SagaResolution,
+  SagaSignal,
   SagaStart,
 } from './saga-types.js'
 export { Sagapost } from './sagapost.js'

@@ -63,7 +63,7 @@ function isUntouched({ steps }: SagaChange, { indexes }: Extract<Action, { index
 }
 
 /** It waits for news, and nobody has looked since it began to, or since the saga was taken. */
-export function mustLook({ looked }: HeldSaga, { steps }: SagaRun, index: number): boolean {
+function mustLook({ looked }: HeldSaga, { steps }: SagaRun, index: number): boolean {
   const step = steps[index]
   const waits = step?.state === 'Running' || step?.state === 'Compensating'
   return waits && step.waitsFor !== null && !looked.has(index)

@@ -81,7 +81,7 @@ export interface SignalStep extends AnyStep {
   readonly schema: StandardSchema | undefined
 }
 
-export interface ChildStep extends AnyStep {
+interface ChildStep extends AnyStep {
   readonly kind: 'saga'
   readonly child: SagaDefinition
   readonly childInput: (context: never) => unknown
