@@ -42,6 +42,9 @@ export function describeSaga(saga: SagaWithSteps): string {
 }
 
 function waitsFor(saga: SagaWithSteps): string {
+  if (saga.awaitingOperator && saga.state === 'Running') {
+    return 'an operator: sagapost dead-letters requeue, or sagas cancel'
+  }
   if (saga.awaitingOperator) return 'an operator: sagapost sagas resolve'
   if (saga.leaseOwner !== null) return `its step to end; held by ${saga.leaseOwner}`
   const waiting = saga.steps.filter(({ state }) => state === 'Running' || state === 'Compensating')

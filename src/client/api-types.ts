@@ -835,7 +835,7 @@ export interface components {
             currentStep: number;
             totalSteps: number;
             error: components["schemas"]["SagaFailure"] | null;
-            /** @description Failed, and nobody has said yet what is to become of it */
+            /** @description it waits for an operator: an undo failed for good, or a delivery is dead-lettered */
             awaitingOperator: boolean;
             /**
              * Format: date-time
@@ -940,7 +940,7 @@ export interface components {
             currentStep: number;
             totalSteps: number;
             error: components["schemas"]["SagaFailure"] | null;
-            /** @description Failed, and nobody has said yet what is to become of it */
+            /** @description it waits for an operator: an undo failed for good, or a delivery is dead-lettered */
             awaitingOperator: boolean;
             /**
              * Format: date-time

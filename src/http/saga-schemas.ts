@@ -33,7 +33,9 @@ export const sagaInstance = z
     currentStep: z.number().int().describe('index of the step that runs, or comes next'),
     totalSteps: z.number().int(),
     error: sagaFailure.nullable(),
-    awaitingOperator: z.boolean().describe('Failed, and nobody has said yet what is to become of it'),
+    awaitingOperator: z
+      .boolean()
+      .describe('it waits for an operator: an undo failed for good, or a delivery is dead-lettered'),
     createdAt: time,
     updatedAt: time,
     startedAt: time.nullable(),

@@ -26,7 +26,7 @@ export interface SagaInstance {
   currentStep: number
   totalSteps: number
   error: SagaFailure | null
-  /** Failed, and nobody has said yet what is to become of it. */
+  /** it waits for an operator: an undo failed for good, or a delivery is dead-lettered. */
   awaitingOperator: boolean
   createdAt: Date
   updatedAt: Date

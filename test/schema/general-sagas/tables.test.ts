@@ -77,6 +77,7 @@ describe('columns', () => {
       ['parent_id', varchar(255), 'null'],
       ['pivoted_at', timestamptz, 'null'],
       ['woken', 'boolean', 'not null', 'false'],
+      ['publishes', 'boolean', 'not null', 'false'],
     ])
   })
 
@@ -147,22 +148,32 @@ describe('checks', () => {
     expect(await outcomeOf(insertSaga(database.pool, lowest))).toBe('accepted')
   })
 
-  it.each([0, 1, 2, 3, 4, 5, 7, 8])(
-    '[G8] refuses a saga in state %i that awaits an operator',
-    async (state) => {
-      expect(await outcomeOf(insertSaga(database.pool, { state, awaiting_operator: true }))).toMatchObject({
-        sqlState: '23514',
-        constraint: 'saga_instances_awaiting_operator_is_failed',
-      })
-    },
-  )
+  it.each([0, 2, 3, 4, 5, 7, 8])('[G8] refuses a saga in state %i that awaits an operator', async (state) => {
+    expect(await outcomeOf(insertSaga(database.pool, { state, awaiting_operator: true }))).toMatchObject({
+      sqlState: '23514',
+      constraint: 'saga_instances_awaiting_operator_state',
+    })
+  })
+
+  it('[G14] lets a Running saga await an operator: one of its deliveries is dead-lettered', async () => {
+    expect(
+      await outcomeOf(
+        insertSaga(database.pool, {
+          state: 1,
+          awaiting_operator: true,
+          lease_owner: 'me',
+          lease_until: new Date(),
+        }),
+      ),
+    ).toBe('accepted')
+  })
 
   it('[G8] lets a Failed saga await an operator, and refuses to move it on while it does', async () => {
     const id = await insertSaga(database.pool, { state: 6, awaiting_operator: true })
     const move = (set: string) =>
       outcomeOf(database.pool.query(`UPDATE sagapost.saga_instances SET ${set} WHERE id = $1`, [id]))
     expect(await move('state = 4')).toMatchObject({
-      constraint: 'saga_instances_awaiting_operator_is_failed',
+      constraint: 'saga_instances_awaiting_operator_state',
     })
     expect(await move('state = 4, awaiting_operator = false')).toBe('accepted')
   })
