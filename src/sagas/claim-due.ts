@@ -2,7 +2,7 @@ import type { SagaDefinition } from './definition.js'
 import type { KnownDefinitions } from './index-definitions.js'
 import type { Launcher } from './launch-runs.js'
 import type { Slots } from './limit-definitions.js'
-import { planSetAside } from './plan-ends.js'
+import { planRelease, planSetAside } from './plan-ends.js'
 import type { ClaimedSaga, SagaChange, SagaRecord } from './records.js'
 import type { StateStorage } from './state-storage.js'
 
@@ -16,16 +16,17 @@ export interface ClaimOptions {
   readonly known: KnownDefinitions
   readonly slots: Slots
   readonly launcher: Launcher
+  readonly isStopping: () => boolean
   readonly onError: (error: Error, sagaId?: string) => void
 }
 
 /** Takes what is due, as far as there is room, and runs it. Answers whether there may be more. */
 export async function claimDue(options: ClaimOptions): Promise<boolean> {
-  const { storage, owner, leaseMs, known, slots, launcher, onError } = options
+  const { storage, owner, leaseMs, known, slots, launcher, isStopping, onError } = options
   const { request, settle } = slots.wanted()
   const askedAtMs = performance.now()
   const taken: [ClaimedSaga, SagaDefinition][] = []
-  const misfits: SagaChange[] = []
+  const back: SagaChange[] = []
   let full = false
   try {
     const claimed = request.limit === 0 ? [] : await storage.claim({ owner, leaseMs, ...request })
@@ -37,14 +38,20 @@ export async function claimDue(options: ClaimOptions): Promise<boolean> {
         taken.push([each, definition])
       } else {
         onError(each.unreadable ?? misfit(each.saga), each.saga.id)
-        misfits.push(planSetAside(each, MISFIT_PAUSE_MS))
+        back.push(planSetAside(each, MISFIT_PAUSE_MS))
       }
     }
   } finally {
     settle()
   }
-  for (const [each, definition] of taken) launcher.takeOver(each, definition, askedAtMs)
-  if (misfits.length > 0) await storage.write(misfits, leaseMs)
+  for (const [each, definition] of taken) {
+    if (isStopping()) {
+      // Asked for before the stop, and answered after it: nobody would wait for its run, and its lease would hold others up.
+      slots.give(definition)
+      back.push(planRelease({ ...each, definition }, { wakeInMs: 0 }))
+    } else launcher.takeOver(each, definition, askedAtMs)
+  }
+  if (back.length > 0) await storage.write(back, leaseMs)
   return full
 }
 

@@ -68,7 +68,7 @@ export function createCoordinator({
       await ends.look()
       if (stopping) return false
       const moreNews = await storage.passNewsOn(NEWS_BATCH)
-      const more = await claimDue({ ...shared, known, launcher })
+      const more = await claimDue({ ...shared, known, launcher, isStopping: () => stopping })
       await cleanUpSignals()
       return more || moreNews
     },

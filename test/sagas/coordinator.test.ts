@@ -373,6 +373,39 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     await expectHistoryToReplay(under.storage, handle.id)
   })
 
+  it('[G14] gives back at once what it had asked for before it was stopped, and was given afterwards', async () => {
+    const calls: string[] = []
+    const late = saga('late').step('only', { run: () => void calls.push('only') })
+    let answer = () => {}
+    const gate = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    let claims = 0
+    const first = coordinate([late], {
+      abortGraceMs: 5_000,
+      storage: {
+        ...under.storage,
+        claim: async (request) => {
+          const claimed = await under.storage.claim(request)
+          if (claimed.length > 0) {
+            claims += 1
+            await gate
+          }
+          return claimed
+        },
+      },
+    })
+    const handle = await coordinate([]).start(late, undefined)
+    await expect.poll(() => claims).toBe(1)
+    const stopped = first.stop()
+    // Nothing runs, so by now it waits for nothing but this answer.
+    await new Promise((resolve) => setImmediate(resolve))
+    answer()
+    await stopped
+    expect(await under.storage.getSaga(handle.id)).toMatchObject({ state: 'Pending', leaseOwner: null })
+    expect(calls).toEqual([])
+  })
+
   it('[G14] a saga with other steps than its definition is left alone, and said so', async () => {
     const before = saga('changed').step('old', { run: () => 1 })
     const after = saga('changed').step('new', { run: () => 2 })
