@@ -287,9 +287,10 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
           },
         })
         .step('two', { run: () => 2 })
-    // Its heartbeat stands still, as in a process that was stopped: it neither renews nor hears.
+    // Its heartbeat stands still, as in a process that was stopped: it neither renews nor hears, nor claims what it lost.
     const paused: StateStorage = {
       ...under.storage,
+      claim: async () => [],
       renew: async () => [],
       readSignals: () => opened.then(() => new Map()),
     }
