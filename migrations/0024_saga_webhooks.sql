@@ -208,7 +208,7 @@ BEGIN
 END
 $$;
 
--- How a coordinator writes, as in 0022 and with what is new ------------------------------------------------------
+-- How a coordinator writes, as in 0018 and with what is new here and in 0022 --------------------------------------
 
 CREATE OR REPLACE FUNCTION sagapost.start_sagas(given jsonb) RETURNS TABLE (saga_id varchar, moment timestamptz)
 LANGUAGE plpgsql
