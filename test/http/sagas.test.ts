@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createKey } from '../../src/keys/index.js'
-import { createPostgresStorage, saga, startSaga } from '../../src/sagas/index.js'
+import { insertSaga as insertSagaRow } from '../schema/general-sagas/fixtures.js'
 import { useDatabase } from '../support/database.js'
 import { insertSaga, insertStuckSaga } from '../support/sagas.js'
 import { useApi } from './api-server.js'
@@ -85,18 +85,11 @@ describe('sagas over HTTP', () => {
   })
 
   it('[G10] sagas of one moment are listed once each', async () => {
-    const client = await app().connect()
     const made: string[] = []
-    try {
-      await client.query('BEGIN')
-      const twin = saga('twin').step('wait', { run: () => 0 })
-      const storage = createPostgresStorage({ pool: app() })
-      for (let n = 0; n < 7; n++) {
-        made.push((await startSaga(storage, twin, undefined, { tx: client })).saga.id)
-      }
-      await client.query('COMMIT')
-    } finally {
-      client.release()
+    for (let n = 0; n < 7; n++) {
+      made.push(
+        await insertSagaRow(app(), { definition_id: 'twin', created_at: '2026-01-02T03:04:05.678901Z' }),
+      )
     }
     for (const query of ['definition=twin', 'state=Pending']) {
       const seen: string[] = []
