@@ -4,7 +4,7 @@ import { encodeJson } from './json.js'
 import type { SagaRecord, StepRecord } from './records.js'
 import { attemptError, isRetryable, type SagaError } from './saga-error.js'
 import { describeIssues } from './standard-schema.js'
-import type { AwaitedDeliveries, SignalName, StateStorage } from './state-storage.js'
+import type { ArrivedSignal, AwaitedDeliveries, SignalName, StateStorage } from './state-storage.js'
 import { sagaOfTopic } from './topics.js'
 
 /** A wait that is over. */
@@ -16,6 +16,8 @@ export interface LookedWaits {
   readonly ended: readonly EndedWait[]
   /** Without an operator, one of those that go on waiting does so for ever. */
   readonly awaitingOperator: boolean
+  /** What has come cannot be read here: another process may have the key. */
+  readonly unreadable?: Error
 }
 
 type Verdict = { ok: true; output: string | undefined } | { ok: false; error: SagaError }
@@ -33,7 +35,7 @@ export async function lookAtWaits(
   const waiting = indexes.flatMap((index) => held.run.steps[index] ?? [])
   const running = waiting.filter(({ state }) => state === 'Running')
   const names = running.flatMap((step) => signalOf(held, step) ?? [])
-  const arrived = names.length > 0 ? await storage.findSignals(names) : new Map<string, unknown>()
+  const arrived = names.length > 0 ? await storage.findSignals(names) : new Map<string, ArrivedSignal>()
   const sending = running.filter(({ index }) => definition.steps[index]?.kind === 'delivery')
   const sent =
     sending.length > 0
@@ -42,6 +44,7 @@ export async function lookAtWaits(
   const now = held.now()
   const ended: EndedWait[] = []
   let awaitingOperator = false
+  let unreadable: Error | undefined
   for (const step of waiting) {
     const { index, waitsFor } = step
     const timeIsUp = step.wakeAt !== null && step.wakeAt <= now
@@ -51,9 +54,12 @@ export async function lookAtWaits(
     else if (step.state !== 'Running') continue
     else if (kind === 'sleep') verdict = timeIsUp ? { ok: true, output: undefined } : undefined
     else if (kind === 'signal' && waitsFor !== null) {
-      if (arrived.has(waitsFor)) {
-        verdict = await readPayload(definition.steps[index] as SignalStep, arrived.get(waitsFor))
-      } else if (timeIsUp) verdict = { ok: true, output: '{"timedOut":true}' }
+      const come = arrived.get(waitsFor)
+      if (come && 'payload' in come) {
+        verdict = await readPayload(definition.steps[index] as SignalStep, come.payload)
+      } else if (come?.unreadable.forGood) verdict = invalid(come.unreadable.message)
+      else if (come) unreadable = come.unreadable
+      else if (timeIsUp) verdict = { ok: true, output: '{"timedOut":true}' }
     } else if (kind === 'delivery' && waitsFor !== null) {
       const delivery = definition.steps[index] as DeliveryStep
       const deliveries = sent.get(waitsFor)
@@ -63,7 +69,7 @@ export async function lookAtWaits(
     if (waitsFor !== null) held.looked.add(index)
     if (verdict) ended.push({ index, ...verdict })
   }
-  return { ended, awaitingOperator }
+  return { ended, awaitingOperator, ...(unreadable ? { unreadable } : {}) }
 }
 
 /** A dead letter is the end, unless an operator is waited for. */

@@ -50,7 +50,12 @@ export function keepSignals(all: ReadonlyMap<string, Kept>, now: (plusMs?: numbe
     },
     async findSignals(wanted) {
       const topics = wanted.map(({ name, key }) => signalTopic(name, key))
-      return new Map(topics.flatMap((topic) => (kept.has(topic) ? [[topic, kept.get(topic)?.payload]] : [])))
+      return new Map(
+        topics.flatMap((topic) => {
+          const come = kept.get(topic)
+          return come ? [[topic, { payload: come.payload }] as const] : []
+        }),
+      )
     },
     async cleanUpSignals(limit) {
       const expired = [...kept]

@@ -48,6 +48,9 @@ export interface RunningSaga {
   stop(reason: 'lost' | 'stopping'): void
 }
 
+/** What cannot be read here is looked at again this much later: a new key may be on its way to every process. */
+const UNREADABLE_PAUSE_MS = 60_000
+
 /** These need nobody's time: they are done though the process stops. */
 const briefActions: readonly Action['do'][] = ['nothing', 'end', 'complete', 'wait', 'await_parent']
 
@@ -91,7 +94,15 @@ async function go(held: HeldSaga, options: RunOptions): Promise<RunEnd> {
         await goOn(baseOf(run))
         break
       case 'wait': {
-        const { ended, awaitingOperator } = await lookAtWaits(held, options.storage, action.indexes)
+        const { ended, awaitingOperator, unreadable } = await lookAtWaits(
+          held,
+          options.storage,
+          action.indexes,
+        )
+        if (unreadable) {
+          options.onTrouble?.(unreadable)
+          return letGo({ wakeInMs: UNREADABLE_PAUSE_MS, setAside: true })
+        }
         if (ended.length === 0) return letGo(releaseUntil(run, action.indexes), awaitingOperator)
         if (run.saga.state === 'Compensating') await noteUndos(held, ended)
         else await goOn(planEndedWaits(held, ended))

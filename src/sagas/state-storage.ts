@@ -1,4 +1,5 @@
 import type { SagaState } from '../state-machines/index.js'
+import type { DataUnreadableError } from './data-box.js'
 import type { StepTransaction } from './definition.js'
 import type {
   ClaimedSaga,
@@ -70,6 +71,9 @@ export interface SignalOutcome {
   readonly payload: unknown
 }
 
+/** A signal that has come. */
+export type ArrivedSignal = { readonly payload: unknown } | { readonly unreadable: DataUnreadableError }
+
 /** A step that waits for the deliveries of an event. */
 export interface AwaitingStep {
   readonly sagaId: string
@@ -132,8 +136,8 @@ export interface StateStorage {
   requestCancel(sagaId: string, request: CancelRequest): Promise<CancelOutcome>
   /** Keeps a signal; `tx` is the caller's own transaction, if it has one. The first one of a name and key counts. */
   signal(signal: NewSignal, tx?: StepTransaction): Promise<SignalOutcome>
-  /** The payloads of those that have come, by their topics. */
-  findSignals(topics: readonly SignalName[]): Promise<Map<string, unknown>>
+  /** Those that have come, by their topics; one that cannot be read spoils no other. */
+  findSignals(topics: readonly SignalName[]): Promise<Map<string, ArrivedSignal>>
   /** Of the events that these steps wait for, by their topics. */
   findDeliveries(steps: readonly AwaitingStep[]): Promise<Map<string, AwaitedDeliveries>>
   /** Makes those due that wait for what there is news of, as far as `limit` goes; answers whether there may be more. */

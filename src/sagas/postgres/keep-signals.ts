@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import type { DataBox } from '../data-box.js'
+import { type DataBox, DataUnreadableError } from '../data-box.js'
 import { decodeJson } from '../json.js'
-import type { NewSignal, SignalName, SignalOutcome } from '../state-storage.js'
+import type { ArrivedSignal, NewSignal, SignalName, SignalOutcome } from '../state-storage.js'
 import { signalTopic } from '../topics.js'
 
 type Queryable = Pick<pg.ClientBase, 'query'> | pg.Pool
@@ -65,7 +65,7 @@ export async function findSignals(
   pool: pg.Pool,
   wanted: readonly SignalName[],
   box: DataBox,
-): Promise<Map<string, unknown>> {
+): Promise<Map<string, ArrivedSignal>> {
   const names = wanted.map(({ name }) => name)
   const keys = wanted.map(({ key }) => key)
   const { rows } = await pool.query<{ name: string; key: string; payload: string | null }>(selectSignals, [
@@ -75,10 +75,20 @@ export async function findSignals(
   return new Map(
     rows.map(({ name, key, payload }) => {
       const topic = signalTopic(name, key)
-      const place = { sagaId: topic, column: 'payload' } as const
-      return [topic, payload === null ? undefined : decodeJson(box.open(payload, place))]
+      return [topic, open(topic, payload, box)]
     }),
   )
+}
+
+/** Whoever may send signals may send one that only looks as if it were sealed. */
+function open(topic: string, payload: string | null, box: DataBox): ArrivedSignal {
+  if (payload === null) return { payload: undefined }
+  try {
+    return { payload: decodeJson(box.open(payload, { sagaId: topic, column: 'payload' })) }
+  } catch (error) {
+    if (error instanceof DataUnreadableError) return { unreadable: error }
+    throw error
+  }
 }
 
 export async function passNewsOn(pool: pg.Pool, limit: number): Promise<boolean> {
