@@ -1,0 +1,1 @@
+-- Holds the number for another branch's migration of this name: take that file when the two are merged.
