@@ -1,9 +1,10 @@
-import { baseOf, sagaEvents, stepChange, stepEvents } from './change-parts.js'
+import { baseOf, sagaEvents, stepAt, stepChange, stepEvents } from './change-parts.js'
 import type { CompensationCause } from './decide-next.js'
 import { encodeJson } from './json.js'
+import type { StuckWait } from './look-at-waits.js'
 import type { ClaimedSaga, Release, SagaChange } from './records.js'
 import { attemptError, type SagaError } from './saga-error.js'
-import type { SagaRun } from './saga-run.js'
+import { isPastPivot, type SagaRun } from './saga-run.js'
 import { sagaTopic } from './topics.js'
 
 /**
@@ -103,6 +104,22 @@ export function planEnd(
       ...sagaEvents(run.saga.state, state, error === null ? {} : { error }),
     ],
   }
+}
+
+/**
+ * It waits on. Of what only an operator can help with, the rows say so and why; past the pivot no time-out would help
+ * either, so that nobody looks again before there is news.
+ */
+export function planWait(run: SagaRun, indexes: readonly number[], stuck: readonly StuckWait[]): SagaChange {
+  const past = isPastPivot(run)
+  const steps = indexes.flatMap((index) => {
+    const step = stepAt(run, index)
+    const error = stuck.find((wait) => wait.index === index)?.error ?? null
+    if (step.state !== 'Running' || (error === null && step.error === null)) return []
+    const wake = step.wakeAt === null || (past && error !== null) ? {} : { wake: { at: step.wakeAt } }
+    return stepChange(step, { error, ...wake })
+  })
+  return { ...baseOf(run), awaitingOperator: stuck.length > 0, steps }
 }
 
 /** Lets go of the lease, so that another (or this one, later) can go on. */

@@ -133,6 +133,30 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(never.id)
   })
 
+  it('[G14] past the pivot a payload that does not fit waits for an operator, who may skip it', async () => {
+    const key = randomUUID()
+    const paid = saga(unique('past'))
+      .step('ship', { run: () => 1 })
+      .pivot()
+      .waitFor('payment', { signal: 'past', key: () => key, schema: z.number(), timeout: '1h' })
+      .step('last', { run: ({ outputs }) => outputs.payment ?? 'without' })
+    const coordinator = run([paid])
+    await coordinator.signal({ name: 'past', key, payload: 'many' })
+    const { id } = await coordinator.start(paid, undefined)
+    await expect
+      .poll(() => under.storage.getSaga(id))
+      .toMatchObject({ state: 'Running', awaitingOperator: true, leaseOwner: null, wakeAt: null })
+    expect((await under.storage.listSteps(id))[1]).toMatchObject({
+      ...{ state: 'Running', attempts: 1, error: { code: 'signal_invalid' } },
+    })
+    await coordinator.resolve(id, { action: 'skip', by: 'ann', why: 'paid by hand' })
+    await expect
+      .poll(() => under.storage.getSaga(id))
+      .toMatchObject({ state: 'Completed', result: 'without' })
+    expect(await statesOf(id)).toEqual(['Completed', 'Skipped', 'Completed'])
+    await settle(id)
+  })
+
   it('[G14] a signal that came in time counts, though nobody looked before the time was over', async () => {
     const paid = saga<{ order: string }>(unique('both'))
       .waitFor('payment', { signal: 'both', key: ({ input }) => input.order, timeout: '1d' })
