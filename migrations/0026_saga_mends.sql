@@ -1,4 +1,4 @@
--- What a review of sagas that wait found: a way out for a step that waits for what never comes.
+-- What a review of sagas that wait found.
 
 -- Steps --------------------------------------------------------------------------------------------------------
 --
@@ -21,3 +21,62 @@ ALTER TABLE sagapost.saga_steps ENABLE ALWAYS TRIGGER saga_step_moves_legally;
 
 COMMENT ON COLUMN sagapost.saga_instances.awaiting_operator IS
   'Failed: an undo failed for good. Running: a step waits for what does not come by itself, a dead-lettered delivery, say; its error says why';
+
+-- Events that are waited for -----------------------------------------------------------------------------------
+
+-- As in 0024, in two statements. One that locks the newest version of a row judges all else by what it saw before: a step
+-- that has begun to wait again meanwhile would be taken for one that does not, and never be looked at again. The second
+-- statement sees what is committed by the time the rows are its own.
+CREATE OR REPLACE FUNCTION sagapost.note_deliveries(batch integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+  sagas text[];
+  steps integer[];
+BEGIN
+  SELECT array_agg(due.saga_id), array_agg(due.step_index) INTO sagas, steps
+  FROM (
+    SELECT saga_id, step_index FROM sagapost.saga_awaited_events
+    WHERE look_at <= sagapost.now()
+    ORDER BY look_at LIMIT batch
+    FOR UPDATE SKIP LOCKED
+  ) AS due;
+  IF sagas IS NULL THEN
+    RETURN 0;
+  END IF;
+
+  WITH due AS MATERIALIZED (
+    SELECT awaited.saga_id, awaited.step_index, awaited.event_id, awaited.told, awaited.stored_at,
+           format('delivery:%s:%s', awaited.saga_id, awaited.step_index) AS topic
+    FROM unnest(sagas, steps) AS mine (saga_id, step_index)
+    JOIN sagapost.saga_awaited_events AS awaited
+      ON awaited.saga_id = mine.saga_id AND awaited.step_index = mine.step_index
+  ), seen AS MATERIALIZED (
+    SELECT due.*, delivered.standing, delivered.due_at,
+           format('%s %s', delivered.standing, delivered.total) AS news,
+           sagapost.now()
+             - greatest(due.stored_at, delivered.changed_at, least(delivered.due_at, sagapost.now())) AS quiet,
+           EXISTS (
+             SELECT FROM sagapost.saga_steps AS step WHERE step.waits_for = due.topic AND step.state IN (1, 4)) AS wanted
+    FROM due CROSS JOIN LATERAL sagapost.event_deliveries(due.event_id) AS delivered
+  ), noted AS (
+    INSERT INTO sagapost.saga_wakeups (topic)
+    SELECT topic FROM seen
+    -- That an event was routed is no news: only an end is, or that one is undone by a requeue.
+    WHERE wanted AND news <> told AND NOT (standing = 'open' AND starts_with(told, 'open'))
+  )
+  UPDATE sagapost.saga_awaited_events AS awaited SET
+    told = seen.news,
+    look_at = CASE
+      WHEN NOT seen.wanted OR seen.standing IN ('completed', 'gone') THEN NULL
+      ELSE greatest(seen.due_at, sagapost.now() + greatest(least(seen.quiet / 4, '1 minute'), '100 ms')) END
+  FROM seen WHERE awaited.saga_id = seen.saga_id AND awaited.step_index = seen.step_index;
+  RETURN cardinality(sagas);
+END
+$$;

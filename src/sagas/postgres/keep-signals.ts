@@ -17,7 +17,7 @@ export const selectSignals = `
 
 /**
  * migrations/0022; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. Before
- * that, migrations/0024 notes what deliveries have come to: from idx_saga_awaited_look.
+ * that, migrations/0026 notes what deliveries have come to: from idx_saga_awaited_look.
  */
 const wakeSagas = 'SELECT sagapost.note_deliveries($1) AS looked, sagapost.wake_sagas($1) AS passed'
 
