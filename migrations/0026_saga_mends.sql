@@ -24,6 +24,43 @@ COMMENT ON COLUMN sagapost.saga_instances.awaiting_operator IS
 
 -- Events that are waited for -----------------------------------------------------------------------------------
 
+-- As in 0024, but one that is dead-lettered is told at once, whatever becomes of the others.
+CREATE OR REPLACE FUNCTION sagapost.event_deliveries(
+  wanted bigint, OUT standing text, OUT completed bigint, OUT dead bigint, OUT total bigint,
+  OUT changed_at timestamptz, OUT due_at timestamptz
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_custom_plan
+AS $$
+DECLARE
+  busy bigint;
+  waiting bigint;
+BEGIN
+  SELECT count(*), count(*) FILTER (WHERE delivery.status = 'Completed'),
+         count(*) FILTER (WHERE delivery.status = 'DeadLettered' AND NOT EXISTS (
+           SELECT FROM sagapost.dead_letters AS letter
+           JOIN sagapost.webhook_delivery_sagas AS heir ON heir.requeued_from = letter.id AND heir.event_id = wanted
+           WHERE letter.saga_id = delivery.id AND letter.event_id = wanted)),
+         count(*) FILTER (WHERE delivery.status IN ('Pending', 'InProgress')),
+         count(*) FILTER (WHERE delivery.status = 'PendingRetry'),
+         max(delivery.updated_at), min(delivery.next_attempt_at) FILTER (WHERE delivery.status = 'PendingRetry')
+  INTO total, completed, dead, busy, waiting, changed_at, due_at
+  FROM sagapost.webhook_delivery_sagas AS delivery WHERE delivery.event_id = wanted;
+  IF busy > 0 THEN
+    due_at := NULL;
+  END IF;
+  standing := CASE
+    WHEN dead > 0 THEN 'dead'
+    WHEN busy + waiting > 0 THEN 'open'
+    WHEN total > 0 THEN 'completed'
+    WHEN EXISTS (SELECT FROM sagapost.event_routing_queue WHERE event_id = wanted) THEN 'open'
+    -- A partition goes with its events and their deliveries; nothing is known of those any more.
+    WHEN NOT EXISTS (SELECT FROM sagapost.events WHERE id = wanted) THEN 'gone'
+    ELSE 'completed' END;
+END
+$$;
+
 -- As in 0024, in two statements. One that locks the newest version of a row judges all else by what it saw before: a step
 -- that has begun to wait again meanwhile would be taken for one that does not, and never be looked at again. The second
 -- statement sees what is committed by the time the rows are its own.
@@ -59,7 +96,7 @@ BEGIN
       ON awaited.saga_id = mine.saga_id AND awaited.step_index = mine.step_index
   ), seen AS MATERIALIZED (
     SELECT due.*, delivered.standing, delivered.due_at,
-           format('%s %s', delivered.standing, delivered.total) AS news,
+           format('%s %s %s', delivered.standing, delivered.total, delivered.dead) AS news,
            sagapost.now()
              - greatest(due.stored_at, delivered.changed_at, least(delivered.due_at, sagapost.now())) AS quiet,
            EXISTS (

@@ -83,7 +83,7 @@ export interface AwaitingStep {
 /** How these deliveries stand; one that was requeued counts by what took its place. */
 export interface AwaitedDeliveries {
   readonly eventId: string
-  /** `dead`: nothing is under way any more, and some are dead-lettered. `gone`: the event is not there any more. */
+  /** `dead`: some are dead-lettered, whatever becomes of the others. `gone`: the event is not there any more. */
   readonly standing: 'open' | 'completed' | 'dead' | 'gone'
   readonly completed: number
   readonly dead: number
