@@ -172,6 +172,36 @@ describe('a step that delivers an event', () => {
     await expectHistoryToReplay(storage(), id)
   })
 
+  it('[S19, D4] one that is requeued and dead again between two looks is news, and can be rescued again', async () => {
+    const { id, event, definition, coordinator, ended } = await waiting({ onDeadLetter: 'wait' })
+    const awaited = async () => {
+      const { rows } = await database.pool.query(
+        'SELECT told FROM sagapost.saga_awaited_events WHERE saga_id = $1',
+        [id],
+      )
+      return { ...rows[0], operator: (await storage().getSaga(id))?.awaitingOperator }
+    }
+    await deliveries.route()
+    await deliveries.end(event.id, 'DeadLettered')
+    await expect.poll(awaited, { timeout: 15_000 }).toEqual({ told: 'dead 1 1', operator: true })
+    let looker = coordinator
+    for (const told of ['dead 2 1', 'dead 3 1']) {
+      await looker.stop()
+      await deliveries.requeue(event.id)
+      await deliveries.end(event.id, 'DeadLettered')
+      await database.pool.query(
+        'UPDATE sagapost.saga_awaited_events SET look_at = sagapost.now() WHERE saga_id = $1',
+        [id],
+      )
+      looker = coordinate(definition)
+      await expect.poll(awaited, { timeout: 15_000 }).toEqual({ told, operator: true })
+    }
+    await deliveries.requeue(event.id)
+    await deliveries.end(event.id, 'Completed')
+    expect(await ended()).toMatchObject({ state: 'Completed', result: { deliveries: 1 } })
+    await expectHistoryToReplay(storage(), id)
+  })
+
   it('[G14] past the pivot it waits for an operator whatever it was told, and a requeue rescues it', async () => {
     const retry = { maxAttempts: 1, initialInterval: '10ms', maxInterval: '20ms' }
     const { id, type, event, ended } = await waiting({ retry, timeout: '50ms' }, { pivot: true })
