@@ -63,7 +63,7 @@ $$;
 
 -- As in 0024, in two statements. One that locks the newest version of a row judges all else by what it saw before: a step
 -- that has begun to wait again meanwhile would be taken for one that does not, and never be looked at again. The second
--- statement sees what is committed by the time the rows are its own.
+-- statement sees what is committed by the time the rows are its own. One that is dead-lettered is looked at once an hour.
 CREATE OR REPLACE FUNCTION sagapost.note_deliveries(batch integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -112,8 +112,176 @@ BEGIN
     told = seen.news,
     look_at = CASE
       WHEN NOT seen.wanted OR seen.standing IN ('completed', 'gone') THEN NULL
+      -- Only a requeue changes anything, and says so: see look_at_requeued.
+      WHEN seen.standing = 'dead' THEN sagapost.now() + interval '1 hour'
       ELSE greatest(seen.due_at, sagapost.now() + greatest(least(seen.quiet / 4, '1 minute'), '100 ms')) END
   FROM seen WHERE awaited.saga_id = seen.saga_id AND awaited.step_index = seen.step_index;
   RETURN cardinality(sagas);
 END
 $$;
+
+-- A requeue is all that can help a saga that waits for a dead letter: it makes the next look due. A note of the topic
+-- would not do, since the deliveries that follow have to be looked at as well. The rows are locked, whenever they are due:
+-- whoever looks at this moment may not see the requeue, and says afterwards when the next look is. By idx_saga_awaited_event,
+-- in one order, so that two requeues wait for each other in one direction only.
+CREATE FUNCTION sagapost.look_at_requeued(events bigint[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+BEGIN
+  WITH waiting AS MATERIALIZED (
+    SELECT saga_id, step_index FROM sagapost.saga_awaited_events
+    WHERE event_id = ANY (events) AND look_at IS NOT NULL
+    ORDER BY saga_id, step_index
+    FOR UPDATE
+  )
+  UPDATE sagapost.saga_awaited_events AS awaited SET look_at = least(awaited.look_at, sagapost.now())
+  FROM waiting WHERE awaited.saga_id = waiting.saga_id AND awaited.step_index = waiting.step_index;
+END
+$$;
+
+-- Those that are waited for, by their event.
+CREATE INDEX idx_saga_awaited_event ON sagapost.saga_awaited_events (event_id) WHERE look_at IS NOT NULL;
+
+-- [D4, S19] As in 0008, and tells the sagas that wait for the event.
+CREATE OR REPLACE FUNCTION sagapost.requeue_dead_letter(dead_letter_id bigint, OUT delivery_id bigint, OUT created boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  letter record;
+BEGIN
+  SELECT id, event_id, subscription_id, correlation_id INTO letter
+  FROM sagapost.dead_letters WHERE id = dead_letter_id;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'SP008',
+      MESSAGE = format('there is no dead letter %s', coalesce(dead_letter_id::text, 'null')),
+      CONSTRAINT = 'dead_letter_exists', SCHEMA = 'sagapost', TABLE = 'dead_letters';
+  END IF;
+
+  SELECT id, false INTO delivery_id, created FROM sagapost.webhook_delivery_sagas
+  WHERE requeued_from = letter.id AND event_id = letter.event_id;
+  IF FOUND THEN
+    RETURN;
+  END IF;
+
+  -- FOR SHARE: a subscription that is being switched off is waited for, not raced.
+  PERFORM FROM sagapost.subscriptions WHERE id = letter.subscription_id AND active AND verified FOR SHARE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'SP009',
+      MESSAGE = format('subscription %s is not active, so dead letter %s cannot be requeued',
+        letter.subscription_id, letter.id),
+      CONSTRAINT = 'requeue_needs_active_subscription', SCHEMA = 'sagapost', TABLE = 'subscriptions';
+  END IF;
+
+  INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, requeued_from, correlation_id)
+  VALUES (letter.event_id, letter.subscription_id, letter.id, letter.correlation_id)
+  ON CONFLICT (requeued_from, event_id) WHERE requeued_from IS NOT NULL DO NOTHING
+  RETURNING id INTO delivery_id;
+  created := FOUND;
+  IF created THEN
+    PERFORM sagapost.look_at_requeued(ARRAY[letter.event_id]);
+  ELSE
+    SELECT id INTO STRICT delivery_id FROM sagapost.webhook_delivery_sagas
+    WHERE requeued_from = letter.id AND event_id = letter.event_id;
+  END IF;
+END
+$$;
+
+-- [D4, S19] As in 0023, and tells the sagas that wait for the events.
+CREATE OR REPLACE FUNCTION sagapost.requeue_batch(requeue varchar, attempt integer, OUT total jsonb, OUT requeued_now integer)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET lock_timeout = '2s'
+AS $$
+DECLARE
+  step record;
+  todo record;
+  active bigint[];
+  counted record;
+BEGIN
+  requeued_now := 0;
+  SELECT state, attempts, progress INTO step FROM sagapost.saga_steps WHERE id = requeue || ':0' FOR UPDATE;
+  IF NOT (step.state = 1 AND step.attempts = attempt) IS TRUE THEN
+    RETURN;
+  END IF;
+  total := step.progress;
+
+  DELETE FROM sagapost.requeue_batches AS batch
+  WHERE batch.saga_id = requeue AND batch.batch = (
+    SELECT earliest.batch FROM sagapost.requeue_batches AS earliest
+    WHERE earliest.saga_id = requeue ORDER BY earliest.batch LIMIT 1)
+  RETURNING batch.letters, batch.events INTO todo;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+
+  -- FOR SHARE: a subscription that is being switched off is waited for, not raced.
+  SELECT array_agg(locked.id) INTO active FROM (
+    SELECT subscription.id FROM sagapost.subscriptions AS subscription
+    WHERE subscription.active AND subscription.verified AND subscription.id IN (
+      SELECT letter.subscription_id FROM unnest(todo.letters, todo.events) AS given (id, event_id)
+      JOIN sagapost.dead_letters AS letter ON letter.id = given.id AND letter.event_id = given.event_id)
+    ORDER BY subscription.id FOR SHARE OF subscription
+  ) AS locked;
+
+  INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, requeued_from, correlation_id)
+  SELECT letter.event_id, letter.subscription_id, letter.id, letter.correlation_id
+  FROM unnest(todo.letters, todo.events) AS given (id, event_id)
+  JOIN sagapost.dead_letters AS letter ON letter.id = given.id AND letter.event_id = given.event_id
+  WHERE letter.subscription_id = ANY (active) AND NOT EXISTS (
+    SELECT FROM sagapost.webhook_delivery_sagas AS saga
+    WHERE saga.requeued_from = letter.id AND saga.event_id = letter.event_id)
+  ORDER BY letter.id
+  ON CONFLICT (requeued_from, event_id) WHERE requeued_from IS NOT NULL DO NOTHING;
+  GET DIAGNOSTICS requeued_now = ROW_COUNT;
+  PERFORM sagapost.look_at_requeued(todo.events);
+
+  -- In a statement of its own, which sees what others have requeued meanwhile.
+  SELECT count(*) AS letters,
+         count(*) FILTER (WHERE outcome.taken) AS taken,
+         count(*) FILTER (WHERE outcome.refusal = 'subscription_inactive') AS inactive,
+         count(*) FILTER (WHERE outcome.refusal = 'subscription_deleted') AS deleted,
+         count(*) FILTER (WHERE outcome.refusal = 'dead_letter_not_found') AS gone
+  INTO counted
+  FROM unnest(todo.letters, todo.events) AS given (id, event_id)
+  CROSS JOIN LATERAL (
+    SELECT EXISTS (
+      SELECT FROM sagapost.webhook_delivery_sagas AS saga
+      WHERE saga.requeued_from = given.id AND saga.event_id = given.event_id) AS taken
+  ) AS known
+  CROSS JOIN LATERAL (
+    SELECT known.taken, CASE
+      WHEN known.taken THEN NULL
+      ELSE coalesce((
+        SELECT CASE WHEN subscription.deleted_at IS NULL THEN 'subscription_inactive' ELSE 'subscription_deleted' END
+        FROM sagapost.dead_letters AS letter
+        JOIN sagapost.subscriptions AS subscription ON subscription.id = letter.subscription_id
+        WHERE letter.id = given.id AND letter.event_id = given.event_id), 'dead_letter_not_found') END AS refusal
+  ) AS outcome;
+
+  total := total || jsonb_build_object(
+    'requeued', (total ->> 'requeued')::bigint + requeued_now,
+    'alreadyRequeued', (total ->> 'alreadyRequeued')::bigint + counted.taken - requeued_now,
+    'refused', (total ->> 'refused')::bigint + counted.letters - counted.taken,
+    'remaining', (total ->> 'remaining')::bigint - counted.letters,
+    'refusals', jsonb_strip_nulls(jsonb_build_object(
+      'subscription_inactive', nullif(coalesce((total #>> '{refusals,subscription_inactive}')::bigint, 0) + counted.inactive, 0),
+      'subscription_deleted', nullif(coalesce((total #>> '{refusals,subscription_deleted}')::bigint, 0) + counted.deleted, 0),
+      'dead_letter_not_found', nullif(coalesce((total #>> '{refusals,dead_letter_not_found}')::bigint, 0) + counted.gone, 0))));
+  UPDATE sagapost.saga_steps SET progress = total WHERE id = requeue || ':0';
+END
+$$;
+
+REVOKE EXECUTE ON FUNCTION sagapost.look_at_requeued(bigint[]) FROM PUBLIC;
+COMMENT ON FUNCTION sagapost.look_at_requeued(bigint[]) IS
+  'Makes the next look at these events due, where a saga waits for their deliveries';

@@ -1,7 +1,9 @@
-import { beforeAll, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { requeueBatch, requeueDeadLetters } from '../../src/dead-letters/index.js'
 import { allowAnyBeginning, insertSaga, insertStep } from '../schema/general-sagas/fixtures.js'
 import { useDatabase } from '../support/database.js'
-import { insertEvent } from '../support/fixtures.js'
+import { insertDeadLetters } from '../support/dead-letters.js'
+import { insertEvent, insertSubscription } from '../support/fixtures.js'
 
 const database = useDatabase()
 const GATE = 42
@@ -88,4 +90,88 @@ it('an event that nobody waits for any more is not looked at again', async () =>
   const id = await insertFailedStep()
   await database.pool.query('SELECT sagapost.note_deliveries(10)')
   expect(await lookOf(id)).toBe(false)
+})
+
+describe('an event that is dead-lettered', () => {
+  /** Steps that wait for an event each whose only delivery is dead. */
+  async function insertWaiting(count: number) {
+    const subscriptionId = await insertSubscription(database.pool)
+    const letters = await insertDeadLetters(database.pool, { count, subscriptionId })
+    const { rows } = await database.pool.query(
+      'SELECT event_id FROM sagapost.dead_letters WHERE id = ANY ($1)',
+      [letters],
+    )
+    const sagas: string[] = []
+    for (const { event_id } of rows) {
+      const id = await insertSaga(database.pool, { state: 1, total_steps: 1 })
+      await insertStep(database.pool, id, { state: 1, attempts: 1, waits_for: `delivery:${id}:0` })
+      await database.pool.query(
+        `INSERT INTO sagapost.saga_awaited_events (saga_id, step_index, event_id, stored_at, look_at)
+         VALUES ($1, 0, $2, pg_catalog.now(), pg_catalog.now())`,
+        [id, event_id],
+      )
+      sagas.push(id)
+    }
+    return { subscriptionId, letters, sagas }
+  }
+  const dueOf = async (sagas: readonly string[]) => {
+    const { rows } = await database.pool.query(
+      `SELECT count(*) FILTER (WHERE look_at <= sagapost.now())::int AS due,
+              count(*) FILTER (WHERE look_at > sagapost.now() + interval '59 minutes')::int AS later
+       FROM sagapost.saga_awaited_events WHERE saga_id = ANY ($1)`,
+      [sagas],
+    )
+    return rows[0]
+  }
+  const look = () => database.pool.query('SELECT sagapost.note_deliveries(100)')
+
+  it('[S19, D4] is looked at once an hour, and at once when it is requeued', async () => {
+    const { letters, sagas } = await insertWaiting(3)
+    await look()
+    expect(await dueOf(sagas)).toEqual({ due: 0, later: 3 })
+    await database.as('dead_letter_operator').query('SELECT sagapost.requeue_dead_letter($1)', [letters[1]])
+    expect(await dueOf(sagas)).toEqual({ due: 1, later: 2 })
+    await look()
+    const { rows } = await database.pool.query(
+      "SELECT told, look_at < sagapost.now() + interval '2 minutes' AS soon FROM sagapost.saga_awaited_events WHERE saga_id = $1",
+      [sagas[1]],
+    )
+    expect(rows).toEqual([{ told: 'open 2 0', soon: true }])
+  })
+
+  it('[S19, D4] the same by filter', async () => {
+    const { subscriptionId, sagas } = await insertWaiting(3)
+    await look()
+    const { sagaId } = await requeueDeadLetters(database.as('dead_letter_operator'), { subscriptionId })
+    await database.pool.query('UPDATE sagapost.saga_steps SET state = 1, attempts = 1 WHERE saga_id = $1', [
+      sagaId,
+    ])
+    await requeueBatch(database.as('saga_app_role'), sagaId, 1)
+    expect(await dueOf(sagas)).toEqual({ due: 3, later: 0 })
+  })
+
+  it('[O7] that is looked at while it is requeued is looked at again', async () => {
+    const { letters, sagas } = await insertWaiting(1)
+    const looker = await database.pool.connect()
+    try {
+      await looker.query('BEGIN')
+      await looker.query('SELECT sagapost.note_deliveries(100)')
+      const requeued = database
+        .as('dead_letter_operator')
+        .query('SELECT sagapost.requeue_dead_letter($1)', [letters[0]])
+      await expect
+        .poll(async () => {
+          const { rows } = await database.pool.query(
+            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          )
+          return rows.length
+        })
+        .toBe(1)
+      await looker.query('COMMIT')
+      await requeued
+    } finally {
+      looker.release()
+    }
+    expect(await dueOf(sagas)).toEqual({ due: 1, later: 0 })
+  })
 })
