@@ -285,3 +285,80 @@ $$;
 REVOKE EXECUTE ON FUNCTION sagapost.look_at_requeued(bigint[]) FROM PUBLIC;
 COMMENT ON FUNCTION sagapost.look_at_requeued(bigint[]) IS
   'Makes the next look at these events due, where a saga waits for their deliveries';
+
+-- Requeue by filter ----------------------------------------------------------------------------------------------
+--
+-- As in 0023, without what was requeued before: that is none of its work, and would fill the batches of every later
+-- request. By uniq_saga_requeued_from, one probe for each letter that is looked at, whatever the planner expects to find.
+CREATE OR REPLACE FUNCTION sagapost.start_dead_letter_requeue(given jsonb, batch_size integer, most integer)
+RETURNS TABLE (saga_id varchar, created boolean, moment timestamptz, input text, answer jsonb)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_custom_plan
+SET jit = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+#variable_conflict use_column
+DECLARE
+  definition constant text := 'sagapost.requeue-dead-letters';
+  filter constant jsonb := (given ->> 'input')::jsonb;
+  of_subscription constant bigint := filter ->> 'subscriptionId';
+  of_type constant text := filter ->> 'eventType';
+  with_code constant text := filter ->> 'errorCode';
+  since constant timestamptz := filter ->> 'from';
+  before constant timestamptz := filter ->> 'to';
+  made record;
+  matched bigint;
+BEGIN
+  IF given ->> 'definition_id' IS DISTINCT FROM definition THEN
+    RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+      MESSAGE = format('only sagas of %s are started here', definition);
+  END IF;
+  -- Held by nobody: a coordinator claims it.
+  SELECT * INTO made FROM sagapost.start_sagas(jsonb_build_array(given - '{lease_owner,lease_ms,events}'::text[]));
+  IF made IS NULL THEN
+    RETURN QUERY
+      SELECT saga.id, false, saga.created_at, saga.initial_data::text, step.progress
+      FROM sagapost.saga_instances AS saga
+      JOIN sagapost.saga_steps AS step ON step.id = saga.id || ':0'
+      WHERE saga.definition_id = definition AND saga.idempotency_key = given ->> 'idempotency_key';
+    RETURN;
+  END IF;
+
+  WITH cut AS (
+    INSERT INTO sagapost.requeue_batches (saga_id, batch, letters, events)
+    SELECT made.saga_id, (place - 1) / batch_size, array_agg(id ORDER BY id), array_agg(event_id ORDER BY id)
+    FROM (
+      SELECT id, event_id, row_number() OVER (ORDER BY id) AS place
+      FROM (
+        SELECT letter.id, letter.event_id FROM sagapost.dead_letters AS letter
+        WHERE (of_subscription IS NULL OR letter.subscription_id = of_subscription)
+          AND (of_type IS NULL OR letter.event_type = of_type)
+          AND (with_code IS NULL OR letter.final_error_code = with_code)
+          AND (since IS NULL OR letter.failed_at >= since)
+          AND (before IS NULL OR letter.failed_at < before)
+          AND NOT EXISTS (
+            SELECT FROM sagapost.webhook_delivery_sagas AS heir
+            WHERE heir.requeued_from = letter.id AND heir.event_id = letter.event_id)
+        LIMIT most + 1
+      ) AS matching
+    ) AS placed
+    GROUP BY 2
+    RETURNING cardinality(letters) AS size
+  )
+  SELECT coalesce(sum(size), 0) INTO matched FROM cut;
+  IF matched > most THEN
+    RAISE EXCEPTION USING ERRCODE = 'SP010',
+      MESSAGE = format('more than %s dead letters match: narrow the filter', most),
+      CONSTRAINT = 'requeue_letters_max', SCHEMA = 'sagapost', TABLE = 'requeue_batches';
+  END IF;
+
+  RETURN QUERY
+    UPDATE sagapost.saga_steps AS step
+    SET progress = jsonb_build_object('matching', matched, 'requeued', 0, 'alreadyRequeued', 0, 'refused', 0,
+                                      'refusals', '{}'::jsonb, 'remaining', matched)
+    WHERE step.id = made.saga_id || ':0'
+    RETURNING step.saga_id, true, made.moment, given ->> 'input', step.progress;
+END
+$$;

@@ -786,7 +786,7 @@ export interface components {
         StartedRequeue: {
             /** @example 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a */
             sagaId: string;
-            /** @description what the filter found; none that comes later is requeued */
+            /** @description what the filter found and nobody had requeued; none that comes later is */
             matching: number;
         };
         Requeued: {
