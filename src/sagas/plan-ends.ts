@@ -14,12 +14,11 @@ import { sagaTopic } from './topics.js'
 export function planCompensation(run: SagaRun, cause: CompensationCause): SagaChange {
   const pending = run.steps.filter(({ state }) => state === 'Pending')
   const waiting = run.steps.filter(({ state }) => state === 'Running')
-  const failed = run.steps.find(({ state }) => state === 'Failed')
   const stopped = cause === 'failed' ? branchStopped() : causeError(cause)
   return {
     ...baseOf(run),
     state: 'Compensating',
-    error: cause === 'failed' ? (failed?.error ?? run.saga.error) : stopped,
+    error: cause === 'failed' ? (firstCause(run) ?? run.saga.error) : stopped,
     ...(cause === 'timed_out' ? { timedOut: true } : {}),
     steps: [
       ...waiting.map((step) => stepChange(step, { state: 'Failed', error: stopped })),
@@ -33,6 +32,16 @@ export function planCompensation(run: SagaRun, cause: CompensationCause): SagaCh
       ...pending.flatMap((step) => stepEvents(step, 'Skipped')),
     ],
   }
+}
+
+/** Of the step that failed for good; not of a branch that was stopped for it, or that waits for a retry. */
+function firstCause({ steps }: SagaRun): SagaError | undefined {
+  const failed = steps.filter(({ state }) => state === 'Failed')
+  const forGood = failed.find(
+    ({ error, attempts, maxAttempts }) =>
+      error?.code !== 'branch_stopped' && (error?.retryable === false || attempts >= maxAttempts),
+  )
+  return (forGood ?? failed[0])?.error ?? undefined
 }
 
 function causeError(cause: 'cancelled' | 'timed_out'): SagaError {

@@ -257,6 +257,33 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(failed.id)
   })
 
+  it('[G14] a branch that was begun alone, others having failed for now, is stopped when one fails for good', async () => {
+    const tries = { slow: 0, broken: 0 }
+    const wide = saga(unique('alone'), { retry }).parallel({
+      slow: {
+        run: ({ signal }) => {
+          if (tries.slow++ === 0) throw new Error('not yet')
+          return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+        },
+      },
+      broken: {
+        retry: { ...retry, initialInterval: '300ms' },
+        run: () => {
+          if (tries.broken++ === 0) throw new Error('not yet')
+          throw new NonRetryableError('never')
+        },
+      },
+    })
+    const handle = await run([wide]).start(wide, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Compensated', error: { message: 'never' } })
+    expect(tries).toEqual({ slow: 2, broken: 2 })
+    expect((await under.storage.listSteps(handle.id)).map(({ error }) => error?.code)).toEqual([
+      'branch_stopped',
+      'non_retryable',
+    ])
+    await settle(handle.id)
+  })
+
   it('[G14] branches run at the same time, with retries of their own, and later steps have their outputs', async () => {
     let tries = 0
     let open = () => {}
