@@ -362,3 +362,59 @@ BEGIN
     RETURNING step.saga_id, true, made.moment, given ->> 'input', step.progress;
 END
 $$;
+
+-- Signals --------------------------------------------------------------------------------------------------------
+--
+-- As in 0022, but whoever may only send is not shown what another has sent: the answer is whether it is the same. Null
+-- where one of the two is encrypted, and only its key can tell. As jsonb, since the order of names is nothing; but not
+-- numbers that jsonb would unfold, and not what it refuses: those are the same when their text is.
+DROP FUNCTION sagapost.signal(text, text, json);
+CREATE FUNCTION sagapost.signal(signal_name text, signal_key text, signal_payload json DEFAULT NULL)
+RETURNS TABLE (created boolean, received_at timestamptz, expires_at timestamptz, same boolean)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+  at_once constant timestamptz := sagapost.clock();
+  unfolds constant text := '[0-9][eE][+-]?[0-9]{4}';
+  given constant text := signal_payload::text;
+  first record;
+  alike boolean;
+BEGIN
+  RETURN QUERY
+  INSERT INTO sagapost.saga_signals AS kept (name, key, payload, received_at, expires_at)
+  VALUES (signal_name, signal_key, signal_payload, at_once, at_once + interval '30 days')
+  ON CONFLICT (name, key) DO UPDATE SET
+    payload = excluded.payload, received_at = excluded.received_at, expires_at = excluded.expires_at
+    WHERE kept.expires_at <= at_once
+  RETURNING true, kept.received_at, kept.expires_at, true;
+  IF FOUND THEN
+    INSERT INTO sagapost.saga_wakeups (topic) VALUES (format('signal:%s:%s', signal_name, signal_key));
+    RETURN;
+  END IF;
+
+  SELECT kept.received_at, kept.expires_at, kept.payload::text AS payload INTO first
+  FROM sagapost.saga_signals AS kept WHERE kept.name = signal_name AND kept.key = signal_key;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  alike := first.payload IS NOT DISTINCT FROM given;
+  IF NOT alike AND first.payload IS NOT NULL AND given IS NOT NULL THEN
+    IF starts_with(first.payload, '{"$sagapost_sealed"') OR starts_with(given, '{"$sagapost_sealed"') THEN
+      alike := NULL;
+    ELSIF first.payload !~ unfolds AND given !~ unfolds THEN
+      BEGIN
+        alike := first.payload::jsonb = given::jsonb;
+      EXCEPTION WHEN OTHERS THEN
+        alike := false;
+      END;
+    END IF;
+  END IF;
+  RETURN QUERY SELECT false, first.received_at, first.expires_at, alike;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION sagapost.signal(text, text, json) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sagapost.signal(text, text, json) TO saga_app_role, event_ingest_writer, event_publisher;
+COMMENT ON FUNCTION sagapost.signal(text, text, json) IS
+  'Keeps a signal for the sagas that wait for it, now or later, in the caller''s transaction; one that has come before is kept as it is, and compared';

@@ -68,7 +68,8 @@ export interface SignalOutcome {
   readonly created: boolean
   readonly receivedAt: Date
   readonly expiresAt: Date
-  readonly payload: unknown
+  /** Its payload is the same as that of the one that counts; undefined: it is encrypted, and cannot be compared here. */
+  readonly same: boolean | undefined
 }
 
 /** A signal that has come. */

@@ -285,3 +285,42 @@ describe('signals that cannot be read', () => {
     await expectHistoryToReplay(storageWith(keys[0]), id)
   })
 })
+
+describe('what a sender hears of a signal that has come before', () => {
+  const database = useDatabase()
+  const box = createDataBox(Buffer.alloc(32, 3))
+  const send = (payload: string | null, key: string) =>
+    database
+      .as('event_publisher')
+      .query('SELECT * FROM sagapost.signal($1, $2, $3)', ['told', key, payload])
+      .then(({ rows: [row] }) => row)
+
+  it('is when, and whether it is the same; not what it said', async () => {
+    const key = randomUUID()
+    expect(Object.keys(await send('{"card":"4111","n":1}', key))).toEqual([
+      ...['created', 'received_at', 'expires_at', 'same'],
+    ])
+    expect(await send('{"n":1.0,"card":"4111"}', key)).toMatchObject({ created: false, same: true })
+    for (const other of ['{"card":"4112","n":1}', '7', null, '"\\u0000"', '{"n":1e100000}', '[1e99999]']) {
+      expect(await send(other, key)).toMatchObject({ created: false, same: false })
+    }
+    const huge = randomUUID()
+    await send('[1e100000,"\\ud800"]', huge)
+    expect(await send('[1e100000,"\\ud800"]', huge)).toMatchObject({ same: true })
+    expect(await send('[1e100000, "\\ud800"]', huge)).toMatchObject({ same: false })
+    expect(await send(null, randomUUID())).toMatchObject({ created: true, same: true })
+  })
+
+  it('[G15] of one that is encrypted, only who has the key and may read it can tell', async () => {
+    const key = randomUUID()
+    const by = (role: 'saga_app_role' | 'event_publisher', dataBox?: typeof box) => (payload: unknown) =>
+      sendSignal(createPostgresStorage({ pool: database.as(role), ...(dataBox && { dataBox }) }), {
+        ...{ name: 'sealed', key, payload },
+      })
+    expect(await by('saga_app_role', box)(1)).toMatchObject({ created: true })
+    expect(await by('saga_app_role', box)(1)).toMatchObject({ created: false, same: true })
+    expect(await codeOf(by('saga_app_role', box)(2))).toBe('signal_conflict')
+    expect(await by('saga_app_role')(2)).toMatchObject({ created: false, same: undefined })
+    expect(await by('event_publisher', box)(2)).toMatchObject({ created: false, same: undefined })
+  })
+})

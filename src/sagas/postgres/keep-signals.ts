@@ -1,15 +1,19 @@
+import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import { inTransaction } from '../../database/index.js'
 import { SagapostError } from '../../errors/index.js'
-import { type DataBox, DataUnreadableError } from '../data-box.js'
+import { type DataBox, DataUnreadableError, isSealed } from '../data-box.js'
 import { decodeJson } from '../json.js'
 import type { ArrivedSignal, NewSignal, SignalName, SignalOutcome } from '../state-storage.js'
 import { signalTopic } from '../topics.js'
 
 type Queryable = Pick<pg.ClientBase, 'query'> | pg.Pool
 
-/** migrations/0022: one statement, in whichever transaction it is called. */
-const keepSignal = 'SELECT created, received_at, expires_at, payload FROM sagapost.signal($1, $2, $3)'
+/** migrations/0026: one statement, in whichever transaction it is called. Its login need not be able to read signals. */
+const keepSignal = `
+  SELECT created, received_at, expires_at, same,
+         has_column_privilege('sagapost.saga_signals', 'payload', 'SELECT') AS readable
+  FROM sagapost.signal($1, $2, $3)`
 
 const limitKeyWait = `SELECT set_config('lock_timeout', $1, true)`
 
@@ -48,7 +52,8 @@ interface SignalRow {
   created: boolean
   received_at: Date
   expires_at: Date
-  payload: string | null
+  same: boolean | null
+  readable: boolean
 }
 
 export async function signal(
@@ -62,12 +67,23 @@ export async function signal(
   const row = rows[0]
   // Only under REPEATABLE READ: the first one was committed after this transaction's snapshot was taken.
   if (row === undefined) throw new Error(`the signal ${name} cannot be seen by this transaction`)
-  return {
-    created: row.created,
-    receivedAt: row.received_at,
-    expiresAt: row.expires_at,
-    payload: row.payload === null ? undefined : decodeJson(box.open(row.payload, place)),
-  }
+  const { created, received_at: receivedAt, expires_at: expiresAt, readable } = row
+  const same = row.same ?? (readable ? await compareSealed(client, { name, key, payload }, box) : undefined)
+  return { created, receivedAt, expiresAt, same }
+}
+
+/** With the one that is kept, where one of the two is encrypted. Undefined: this process lacks the key. */
+async function compareSealed(
+  client: Queryable,
+  { name, key, payload }: NewSignal,
+  box: DataBox,
+): Promise<boolean | undefined> {
+  const { rows } = (await client.query(selectSignals, [[name], [key]])) as pg.QueryResult<{
+    payload: string | null
+  }>
+  const first = rows[0] && open(signalTopic(name, key), rows[0].payload, box)
+  if (first === undefined || 'unreadable' in first || isSealed(first.payload)) return undefined
+  return isDeepStrictEqual(first.payload, decodeJson(payload))
 }
 
 /** The same in a transaction of its own. */
