@@ -407,6 +407,27 @@ BEGIN
 END
 $$;
 
+-- What was planned by a requeue that has ended without doing it, because it was cancelled before it began. Returns how
+-- many batches. Those of requeues that run are read as well, without their letters: a thousand rows at the most for each.
+CREATE FUNCTION sagapost.discard_ended_requeues() RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  discarded integer;
+BEGIN
+  DELETE FROM sagapost.requeue_batches AS batch USING sagapost.saga_instances AS saga
+  WHERE saga.id = batch.saga_id
+    AND (saga.state IN (3, 5, 7, 8) OR saga.state = 6 AND NOT saga.awaiting_operator);
+  GET DIAGNOSTICS discarded = ROW_COUNT;
+  RETURN discarded;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION sagapost.discard_ended_requeues() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sagapost.discard_ended_requeues() TO saga_app_role;
+COMMENT ON FUNCTION sagapost.discard_ended_requeues() IS
+  'Removes the batches of requeues that have ended; returns how many';
+
+
 -- Signals --------------------------------------------------------------------------------------------------------
 --
 -- As in 0022, but whoever may only send is not shown what another has sent: the answer is whether it is the same. Null

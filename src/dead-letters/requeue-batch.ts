@@ -9,7 +9,7 @@ const discardBatches = 'SELECT sagapost.discard_requeue($1)'
 export interface RequeueProgress {
   matching: number
   requeued: number
-  /** By somebody else, before or meanwhile. */
+  /** By somebody else, meanwhile. */
   alreadyRequeued: number
   refused: number
   /** How many for which reason: `subscription_inactive`, `subscription_deleted`, `dead_letter_not_found`. */

@@ -108,7 +108,28 @@ const awaitedEventIsLookedAt = `
   LEFT JOIN sagapost.saga_awaited_events AS awaited
     ON awaited.saga_id = step.saga_id AND awaited.step_index = step.step_index
   WHERE step.state = 1 AND starts_with(step.waits_for, 'delivery:') AND awaited.look_at IS NULL
-    AND saga.wake_at IS NULL AND NOT EXISTS (SELECT FROM sagapost.saga_wakeups WHERE topic = step.waits_for)
+    AND saga.wake_at IS NULL AND NOT saga.awaiting_operator AND NOT EXISTS (SELECT FROM sagapost.saga_wakeups WHERE topic = step.waits_for)
+  LIMIT $1`
+
+// A batch and its count change in one transaction. Once it is undone the batches are gone, and the count stays.
+const requeueHasWhatRemains = `
+  SELECT step.saga_id AS id, format('%s letters remain, and its batches have %s', step.progress ->> 'remaining',
+           coalesce(left_over.letters, 0)) AS detail, count(*) OVER () AS total
+  FROM sagapost.saga_steps AS step
+  JOIN sagapost.saga_instances AS saga ON saga.id = step.saga_id AND saga.state IN (0, 1, 2)
+  LEFT JOIN (
+    SELECT saga_id, sum(cardinality(letters)) AS letters FROM sagapost.requeue_batches GROUP BY saga_id
+  ) AS left_over ON left_over.saga_id = step.saga_id
+  WHERE step.progress ? 'remaining' AND (step.progress ->> 'remaining')::bigint <> coalesce(left_over.letters, 0)
+  LIMIT $1`
+
+// What an ended one leaves is cleared away within minutes.
+const endedRequeueHasNoBatches = `
+  SELECT saga.id, format('in state %s since %s, and batches of it are left', saga.state, saga.completed_at) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.saga_instances AS saga
+  WHERE saga.id IN (SELECT saga_id FROM sagapost.requeue_batches)
+    AND saga.state IN (3, 5, 7, 8) AND saga.completed_at < sagapost.now() - interval '10 minutes'
   LIMIT $1`
 
 /** Of general sagas; `id` is the saga's. $1 is how many examples to name. */
@@ -122,11 +143,13 @@ export const sagaInvariants: readonly Invariant[] = [
   { name: 'open_saga_is_within_reach', rules: ['G14'], sql: openSagaIsWithinReach },
   { name: 'published_saga_has_its_events', rules: ['G6'], sql: publishedSagaHasItsEvents },
   { name: 'awaited_event_is_looked_at', rules: ['G14'], sql: awaitedEventIsLookedAt },
+  { name: 'requeue_has_what_remains', rules: ['D4'], sql: requeueHasWhatRemains },
+  { name: 'ended_requeue_has_no_batches', rules: ['D4'], sql: endedRequeueHasNoBatches },
 ]
 
 const noSagaLeftOpen = `
   SELECT id, format('%s in state %s since %s', definition_id, state, updated_at) AS detail, count(*) OVER () AS total
-  FROM sagapost.saga_instances WHERE state IN (0, 1, 2, 4)
+  FROM sagapost.saga_instances WHERE state IN (0, 1, 2, 4) AND NOT awaiting_operator
   LIMIT $1`
 
 /** Holds once every saga has come to its end, or waits for an operator. */

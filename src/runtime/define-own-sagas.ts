@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { defineRequeue, discardRequeue, requeueBatch } from '../dead-letters/index.js'
+import { defineRequeue, discardEndedRequeues, discardRequeue, requeueBatch } from '../dead-letters/index.js'
 import type { Wakeups } from '../loop/index.js'
 import type { Recorders } from '../observability/index.js'
 import type { SagaDefinition } from '../sagas/index.js'
@@ -7,6 +7,8 @@ import { defineSecretRotation, removeEndedSecrets } from '../subscriptions/index
 
 export interface OwnSagas {
   definitions: readonly SagaDefinition[]
+  /** What cancelled ones have left behind: plans of requeues, secrets that have ended. Cheap where there is nothing. */
+  cleanUp(): Promise<void>
   /** What takes long lets go after the batch that is under way. */
   stop(): void
 }
@@ -36,6 +38,10 @@ export function defineOwnSagas({
   })
   return {
     definitions: [requeue, defineSecretRotation(() => removeEndedSecrets(pool))],
+    async cleanUp() {
+      await discardEndedRequeues(pool)
+      await removeEndedSecrets(pool)
+    },
     stop() {
       stopping = true
     },

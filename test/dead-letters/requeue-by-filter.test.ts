@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
   countMatching,
+  discardEndedRequeues,
   type RequeueFilter,
   requeueDeadLetter,
   requeueDeadLetters,
@@ -197,6 +198,10 @@ describe('a requeue by filter', () => {
     const { sagaId } = await start({ subscriptionId })
     const { coordinator } = runSagas()
     expect(await ended(early.sagaId)).toMatchObject({ state: 'Cancelled', progress: { requeued: 0 } })
+    // It had nothing to undo: what it had planned goes with the next clean-up.
+    expect(await batchesLeft(early.sagaId)).toBe(20)
+    expect(await discardEndedRequeues(runner())).toBe(20)
+    expect(await batchesLeft(early.sagaId)).toBe(0)
     await expect
       .poll(async () => (await look(sagaId)).progress?.['requeued'], { interval: 5, timeout: 20_000 })
       .toBeGreaterThan(0)

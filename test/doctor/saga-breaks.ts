@@ -84,4 +84,18 @@ export const sagaBreaks: { invariant: string; by: string; sql: string }[] = [
     sql: `UPDATE sagapost.saga_steps SET state = 1, waits_for = 'delivery:' || saga_id || ':1'
           WHERE saga_id = $1 AND step_index = 1`,
   },
+  {
+    invariant: 'requeue_has_what_remains',
+    by: 'letters that no batch has',
+    sql: `WITH opened AS (UPDATE sagapost.saga_instances SET state = 1, wake_at = now() WHERE id = $1 RETURNING id)
+          UPDATE sagapost.saga_steps SET progress = '{"remaining": 5}' FROM opened
+          WHERE saga_id = opened.id AND step_index = 0`,
+  },
+  {
+    invariant: 'ended_requeue_has_no_batches',
+    by: 'a plan that nobody will carry out',
+    sql: `WITH ended AS (
+            UPDATE sagapost.saga_instances SET completed_at = now() - interval '1 hour' WHERE id = $1 RETURNING id)
+          INSERT INTO sagapost.requeue_batches (saga_id, batch, letters, events) SELECT id, 0, '{1}', '{1}' FROM ended`,
+  },
 ]

@@ -117,6 +117,7 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'start_dead_letter_requeue(jsonb,integer,integer)': ['dead_letter_operator'],
   'requeue_batch(character varying,integer)': ['saga_app_role'],
   'discard_requeue(character varying)': ['saga_app_role'],
+  'discard_ended_requeues()': ['saga_app_role'],
   'start_secret_rotation(jsonb)': ['subscription_admin'],
   'remove_ended_secrets()': ['saga_app_role'],
   'ensure_partitions()': ['schema_maintainer'],
