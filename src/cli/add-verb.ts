@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { parseDuration } from '../config/index.js'
+import { parseDuration } from '../durations/index.js'
 
 const PAGE_ITEMS_MAX = 200
 

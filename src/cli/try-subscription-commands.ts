@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { parseDuration } from '../config/index.js'
+import { parseDuration } from '../durations/index.js'
 import { addVerb, readId } from './add-verb.js'
 import { connectApi, type Environment } from './connect-api.js'
 import { formatFields } from './format-table.js'

@@ -1,2 +1,1 @@
-export { parseDuration } from './parse-duration.js'
 export { type Config, readConfig } from './read-config.js'

@@ -1,8 +1,8 @@
 import { hasLoginPerRole } from '../database/index.js'
+import { parseDuration } from '../durations/index.js'
 import { SagapostError } from '../errors/index.js'
 import { type LogLevel, logLevels } from '../observability/index.js'
 import { parseMasterKey } from '../subscriptions/index.js'
-import { parseDuration } from './parse-duration.js'
 
 export interface Config {
   /** Absent: the embedded PostgreSQL in `dataDir`. */

@@ -1,5 +1,6 @@
-import { type Config, parseDuration, readConfig } from '../config/index.js'
+import { type Config, readConfig } from '../config/index.js'
 import { requireSingleLogin } from '../database/index.js'
+import { parseDuration } from '../durations/index.js'
 import { SagapostError } from '../errors/index.js'
 import { parseAllowedCidrs } from '../https/index.js'
 import { partNames, systemParts } from '../runtime/index.js'

@@ -1,4 +1,4 @@
-import { parseDuration } from '../config/index.js'
+import { parseDuration } from '../durations/index.js'
 import {
   createMemoryStorage,
   type SagaDefinition as Definition,
