@@ -233,6 +233,27 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(failed.id)
   })
 
+  it('[G14] a branch is tried again though its timer goes off early: they count whole milliseconds', async () => {
+    let open = () => {}
+    const gate = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    const wide = saga(unique('hasty')).parallel({
+      patient: { run: () => gate },
+      hasty: {
+        retry: { ...retry, maxAttempts: 60 },
+        run: ({ attempt }) => {
+          if (attempt < 60) throw new Error('not yet')
+          open()
+        },
+      },
+    })
+    const coordinator = run([wide])
+    const handle = await coordinator.start(wide, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Completed' })
+    await settle(handle.id)
+  })
+
   it('[G14] branches run at the same time, with retries of their own, and later steps have their outputs', async () => {
     let tries = 0
     let open = () => {}

@@ -255,6 +255,30 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
     expect((await claimOf(definitionId)).map(({ saga }) => saga.id)).toEqual([ids[2]])
   })
 
+  it('says when the next saga is due, of the definitions and versions that are asked for', async () => {
+    const definitionId = `definition-${randomUUID()}`
+    const dueInMs = async (version = 1) =>
+      (await under.storage.lookAhead([{ name: definitionId, version }])).dueInMs
+    expect(await dueInMs()).toBeNull()
+    const saga = newSaga({ definitionId })
+    await under.storage.startSaga(saga)
+    expect(await dueInMs()).toBe(0)
+    expect(await dueInMs(2)).toBeNull()
+    await claimOf(definitionId)
+    const leaseMs = await dueInMs()
+    expect(leaseMs).toBeGreaterThan(0)
+    expect(leaseMs).toBeLessThanOrEqual(LEASE_MS)
+    await under.moveMs(LEASE_MS + 1)
+    expect(await dueInMs()).toBe(0)
+  })
+
+  it('sees news before it is passed on', async () => {
+    const waits = newSaga(held())
+    await under.storage.startSaga(waits)
+    await under.storage.signal({ name: 'look', key: waits.id, payload: undefined })
+    expect((await under.storage.lookAhead([])).news).toBe(true)
+  })
+
   it('hands each saga to one of many who claim at the same time', async () => {
     const definitionId = `definition-${randomUUID()}`
     for (let n = 0; n < 20; n++) await under.storage.startSaga(newSaga({ definitionId }))

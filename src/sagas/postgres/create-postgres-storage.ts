@@ -5,6 +5,7 @@ import type { StateStorage } from '../state-storage.js'
 import { claim, readSignals, renewLeases } from './claim-sagas.js'
 import { findDeliveries } from './find-deliveries.js'
 import { cleanUpSignals, findSignals, passNewsOn, signal } from './keep-signals.js'
+import { lookAhead } from './look-ahead.js'
 import { findTimedOut, getSaga, listEvents, listSagas, listSteps, readStates } from './read-sagas.js'
 import { cleanUpExpired, deleteFinished } from './remove-sagas.js'
 import { requestCancel } from './request-cancel.js'
@@ -45,6 +46,7 @@ export function createPostgresStorage({
     listEvents: (sagaId) => listEvents(pool, sagaId),
     write: (changes, leaseMs) => applyChanges(pool, changes, leaseMs, box),
     transact: createTransact(transactionPool, transactionPool === pool, box),
+    lookAhead: (definitions) => lookAhead(pool, definitions),
     claim: (request) => claim(pool, request, box),
     async renew(owner, sagaIds, leaseMs) {
       const { rows } = await leasePool.query<{ id: string }>(renewLeases, [owner, sagaIds, leaseMs])

@@ -15,11 +15,11 @@ export const selectSignals = `
   FROM unnest($1::text[], $2::text[]) AS wanted (name, key)
   JOIN sagapost.saga_signals AS kept ON kept.name = wanted.name AND kept.key = wanted.key`
 
-/**
- * migrations/0022; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. Before
- * that, migrations/0024 notes what deliveries have come to: from idx_saga_awaited_look.
- */
-const wakeSagas = 'SELECT sagapost.note_deliveries($1) AS looked, sagapost.wake_sagas($1) AS passed'
+/** migrations/0024: notes what deliveries have come to; from idx_saga_awaited_look. */
+const noteDeliveries = 'SELECT sagapost.note_deliveries($1) AS count'
+
+/** migrations/0022; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. */
+const wakeSagas = 'SELECT sagapost.wake_sagas($1) AS count'
 
 /**
  * The oldest first, from idx_saga_signals_expires; one that a saga still has to read stays: idx_step_waits_for. The time
@@ -81,10 +81,19 @@ export async function findSignals(
   )
 }
 
+/** Two transactions: neither holds what the other waits for, and neither stops the other. */
 export async function passNewsOn(pool: pg.Pool, limit: number): Promise<boolean> {
-  const { rows } = await pool.query<{ looked: number; passed: number }>(wakeSagas, [limit])
-  const { looked = 0, passed = 0 } = rows[0] ?? {}
-  return looked >= limit || passed >= limit
+  const isFull = async (statement: string) => {
+    const { rows } = await pool.query<{ count: number }>(statement, [limit])
+    return (rows[0]?.count ?? 0) >= limit
+  }
+  let more = false
+  try {
+    more = await isFull(noteDeliveries)
+  } finally {
+    more = (await isFull(wakeSagas)) || more
+  }
+  return more
 }
 
 export async function cleanUpSignals(pool: pg.Pool, limit: number): Promise<number> {
