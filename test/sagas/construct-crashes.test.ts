@@ -96,7 +96,7 @@ async function survive(under: StorageUnderTest, scenario: ConstructScenario): Pr
           await sendLate()
           return overs()
         },
-        { timeout: 30_000, interval: 5 },
+        { interval: 5 },
       )
       .toBe(true)
     const ended = await Promise.race([death, over.then(() => 'over')])

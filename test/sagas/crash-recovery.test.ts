@@ -201,10 +201,7 @@ async function survive(scenario: Scenario): Promise<number> {
       pollMs: 5,
       abortGraceMs: 5,
     })
-    const over = expect.poll(async () => isOver((await storage.getSaga(id))?.state), {
-      timeout: 30_000,
-      interval: 5,
-    })
+    const over = expect.poll(async () => isOver((await storage.getSaga(id))?.state), { interval: 5 })
     const ended = await Promise.race([death.then(() => 'died'), over.toBe(true).then(() => 'over')])
     await coordinator.stop({ timeoutMs: 0 })
     if (ended === 'over') break

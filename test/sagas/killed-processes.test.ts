@@ -208,7 +208,7 @@ describe('a coordinator whose process is stopped past its lease and continued', 
     // third, after BEGIN and the step's own statement.
     const stop = { signal: 'SIGSTOP', at: transaction ? 3 : 2, when } as const
     const late = spawn({ plans, first: true, stop })
-    await expect.poll(() => late.messages, { timeout: 60_000 }).toEqual(['stopping'])
+    await expect.poll(() => late.messages).toEqual(['stopping'])
     const other = spawn({ plans, first: false })
     expect(await other.ended).toBe(0)
     const { rows } = await database.pool.query('SELECT id, version FROM sagapost.saga_instances')
@@ -216,7 +216,7 @@ describe('a coordinator whose process is stopped past its lease and continued', 
     const history = await storage.listEvents(id)
     late.child.kill('SIGCONT')
     const answers = () => late.messages.filter((message) => Object.hasOwn(Object(message), 'answer'))
-    await expect.poll(() => answers().length, { timeout: 60_000 }).toBe(1)
+    await expect.poll(() => answers().length).toBe(1)
     expect(answers()[0]).toEqual({ answer: transaction ? { outcome: 'refused' } : [{ applied: false }] })
     expect(await late.ended).toBe(0)
     expect(await storage.getSaga(id)).toMatchObject({ state: 'Completed', version: Number(version) })
