@@ -76,7 +76,8 @@ describe('wake-ups between processes', () => {
   it('[R1] a lost connection is made again, and everybody looks for what was missed', async () => {
     const worker = await startProcess(['claims', 'results'])
     await database.pool.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sagapost listen'`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE application_name = 'sagapost listen' AND datname = current_database()`,
     )
     await expect.poll(() => worker.woken.toSorted()).toEqual(['claims', 'results'])
     expect([worker.losses(), worker.link.isListening()]).toEqual([1, true])
