@@ -37,7 +37,7 @@ export async function run(args: string[], env: Environment): Promise<number> {
 
 /**
  * The whole tree of commands; docs/reference/command-line.md is compared with it. What runs the server is loaded when it
- * is asked for: a short command would wait for all of it (0.7 s of CPU instead of 0.4 s).
+ * is asked for: a short command would wait for all of it (0.7 s of CPU instead of 0.2 s).
  */
 export function buildProgram(env: Environment): Command {
   const program = new Command('sagapost')

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { readConfig } from '../config/index.js'
-import { connect, createRolePool, type DatabaseRole } from '../database/index.js'
+import type { DatabaseRole } from '../database/index.js'
 import { errorCatalogue, SagapostError } from '../errors/index.js'
 import type { Environment } from './connect-api.js'
 import { visitDatabase } from './open-database.js'
@@ -35,6 +35,8 @@ export async function withDatabase<Result>(
       `There is no database in ${config.dataDir} yet: run npm start once, or set DATABASE_URL`,
     )
   }
+  // Loaded when it is asked for: most commands talk to the API alone.
+  const { connect, createRolePool } = await import('../database/index.js')
   const { url, embedded } = await visitDatabase(config)
   try {
     await (await connect(url)).end() // says what is wrong better than a pool does

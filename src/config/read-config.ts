@@ -1,8 +1,8 @@
-import { hasLoginPerRole } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
-import { type LogLevel, logLevels } from '../observability/index.js'
-import { parseMasterKey } from '../subscriptions/index.js'
+import { type LogLevel, logLevels } from './log-levels.js'
+import { hasLoginPerRole } from './login-per-role.js'
 import { parseDuration } from './parse-duration.js'
+import { parseMasterKey } from './parse-master-key.js'
 
 export interface Config {
   /** Absent: the embedded PostgreSQL in `dataDir`. */

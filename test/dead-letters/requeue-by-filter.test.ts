@@ -50,7 +50,7 @@ async function look(sagaId: string) {
 }
 
 async function ended(sagaId: string) {
-  await expect.poll(async () => (await look(sagaId)).completedAt, { timeout: 30_000 }).not.toBeNull()
+  await expect.poll(async () => (await look(sagaId)).completedAt).not.toBeNull()
   return look(sagaId)
 }
 
@@ -194,7 +194,7 @@ describe('a requeue by filter', () => {
     const { coordinator } = runSagas()
     expect(await ended(early.sagaId)).toMatchObject({ state: 'Cancelled', progress: { requeued: 0 } })
     await expect
-      .poll(async () => (await look(sagaId)).progress?.['requeued'], { interval: 5, timeout: 20_000 })
+      .poll(async () => (await look(sagaId)).progress?.['requeued'], { interval: 5 })
       .toBeGreaterThan(0)
     await coordinator.cancel(sagaId, { by: 'test', reason: 'enough' })
     const { state, progress } = await ended(sagaId)
@@ -212,7 +212,7 @@ describe('a requeue by filter', () => {
     const first = runSagas()
     const { sagaId } = await start({ subscriptionId })
     await expect
-      .poll(async () => (await look(sagaId)).progress?.['requeued'], { interval: 5, timeout: 20_000 })
+      .poll(async () => (await look(sagaId)).progress?.['requeued'], { interval: 5 })
       .toBeGreaterThan(0)
     stops.splice(stops.indexOf(first.stop), 1)
     await first.stop()

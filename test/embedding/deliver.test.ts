@@ -46,7 +46,7 @@ describe('an instance', () => {
       return instance.publish(client, event)
     })
     instance.wake()
-    await expect.poll(() => statuses(instance, id), { timeout: 15_000 }).toEqual(['Completed'])
+    await expect.poll(() => statuses(instance, id)).toEqual(['Completed'])
     expect(bodies(receiver)).toEqual([exact])
     const [request] = receiver.requests
     expect(request?.headers).toMatchObject({
@@ -73,7 +73,7 @@ describe('an instance', () => {
     await publisher.start()
     await transact((client) => publisher.publish(client, { type: 'embed.remote', payload: [1] }))
     publisher.wake()
-    await expect.poll(() => statuses(publisher, id), { timeout: 15_000 }).toEqual(['Completed'])
+    await expect.poll(() => statuses(publisher, id)).toEqual(['Completed'])
     await expect(
       publisher.subscriptions.create({ eventType: 'embed.remote', callbackUrl: 'https://example.com/' }),
     ).rejects.toMatchObject({ code: 'config_invalid' })
@@ -130,9 +130,9 @@ describe('an instance', () => {
       await instance.publish(pools[at as 0 | 1], { type: 'embed.two', payload: { at } })
     }
     for (const at of [0, 1] as const) {
-      await expect.poll(() => bodies(receivers[at]), { timeout: 15_000 }).toEqual([`{"at":${at}}`])
+      await expect.poll(() => bodies(receivers[at])).toEqual([`{"at":${at}}`])
       await expect
-        .poll(() => instances[at].metrics(), { timeout: 15_000 })
+        .poll(() => instances[at].metrics())
         .toMatch(/sagapost_attempts_total\{outcome="delivered"\} 1\n/)
     }
   })
@@ -164,7 +164,7 @@ describe('what can go wrong', () => {
         const found = await statuses(instance, id).catch(() => [])
         return found.filter((status) => status === 'Completed').length
       }
-      await expect.poll(done, { timeout: 40_000 }).toBe(5)
+      await expect.poll(done).toBe(5)
       expect(new Set(bodies(receiver)).size).toBe(5)
       await instance.stop()
       expect(unhandled).toEqual([])
@@ -189,7 +189,7 @@ describe('what can go wrong', () => {
       expect(
         await transact((client) => instance.publish(client, { type: 'embed.types', payload: 1 })),
       ).toMatch(/^\d+$/)
-      await expect.poll(() => statuses(instance, created.id), { timeout: 15_000 }).toEqual(['Completed'])
+      await expect.poll(() => statuses(instance, created.id)).toEqual(['Completed'])
     } finally {
       for (const [at, oid] of oids.entries()) setTypeParser(oid, before[at] as (text: string) => unknown)
     }

@@ -52,9 +52,7 @@ async function run(file: string, ready: string, env: Record<string, string>) {
     return code
   })
   await expect
-    .poll(() => (child.exitCode === null ? output : `${output}ended with ${child.exitCode}`), {
-      timeout: 40_000,
-    })
+    .poll(() => (child.exitCode === null ? output : `${output}ended with ${child.exitCode}`))
     .toMatch(new RegExp(`${ready}|ended with`))
   if (!output.includes(ready)) throw new Error(`${file} did not start:\n${output}`)
   return {
@@ -105,9 +103,7 @@ it('[R1, O6] an order arrives, a rolled-back one does not, and one that was plac
 
   const warehouse = await startWarehouse()
   expect(await order('lamp', 2)).toEqual([201, { order: '1' }])
-  await expect
-    .poll(warehouse.output, { timeout: 15_000 })
-    .toContain('{"order":"1","item":"lamp","quantity":2}')
+  await expect.poll(warehouse.output).toContain('{"order":"1","item":"lamp","quantity":2}')
 
   expect(await order('lamp', 1_000)).toEqual([409, { error: 'there are not so many left' }])
   const { rows } = await database.pool.query(
@@ -123,11 +119,9 @@ it('[R1, O6] an order arrives, a rolled-back one does not, and one that was plac
     )
     return found.rows[0]
   }
-  await expect
-    .poll(attempts, { timeout: 15_000 })
-    .toMatchObject({ attempt_count: 1, final_error_code: 'connection_refused' })
+  await expect.poll(attempts).toMatchObject({ attempt_count: 1, final_error_code: 'connection_refused' })
   const back = await startWarehouse()
-  await expect.poll(back.output, { timeout: 30_000 }).toContain('{"order":"3","item":"lamp","quantity":3}')
+  await expect.poll(back.output).toContain('{"order":"3","item":"lamp","quantity":3}')
   expect(back.output()).not.toContain('"order":"1"')
   expect(back.output()).not.toContain('"quantity":1000')
   await back.stop()

@@ -49,7 +49,7 @@ it('[O2, E3] the way of a newcomer in the README works as it stands: start, curl
   try {
     const arrived = (payload: string) =>
       expect
-        .poll(() => printed, { timeout: 60_000 })
+        .poll(() => printed)
         .toMatch(
           new RegExp(
             `demo\\.hello +evt_\\d+ +attempt 1 +✓ verified +200 +${payload.replaceAll(/[{}]/g, '\\$&')}`,

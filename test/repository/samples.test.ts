@@ -107,7 +107,7 @@ async function run(name: string): Promise<{ port: number; stdout: () => string; 
   const answers = () => fetch(`http://localhost:${port}/webhooks`).then(() => 'answers')
   const ended = exited.then(() => stderr)
   await expect
-    .poll(() => (child.exitCode === null ? answers() : 'ended'), { timeout: 30_000 })
+    .poll(() => (child.exitCode === null ? answers() : 'ended'))
     .toMatch(/answers|ended/)
     .catch((error) => {
       child.kill('SIGKILL')

@@ -8,6 +8,7 @@ import {
   type ConstructScenario,
   type ConstructWorld,
   constructScenarios,
+  SIGNAL_WAIT_MS,
 } from './random-constructs.js'
 import { type StorageUnderTest, storages } from './storages.js'
 
@@ -16,16 +17,18 @@ const LEASE_MS = 3_600_000
 class Crashed extends Error {}
 
 /** A storage whose process dies at its nth write: before the statement, or after its commit and before the answer. */
-function dieAt(storage: StateStorage, at: number, committed: boolean, onWrite: () => void) {
+function dieAt(
+  storage: StateStorage,
+  at: number,
+  committed: boolean,
+  onDeath: () => void,
+  onWrite: () => void,
+): StateStorage {
   let writes = 0
   let dead = false
-  let tell = () => {}
-  const death = new Promise<'died'>((resolve) => {
-    tell = () => resolve('died')
-  })
   const die = (): never => {
     dead = true
-    tell()
+    onDeath()
     throw new Crashed('this process is dead')
   }
   const mortal = { ...storage }
@@ -41,7 +44,7 @@ function dieAt(storage: StateStorage, at: number, committed: boolean, onWrite: (
       return answer
     }) as never
   }
-  return { mortal, death }
+  return mortal
 }
 
 const isOver = (saga: SagaRecord | undefined) =>
@@ -65,21 +68,21 @@ async function survive(under: StorageUnderTest, scenario: ConstructScenario): Pr
   const overs = async () =>
     isOver(await storage.getSaga(id)) &&
     (await storage.listSagas({ definitionId: world.child.name })).every(isOver)
-  const sendLate = async () => {
+  /** What it waits for comes, or its time is over. */
+  const endWaits = async () => {
     const waiting = (await storage.listSteps(id)).filter(({ state }) => state === 'Running')
     for (const { key, when } of world.signals) {
-      if (when === 'late' && waiting.some(({ waitsFor }) => waitsFor === `signal:news:${key}`)) {
-        await storage.signal({ name: 'news', key, payload: '{"n":2}' })
-      }
+      if (!waiting.some(({ waitsFor }) => waitsFor === `signal:news:${key}`)) continue
+      if (when === 'late') await storage.signal({ name: 'news', key, payload: '{"n":2}' })
+      if (when === 'never') await under.moveMs(SIGNAL_WAIT_MS)
     }
   }
   for (const crash of [...scenario.crashes, null]) {
-    const { mortal, death } = dieAt(
-      storage,
-      crash?.afterWrites ?? Number.POSITIVE_INFINITY,
-      crash?.committed ?? false,
-      onWrite,
-    )
+    let died = false
+    const onDeath = () => {
+      died = true
+    }
+    const mortal = crash ? dieAt(storage, crash.afterWrites, crash.committed, onDeath, onWrite) : storage
     const coordinator = createCoordinator({
       storage: mortal,
       definitions: [world.definition],
@@ -90,19 +93,18 @@ async function survive(under: StorageUnderTest, scenario: ConstructScenario): Pr
       pollMs: 5,
       abortGraceMs: 5,
     })
-    const over = expect
+    await expect
       .poll(
         async () => {
-          await sendLate()
+          if (died) return true
+          await endWaits()
           return overs()
         },
-        { timeout: 30_000, interval: 5 },
+        { interval: 5 },
       )
       .toBe(true)
-    const ended = await Promise.race([death, over.then(() => 'over')])
     await coordinator.stop({ timeoutMs: 0 })
-    if (ended === 'over') break
-    over.catch(() => {})
+    if (!died) break
     await under.moveMs(LEASE_MS + 1)
   }
   await check(under, scenario, world, id)

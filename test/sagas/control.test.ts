@@ -313,9 +313,9 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
     await under.moveMs(60_001)
     const second = definition('second', async () => 'second')
     coordinate([second])
-    await expect.poll(() => stateOf(handle.id), { timeout: 30_000 }).toBe('Completed')
+    await expect.poll(() => stateOf(handle.id)).toBe('Completed')
     finish.open()
-    await expect.poll(() => written.at(-1), { timeout: 30_000 }).toBe(false)
+    await expect.poll(() => written.at(-1)).toBe(false)
     open()
     expect(calls).toEqual(['first', 'second'])
     expect((await under.storage.listSteps(handle.id))[0]).toMatchObject({ output: 'second', attempts: 2 })
@@ -338,7 +338,6 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
     await expect
       .poll(async () => leases.add(Number((await under.storage.getSaga(handle.id))?.leaseUntil)).size, {
         interval: 20,
-        timeout: 30_000,
       })
       // Each is a third of a lease later: the last one is past the end of the first.
       .toBeGreaterThan(4)

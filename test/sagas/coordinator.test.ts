@@ -657,9 +657,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     const elsewhere = await coordinate([]).start(other, undefined)
     await under.moveMs(60_001)
     coordinator.wake()
-    await expect
-      .poll(async () => (await under.storage.getSaga(elsewhere.id))?.state, { timeout: 30_000 })
-      .toBe('Completed')
+    await expect.poll(async () => (await under.storage.getSaga(elsewhere.id))?.state).toBe('Completed')
     letEnd()
     expect(await handle.result()).toMatchObject({ state: 'Completed', result: 'done' })
     expect(calls).toEqual(['begins 1', 'begins 2'])

@@ -57,13 +57,11 @@ async function waiting(options: Record<string, unknown> = {}, { receivers = 1, p
   })
   const coordinator = coordinate(definition)
   const handle = await coordinator.start(definition, { order: 7 })
-  await expect.poll(async () => (await eventsOf(type)).length, { timeout: 15_000 }).toBe(1)
+  await expect.poll(async () => (await eventsOf(type)).length).toBe(1)
   const [event] = await eventsOf(type)
   if (event === undefined) throw new Error('there is no event')
-  const ended = async (timeout = 15_000) => {
-    await expect
-      .poll(() => stateOf(handle.id), { timeout })
-      .toMatch(/Completed|Compensated|Failed|Cancelled|TimedOut/)
+  const ended = async () => {
+    await expect.poll(() => stateOf(handle.id)).toMatch(/Completed|Compensated|Failed|Cancelled|TimedOut/)
     return storage().getSaga(handle.id)
   }
   return { type, definition, coordinator, id: handle.id, event, undone, ended }
@@ -77,9 +75,7 @@ describe('a step that delivers an event', () => {
     expect(before).toMatchObject({ state: 'Running', currentStep: 1 })
     expect(event.correlation_id).toBe(id)
     expect(event.traceparent).toMatch(new RegExp(`^00-${before?.traceId}-[0-9a-f]{16}-01$`))
-    await expect
-      .poll(() => storage().getSaga(id), { timeout: 15_000 })
-      .toMatchObject({ leaseOwner: null, wakeAt: null })
+    await expect.poll(() => storage().getSaga(id)).toMatchObject({ leaseOwner: null, wakeAt: null })
     await deliveries.route()
     const [first = '', second = ''] = await deliveries.list(event.id)
     await deliveries.end(event.id, 'Completed', first)
@@ -144,12 +140,12 @@ describe('a step that delivers an event', () => {
       const found = await storage().listSagas({ awaitingOperator: true })
       return found.map((each) => [each.id, each.state])
     }
-    await expect.poll(stuck, { timeout: 15_000 }).toContainEqual([id, 'Running'])
+    await expect.poll(stuck).toContainEqual([id, 'Running'])
     await deliveries.requeue(event.id)
-    await expect.poll(stuck, { timeout: 15_000 }).not.toContainEqual([id, 'Running'])
+    await expect.poll(stuck).not.toContainEqual([id, 'Running'])
     // It dies once more, and once more it is taken up.
     await deliveries.end(event.id, 'DeadLettered')
-    await expect.poll(stuck, { timeout: 15_000 }).toContainEqual([id, 'Running'])
+    await expect.poll(stuck).toContainEqual([id, 'Running'])
     await deliveries.requeue(event.id)
     await deliveries.end(event.id, 'Completed')
     expect(await ended()).toMatchObject({
@@ -166,9 +162,7 @@ describe('a step that delivers an event', () => {
     const { id, type, event, ended } = await waiting({ retry }, { pivot: true })
     await deliveries.route()
     await deliveries.end(event.id, 'DeadLettered')
-    await expect
-      .poll(async () => (await storage().listSteps(id))[1]?.attempts, { timeout: 15_000 })
-      .toBeGreaterThan(2)
+    await expect.poll(async () => (await storage().listSteps(id))[1]?.attempts).toBeGreaterThan(2)
     expect(await eventsOf(type)).toHaveLength(1)
     await deliveries.requeue(event.id)
     await deliveries.end(event.id, 'Completed')
@@ -241,7 +235,7 @@ describe('a step that delivers an event', () => {
     const handles = await Promise.all(
       Array.from({ length: 40 }, (_, number) => (number % 2 ? one : two).start(definition, number)),
     )
-    await expect.poll(async () => (await eventsOf(type)).length, { timeout: 20_000 }).toBe(40)
+    await expect.poll(async () => (await eventsOf(type)).length).toBe(40)
     await deliveries.route()
     const events = await eventsOf(type)
     for (const { id } of events) await deliveries.end(id, 'Completed')

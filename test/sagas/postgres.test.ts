@@ -338,7 +338,7 @@ describe('writes that share a commit', () => {
       const late = writes.write(change(locked, 'Running')).finally(() => {
         waiting = false
       })
-      await expect.poll(() => countLockWaiters(database.pool), { timeout: 30_000 }).toBe(1)
+      await expect.poll(() => countLockWaiters(database.pool)).toBe(1)
       const outcomes = [writes.write(change(free, 'Running')), writes.write(change(later, 'Running'))]
       expect(await Promise.all(outcomes)).toMatchObject([{ applied: true }, { applied: true }])
       expect(waiting).toBe(true)
@@ -417,7 +417,7 @@ describe('writes that share a commit', () => {
         pollMs: 20,
         onError: () => {},
       })
-      await expect.poll(() => stops[0], { timeout: 30_000 }).toBe('lost')
+      await expect.poll(() => stops[0]).toBe('lost')
       await leases.stop()
       await holder.query('COMMIT')
       expect(await storage.renew('me', [id], 60_000)).toEqual([id])

@@ -136,9 +136,7 @@ describe('a transaction step', () => {
     const handle = await first.start(cut, undefined)
     await expect.poll(() => cutOff).toBe(false)
     coordinate([cut], { leaseMs: 1_000 })
-    await expect
-      .poll(async () => (await storage().getSaga(handle.id))?.state, { timeout: 20_000 })
-      .toBe('Completed')
+    await expect.poll(async () => (await storage().getSaga(handle.id))?.state).toBe('Completed')
     comeBack()
   })
 })

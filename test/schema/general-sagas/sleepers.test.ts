@@ -14,7 +14,7 @@ const insertSleepers = `
   WITH made AS (
     INSERT INTO sagapost.saga_instances (id, definition_id, state, current_step, total_steps, wake_at)
     SELECT 'saga-' || i, 'nap', 1, 0, 1,
-           sagapost.now() + (CASE WHEN i <= $2 THEN -1 ELSE 1 END) * i * interval '1 second'
+           sagapost.now() + CASE WHEN i <= $2 THEN -i * interval '1 second' ELSE interval '1 hour' + i * interval '1 second' END
     FROM generate_series(1, $1::int) AS i
     RETURNING id
   )
