@@ -16,24 +16,25 @@ export const selectSignals = `
   JOIN sagapost.saga_signals AS kept ON kept.name = wanted.name AND kept.key = wanted.key`
 
 /**
- * migrations/0022; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. Before
+ * migrations/0025; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. Before
  * that, migrations/0024 notes what deliveries have come to: from idx_saga_awaited_look.
  */
 const wakeSagas = 'SELECT sagapost.note_deliveries($1) AS looked, sagapost.wake_sagas($1) AS passed'
 
 /**
- * The oldest first, from idx_saga_signals_expires; one that a saga still has to read stays: idx_step_waits_for. The time
- * is asked for twice, since it may have come anew meanwhile.
+ * The oldest first, from idx_saga_signals_expires; one that a saga still has to read stays: idx_step_waits_for. One that
+ * comes anew at this moment is locked by its sender, however long that takes, and passed over.
  */
 export const deleteSignals = `
-  DELETE FROM sagapost.saga_signals WHERE expires_at < sagapost.now() AND (name, key) IN (
-    SELECT name, key FROM sagapost.saga_signals AS kept
+  DELETE FROM sagapost.saga_signals WHERE ctid = ANY (ARRAY(
+    SELECT kept.ctid FROM sagapost.saga_signals AS kept
     WHERE expires_at < sagapost.now()
       AND NOT EXISTS (
         SELECT FROM sagapost.saga_steps
         WHERE waits_for = 'signal:' || kept.name || ':' || kept.key AND state IN (1, 4))
     ORDER BY expires_at
-    LIMIT $1)`
+    LIMIT $1
+    FOR UPDATE OF kept SKIP LOCKED))`
 
 interface SignalRow {
   created: boolean
