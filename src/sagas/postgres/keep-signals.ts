@@ -1,4 +1,6 @@
 import type pg from 'pg'
+import { inTransaction } from '../../database/index.js'
+import { SagapostError } from '../../errors/index.js'
 import type { DataBox } from '../data-box.js'
 import { decodeJson } from '../json.js'
 import type { NewSignal, SignalName, SignalOutcome } from '../state-storage.js'
@@ -8,6 +10,12 @@ type Queryable = Pick<pg.ClientBase, 'query'> | pg.Pool
 
 /** migrations/0022: one statement, in whichever transaction it is called. */
 const keepSignal = 'SELECT created, received_at, expires_at, payload FROM sagapost.signal($1, $2, $3)'
+
+const limitKeyWait = `SELECT set_config('lock_timeout', $1, true)`
+
+/** How long to wait for a name and key that another transaction has sent. It may be the caller's own, and would never end. */
+const KEY_WAIT_MS = 2_000
+const LOCK_TIMED_OUT = '55P03'
 
 /** By the primary key. */
 export const selectSignals = `
@@ -59,6 +67,20 @@ export async function signal(
     receivedAt: row.received_at,
     expiresAt: row.expires_at,
     payload: row.payload === null ? undefined : decodeJson(box.open(row.payload, place)),
+  }
+}
+
+/** The same in a transaction of its own. */
+export async function signalAlone(pool: pg.Pool, given: NewSignal, box: DataBox): Promise<SignalOutcome> {
+  try {
+    return await inTransaction(pool, async (client) => {
+      await client.query(limitKeyWait, [`${KEY_WAIT_MS}ms`])
+      return signal(client, given, box)
+    })
+  } catch (error) {
+    if ((error as { code?: string }).code !== LOCK_TIMED_OUT) throw error
+    const detail = `another transaction has sent the signal ${given.name} with this key, and has not ended; nothing was kept`
+    throw new SagapostError('idempotency_key_busy', detail, { cause: error })
   }
 }
 
