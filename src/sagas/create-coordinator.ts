@@ -60,7 +60,9 @@ export function createCoordinator({
   const cleanUpSignals = async (): Promise<void> => {
     if (performance.now() - signalsCleanedAtMs < SIGNAL_CLEANUP_MS) return
     signalsCleanedAtMs = performance.now()
-    await storage.cleanUpSignals(SIGNAL_CLEANUP_BATCH)
+    const removed = await storage.cleanUpSignals(SIGNAL_CLEANUP_BATCH)
+    // There are more: the next round goes on.
+    if (removed >= SIGNAL_CLEANUP_BATCH) signalsCleanedAtMs = Number.NEGATIVE_INFINITY
   }
 
   const loop = startLoop({
