@@ -3293,7 +3293,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, schema_outdated, permission_denied */
+            /** @description idempotency_key_busy, database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -1,5 +1,5 @@
 import type { ReadyContext, SagaDefinition, StepDefinition } from './definition.js'
-import { type Duration, readDuration } from './duration.js'
+import { DURATION_MS_MAX, type Duration, readDuration, TIME_MS_MAX } from './duration.js'
 import { invalidDefinition } from './invalid-definition.js'
 import type { WakeTime } from './records.js'
 import { type RetryPolicy, readRetryPolicy } from './retry-policy.js'
@@ -136,14 +136,17 @@ function readSleep(
       const given = time(context)
       const inMs = typeof given === 'string' ? readDuration(`${what}: for`, given as Duration) : given
       if (!Number.isFinite(inMs)) throw new TypeError(`${what}: for gave no duration`)
+      if (inMs > DURATION_MS_MAX) throw new TypeError(`${what}: for gave more than ${DURATION_MS_MAX} ms`)
       return { inMs: Math.max(0, Math.round(inMs)) }
     }
   }
   requireFunction(`${what}: until`, until)
   return (context) => {
-    const at = new Date(until(context))
-    if (Number.isNaN(at.getTime())) throw new TypeError(`${what}: until gave no time`)
-    return { at }
+    const atMs = new Date(until(context)).getTime()
+    if (Number.isNaN(atMs)) throw new TypeError(`${what}: until gave no time`)
+    if (atMs > TIME_MS_MAX) throw new TypeError(`${what}: until gave a time after the year 9999`)
+    // Long ago is long enough ago: PostgreSQL knows no year 0, and none before it as JavaScript writes them.
+    return { at: new Date(Math.max(0, atMs)) }
   }
 }
 

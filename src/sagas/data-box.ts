@@ -7,7 +7,7 @@ const KEY_ID_BYTES = 4
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES
-const SEALED_KEY = '$sagapost_sealed'
+export const SEALED_KEY = '$sagapost_sealed'
 
 /** The row and column that the data belongs to: elsewhere it does not open. */
 export interface DataPlace {

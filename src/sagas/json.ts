@@ -1,3 +1,5 @@
+import { isSealed, SEALED_KEY } from './data-box.js'
+
 /** What a value is after it has been to the database and back: a Date is a string, a method is gone. */
 export type Stored<T> = unknown extends T
   ? T
@@ -32,6 +34,10 @@ export function encodeJson(value: unknown): string | undefined {
   }
   if (REFUSED_ESCAPE.test(text))
     throw new TypeError('text with U+0000 or half a surrogate pair cannot be kept')
+  // Whoever reads it would take it for encrypted. jsonb may put the name first wherever it stood.
+  if (text.includes(SEALED_KEY) && isSealed(JSON.parse(text))) {
+    throw new TypeError(`an object with the name ${SEALED_KEY} cannot be kept`)
+  }
   if (depthOf(text) > JSON_DEPTH_MAX) throw new TypeError(`it is nested deeper than ${JSON_DEPTH_MAX}`)
   return text
 }

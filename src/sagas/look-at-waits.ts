@@ -2,7 +2,7 @@ import type { DeliveryStep, SignalStep } from './definition.js'
 import type { HeldSaga } from './hold-saga.js'
 import { encodeJson } from './json.js'
 import type { SagaRecord, StepRecord } from './records.js'
-import { attemptError, isRetryable, type SagaError } from './saga-error.js'
+import { attemptError, isRetryable, limitCauses, type SagaError } from './saga-error.js'
 import { describeIssues } from './standard-schema.js'
 import type { AwaitedDeliveries, SignalName, StateStorage } from './state-storage.js'
 import { sagaOfTopic } from './topics.js'
@@ -134,7 +134,7 @@ async function lookAtChild(
 
 function childFailed(message: string, retryable: boolean, cause?: SagaError | null): Verdict {
   const error = attemptError('child_failed', message, retryable)
-  return { ok: false, error: cause ? { ...error, cause } : error }
+  return { ok: false, error: cause ? { ...error, cause: limitCauses(cause) } : error }
 }
 
 /** A child is undone by its cancel, which is asked for again by whoever takes the parent over. */

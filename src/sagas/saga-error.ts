@@ -65,6 +65,12 @@ export function describeError(thrown: unknown, retryable: boolean, depth = 0): S
   }
 }
 
+/** The error with no more causes behind it than are kept: a child's error is its parent's cause, and so on. */
+export function limitCauses(error: SagaError, left = CAUSES_MAX - 1): SagaError {
+  const { cause, ...rest } = error
+  return cause === undefined || left <= 0 ? rest : { ...rest, cause: limitCauses(cause, left - 1) }
+}
+
 /** Undefined where there is none, or where it cannot be read. */
 function property(thrown: unknown, key: string): unknown {
   try {

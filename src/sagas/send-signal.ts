@@ -42,6 +42,8 @@ function encode(payload: unknown): string | undefined {
   let text: string | undefined
   try {
     text = encodeJson(payload)
+    // As the step that waits for it will keep it.
+    encodeJson({ timedOut: false, payload })
   } catch (error) {
     throw invalid(`The payload cannot be kept: ${error instanceof Error ? error.message : 'it is no JSON'}`)
   }

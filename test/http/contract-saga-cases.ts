@@ -84,7 +84,10 @@ export const sagaCases: Record<string, Record<string, Case>> = {
       await call('POST', '/v1/signals', { body: { ...signal, name: '7' } }),
       await call('POST', '/v1/signals', { body: { ...signal, key: '' } }),
       await call('POST', '/v1/signals', { body: { ...signal, payload: 'x'.repeat(70_000) } }),
+      await call('POST', '/v1/signals', { body: { ...signal, payload: { $sagapost_sealed: 'AAAA' } } }),
     ],
+    idempotency_key_busy: ({ call, whileKeyIsHeld }) =>
+      whileKeyIsHeld('busy', () => call('POST', '/v1/signals', { body: { name: 'held', key: 'busy' } })),
   },
 }
 

@@ -103,7 +103,9 @@ export async function makeWorld(database: TestDatabase): Promise<World> {
       const holder = await pool.connect()
       try {
         await holder.query('BEGIN')
-        await holder.query(`SELECT sagapost.publish('held', '1'::json, $1)`, [key])
+        await holder.query(`SELECT sagapost.publish('held', '1'::json, $1), sagapost.signal('held', $1)`, [
+          key,
+        ])
         return await work()
       } finally {
         await holder.query('ROLLBACK')

@@ -2,6 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createCoordinator, type SagaRecord, type StateStorage, startSaga } from '../../src/sagas/index.js'
+import { Crashed, dieAt, pauseAt } from './crash-storage.js'
 import { expectHistoryToReplay } from './history.js'
 import {
   buildConstructs,
@@ -14,76 +15,50 @@ import { type StorageUnderTest, storages } from './storages.js'
 
 const LEASE_MS = 3_600_000
 
-class Crashed extends Error {}
-
-/** A storage whose process dies at its nth write: before the statement, or after its commit and before the answer. */
-function dieAt(
-  storage: StateStorage,
-  at: number,
-  committed: boolean,
-  onDeath: () => void,
-  onWrite: () => void,
-): StateStorage {
-  let writes = 0
-  let dead = false
-  const die = (): never => {
-    dead = true
-    onDeath()
-    throw new Crashed('this process is dead')
-  }
-  const mortal = { ...storage }
-  for (const name of Object.keys(storage) as (keyof StateStorage)[]) {
-    const isWrite = name === 'write' || name === 'transact'
-    mortal[name] = (async (...args: unknown[]) => {
-      if (dead) die()
-      const last = isWrite && writes++ === at
-      if (last && !committed) die()
-      const answer = await (storage[name] as (...args: unknown[]) => Promise<unknown>)(...args)
-      if (last || dead) die()
-      if (isWrite) onWrite()
-      return answer
-    }) as never
-  }
-  return mortal
-}
-
 const isOver = (saga: SagaRecord | undefined) =>
   saga !== undefined && !['Pending', 'Running', 'StepCompleted', 'Compensating'].includes(saga.state)
 
-/** Runs the scenario through all its crashes, and checks what must hold whatever happened. */
-async function survive(under: StorageUnderTest, scenario: ConstructScenario): Promise<void> {
+/** What others do to it meanwhile, each after so many writes of all processes. */
+interface Trouble {
+  /** An operator cancels its children. */
+  cancelChildren?: number
+  /** Its deadline passes; it has one then. */
+  deadline?: number
+  /**
+   * Its holder is paused before this write, another one takes over, and after so many more writes the first one goes on:
+   * it believes that it holds the saga.
+   */
+  pause?: { at: number; resumeAfter: number }
+}
+
+/** Runs the scenario through all its crashes and troubles, and checks what must hold whatever happened. */
+async function survive(
+  under: StorageUnderTest,
+  scenario: ConstructScenario,
+  { cancelChildren, deadline, pause }: Trouble = {},
+): Promise<void> {
   const { storage } = under
-  const world = buildConstructs(scenario, randomUUID().slice(0, 13), storage)
+  const timeout = deadline === undefined ? {} : ({ timeout: '1m' } as const)
+  const world = buildConstructs({ ...scenario, ...timeout }, randomUUID().slice(0, 13), storage)
   for (const { key, when } of world.signals) {
     if (when === 'early') await storage.signal({ name: 'news', key, payload: '{"n":1}' })
   }
   const { saga } = await startSaga(storage, world.definition, undefined)
   const { id } = saga
+  const cancel = (sagaId: string) =>
+    storage.requestCancel(sagaId, { by: 'test', reason: 'enough' }).catch(() => {})
+  const childrenOf = () => storage.listSagas({ definitionId: world.child.name })
   let writes = 0
+  let resume: { atWrite: number; now: () => void } | undefined
   const onWrite = () => {
-    if (writes++ === scenario.cancelAfterWrites) {
-      void storage.requestCancel(id, { by: 'test', reason: 'enough' }).catch(() => {})
-    }
+    if (writes === scenario.cancelAfterWrites) void cancel(id)
+    if (writes === cancelChildren) void childrenOf().then((all) => all.map((child) => cancel(child.id)))
+    if (writes === deadline) void under.moveMs(60_001)
+    if (resume && writes >= resume.atWrite) resume.now()
+    writes++
   }
-  const overs = async () =>
-    isOver(await storage.getSaga(id)) &&
-    (await storage.listSagas({ definitionId: world.child.name })).every(isOver)
-  /** What it waits for comes, or its time is over. */
-  const endWaits = async () => {
-    const waiting = (await storage.listSteps(id)).filter(({ state }) => state === 'Running')
-    for (const { key, when } of world.signals) {
-      if (!waiting.some(({ waitsFor }) => waitsFor === `signal:news:${key}`)) continue
-      if (when === 'late') await storage.signal({ name: 'news', key, payload: '{"n":2}' })
-      if (when === 'never') await under.moveMs(SIGNAL_WAIT_MS)
-    }
-  }
-  for (const crash of [...scenario.crashes, null]) {
-    let died = false
-    const onDeath = () => {
-      died = true
-    }
-    const mortal = crash ? dieAt(storage, crash.afterWrites, crash.committed, onDeath, onWrite) : storage
-    const coordinator = createCoordinator({
+  const coordinate = (mortal: StateStorage) =>
+    createCoordinator({
       storage: mortal,
       definitions: [world.definition],
       onError: (error) => {
@@ -93,21 +68,54 @@ async function survive(under: StorageUnderTest, scenario: ConstructScenario): Pr
       pollMs: 5,
       abortGraceMs: 5,
     })
+  const overs = async () => isOver(await storage.getSaga(id)) && (await childrenOf()).every(isOver)
+  /** What it waits for comes, or its time is over. */
+  const endWaits = async () => {
+    const waiting = (await storage.listSteps(id)).filter(({ state }) => state === 'Running')
+    for (const { key, when } of world.signals) {
+      if (!waiting.some(({ waitsFor }) => waitsFor === `signal:news:${key}`)) continue
+      if (when === 'late') await storage.signal({ name: 'news', key, payload: '{"n":2}' })
+      if (when === 'never') await under.moveMs(SIGNAL_WAIT_MS)
+    }
+  }
+  /** Answers whether it came first. */
+  const becomeOverUnless = async (other: Promise<unknown>): Promise<boolean> => {
+    let otherCame = false
+    void other.then(() => {
+      otherCame = true
+    })
     await expect
       .poll(
         async () => {
-          if (died) return true
+          if (otherCame) return true
           await endWaits()
           return overs()
         },
         { interval: 5 },
       )
       .toBe(true)
-    await coordinator.stop({ timeoutMs: 0 })
-    if (!died) break
+    return !otherCame
+  }
+
+  const first = pause && pauseAt(storage, pause.at)
+  const believer = first && coordinate(dieAt(first.pausable, null, onWrite).mortal)
+  if (pause && first) {
+    // With fewer writes than that nobody is paused.
+    await becomeOverUnless(first.paused)
+    resume = { atWrite: writes + pause.resumeAfter, now: first.resume }
     await under.moveMs(LEASE_MS + 1)
   }
-  await check(under, scenario, world, id)
+  for (const crash of [...scenario.crashes, null]) {
+    const { mortal, death } = dieAt(storage, crash, onWrite)
+    const coordinator = coordinate(mortal)
+    const over = await becomeOverUnless(death)
+    first?.resume()
+    await coordinator.stop({ timeoutMs: 0 })
+    if (over) break
+    await under.moveMs(LEASE_MS + 1)
+  }
+  await believer?.stop({ timeoutMs: 5_000 })
+  await check(under, scenario, world, id, deadline !== undefined)
 }
 
 async function check(
@@ -115,12 +123,14 @@ async function check(
   { stages, pivot, cancelAfterWrites }: ConstructScenario,
   { child, calls, late }: ConstructWorld,
   id: string,
+  overdue: boolean,
 ): Promise<void> {
   const stored = await storage.getSaga(id)
   const steps = await storage.listSteps(id)
   const children = await storage.listSagas({ definitionId: child.name })
   // A legal end, with nothing left under way, the children included.
   const legal = ['Completed', 'Compensated', 'Failed', ...(cancelAfterWrites === null ? [] : ['Cancelled'])]
+  if (overdue) legal.push('TimedOut')
   expect(legal).toContain(stored?.state)
   expect(stored).toMatchObject({ leaseOwner: null, leaseUntil: null, wakeAt: null })
   expect(steps.filter(({ state }) => ['Running', 'Compensating', 'Pending'].includes(state))).toEqual([])
@@ -140,7 +150,7 @@ async function check(
     )
     expect(steps.filter(({ state }) => state === 'Skipped').map(({ name }) => name)).toEqual(unwanted)
   }
-  if (stored?.state === 'Compensated' || stored?.state === 'Cancelled') {
+  if (stored && ['Compensated', 'Cancelled', 'TimedOut'].includes(stored.state)) {
     expect(children.filter(({ state }) => state === 'Completed')).toEqual([])
     // Everything that was done is undone, unless nothing undoes it.
     const left = steps.filter(
@@ -210,6 +220,33 @@ describe.each(Object.keys(storages))('crashes at any point, on %s', (which) => {
             cancelAfterWrites: null,
           })
         }
+      }
+    },
+    300_000,
+  )
+
+  const troubles: [string, number, (writes: number) => Trouble & { cancel?: number }][] = [
+    ['a cancel', 0, (cancel) => ({ cancel })],
+    ['a cancel before or after a pivot', 2, (cancel) => ({ cancel })],
+    ['its deadline', 0, (deadline) => ({ deadline })],
+    ['its deadline before or after a pivot', 2, (deadline) => ({ deadline })],
+    ['a cancel of its child', 0, (cancelChildren) => ({ cancelChildren })],
+    ['a cancel of itself and of its child', 0, (writes) => ({ cancel: writes, cancelChildren: writes })],
+    ['a holder that is paused until all is over', 0, (at) => ({ pause: { at, resumeAfter: 1_000 } })],
+    ['a holder that is paused and goes on beside another', 0, (at) => ({ pause: { at, resumeAfter: 1 } })],
+  ]
+
+  it.each(troubles)(
+    '[G14] all constructs survive %s, at each of their writes',
+    async (_, pivot, troubleAt) => {
+      const stages = [...every, { ...plain, kind: 'step' } as const]
+      for (let writes = 0; writes <= 12; writes++) {
+        const { cancel: cancelAfterWrites = null, ...trouble } = troubleAt(writes)
+        await survive(
+          under,
+          { stages, compensation: 'reverse', pivot, crashes: [], cancelAfterWrites },
+          trouble,
+        )
       }
     },
     300_000,

@@ -12,6 +12,7 @@ import {
 } from '../../src/sagas/index.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
+import { type Crash, Crashed, dieAt } from './crash-storage.js'
 import { expectHistoryToReplay } from './history.js'
 
 const database = useDatabase()
@@ -29,8 +30,8 @@ interface StepPlan {
 interface Scenario {
   steps: StepPlan[]
   compensation: 'reverse' | 'best_effort' | 'parallel'
-  /** After so many writes each process dies: before that write, or after it was committed. */
-  crashes: { afterWrites: number; committed: boolean }[]
+  /** One of each process. */
+  crashes: Crash[]
   cancelAfterWrites: number | null
 }
 
@@ -124,46 +125,6 @@ function build(scenario: Scenario, isCompleted: (sagaId: string, index: number) 
   return { ...world, definition }
 }
 
-class Crashed extends Error {}
-
-/**
- * A storage whose process dies at its nth write: before the statement, or after its commit and before the answer. From
- * then on it does nothing any more, for ever.
- */
-function dieAt(
-  storage: StateStorage,
-  at: number,
-  committed: boolean,
-  onDeath: () => void,
-  onWrite: () => void,
-) {
-  let writes = 0
-  let dead = false
-  const die = (): never => {
-    if (!dead) onDeath()
-    dead = true
-    throw new Crashed('this process is dead')
-  }
-  const guard = async <T>(isWrite: boolean, work: () => Promise<T>): Promise<T> => {
-    if (dead) die()
-    const last = isWrite && writes++ === at
-    if (last && !committed) die()
-    const answer = await work()
-    if (last || dead) die()
-    if (isWrite) onWrite()
-    return answer
-  }
-  return {
-    ...storage,
-    write: (...args) => guard(true, () => storage.write(...args)),
-    transact: (...args) => guard(true, () => storage.transact(...args)),
-    claim: (...args) => guard(false, () => storage.claim(...args)),
-    renew: (...args) => guard(false, () => storage.renew(...args)),
-    readSignals: (...args) => guard(false, () => storage.readSignals(...args)),
-    getSaga: (...args) => guard(false, () => storage.getSaga(...args)),
-  } satisfies StateStorage
-}
-
 const isOver = (state: string | undefined) =>
   state !== undefined && !['Pending', 'Running', 'StepCompleted', 'Compensating'].includes(state)
 
@@ -188,12 +149,7 @@ async function survive(scenario: Scenario): Promise<number> {
     }
   }
   for (const crash of [...scenario.crashes, null]) {
-    let died = false
-    const onDeath = () => {
-      died = true
-    }
-    const mortal =
-      crash === null ? storage : dieAt(storage, crash.afterWrites, crash.committed, onDeath, onWrite)
+    const { mortal, death } = dieAt(storage, crash, onWrite)
     const coordinator: Coordinator = createCoordinator({
       storage: mortal,
       definitions: [definition],
@@ -203,6 +159,10 @@ async function survive(scenario: Scenario): Promise<number> {
       leaseMs: LEASE_MS,
       pollMs: 5,
       abortGraceMs: 5,
+    })
+    let died = false
+    void death.then(() => {
+      died = true
     })
     await expect
       .poll(async () => died || isOver((await storage.getSaga(id))?.state), { interval: 5 })

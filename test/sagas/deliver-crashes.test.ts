@@ -6,13 +6,13 @@ import {
   createCoordinator,
   createPostgresStorage,
   NonRetryableError,
-  type StateStorage,
   saga,
   startSaga,
 } from '../../src/sagas/index.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
+import { type Crash, Crashed, dieAt } from './crash-storage.js'
 import { useDeliveries } from './deliveries.js'
 import { expectHistoryToReplay } from './history.js'
 
@@ -30,7 +30,7 @@ interface StepPlan {
 
 interface Scenario {
   steps: StepPlan[]
-  crashes: { afterWrites: number; committed: boolean }[]
+  crashes: Crash[]
   cancelAfterWrites: number | null
 }
 
@@ -52,42 +52,6 @@ const scenarios: fc.Arbitrary<Scenario> = fc.record({
 
 const isOver = (state: string | undefined) =>
   state !== undefined && !['Pending', 'Running', 'StepCompleted', 'Compensating'].includes(state)
-
-/** A storage whose process dies at its nth write: before the statement, or after its commit and before the answer. */
-function dieAt(
-  storage: StateStorage,
-  at: number,
-  committed: boolean,
-  onDeath: () => void,
-  onWrite: () => void,
-) {
-  let writes = 0
-  let dead = false
-  const forever = new Promise<never>(() => {})
-  const guard = async <T>(isWrite: boolean, work: () => Promise<T>): Promise<T> => {
-    if (dead) return forever
-    const last = isWrite && writes++ === at
-    const answer = last && !committed ? undefined : await work()
-    if (last || dead) {
-      dead = true
-      onDeath()
-      return forever
-    }
-    if (isWrite) onWrite()
-    return answer as T
-  }
-  return {
-    ...storage,
-    write: (...args) => guard(true, () => storage.write(...args)),
-    transact: (...args) => guard(true, () => storage.transact(...args)),
-    claim: (...args) => guard(false, () => storage.claim(...args)),
-    renew: (...args) => guard(false, () => storage.renew(...args)),
-    readSignals: (...args) => guard(false, () => storage.readSignals(...args)),
-    getSaga: (...args) => guard(false, () => storage.getSaga(...args)),
-    findDeliveries: (...args) => guard(false, () => storage.findDeliveries(...args)),
-    passNewsOn: (...args) => guard(false, () => storage.passNewsOn(...args)),
-  } satisfies StateStorage
-}
 
 async function survive(scenario: Scenario): Promise<void> {
   const storage = createPostgresStorage({
@@ -141,15 +105,15 @@ async function survive(scenario: Scenario): Promise<void> {
   }
   for (const crash of [...scenario.crashes, null]) {
     let dead = false
-    const onDeath = () => {
+    const { mortal, death } = dieAt(storage, crash, onWrite)
+    void death.then(() => {
       dead = true
-    }
-    const mortal = crash ? dieAt(storage, crash.afterWrites, crash.committed, onDeath, onWrite) : storage
+    })
     const coordinator = createCoordinator({
       storage: mortal,
       definitions: [definition],
       onError: (error) => {
-        throw error
+        if (!(error instanceof Crashed)) throw error
       },
       leaseMs: LEASE_MS,
       pollMs: 5,

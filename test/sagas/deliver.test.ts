@@ -157,6 +157,38 @@ describe('a step that delivers an event', () => {
     await expectHistoryToReplay(storage(), id)
   })
 
+  it('[S19, D4] one that is requeued and dead again between two looks is news, and can be rescued again', async () => {
+    const { id, event, ended } = await waiting({ onDeadLetter: 'wait' })
+    const awaited = async () => {
+      const { rows } = await database.pool.query(
+        'SELECT told FROM sagapost.saga_awaited_events WHERE saga_id = $1',
+        [id],
+      )
+      return { ...rows[0], operator: (await storage().getSaga(id))?.awaitingOperator }
+    }
+    const lookAt = (time: string) =>
+      database.pool.query('UPDATE sagapost.saga_awaited_events SET look_at = $2 WHERE saga_id = $1', [
+        id,
+        time,
+      ])
+    await deliveries.route()
+    await deliveries.end(event.id, 'DeadLettered')
+    await expect.poll(awaited, { timeout: 15_000 }).toEqual({ told: 'dead 1', operator: true })
+    for (const told of ['dead 2', 'dead 3']) {
+      await lookAt('infinity')
+      await deliveries.requeue(event.id)
+      await deliveries.end(event.id, 'DeadLettered')
+      await lookAt('-infinity')
+      await expect.poll(awaited, { timeout: 15_000 }).toEqual({ told, operator: true })
+    }
+    await lookAt('infinity')
+    await deliveries.requeue(event.id)
+    await deliveries.end(event.id, 'Completed')
+    await lookAt('-infinity')
+    expect(await ended()).toMatchObject({ state: 'Completed', result: { deliveries: 1 } })
+    await expectHistoryToReplay(storage(), id)
+  })
+
   it('[G14] past the pivot it is looked at again and never published again; a requeue rescues it', async () => {
     const retry = { maxAttempts: 1, initialInterval: '10ms', maxInterval: '20ms' }
     const { id, type, event, ended } = await waiting({ retry }, { pivot: true })

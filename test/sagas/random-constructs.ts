@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { NonRetryableError, type SagaDefinition, type StateStorage, saga } from '../../src/sagas/index.js'
+import type { Crash } from './crash-storage.js'
 
 /** For a signal: nobody waits so long, the clock is moved when one will never come. */
 const SIGNAL_WAIT = '10m'
@@ -23,9 +24,10 @@ export interface ConstructScenario {
   compensation: 'reverse' | 'best_effort' | 'parallel'
   /** Before which stage the pivot stands; 0: nowhere. */
   pivot: number
-  /** After so many writes each process dies: before that write, or after it was committed. */
-  crashes: { afterWrites: number; committed: boolean }[]
+  /** One of each process. */
+  crashes: Crash[]
   cancelAfterWrites: number | null
+  timeout?: '1m'
 }
 
 const stages = fc.record<StagePlan>({
@@ -66,7 +68,7 @@ type Context = {
 
 /** A definition of these stages, whose code notes what is called. */
 export function buildConstructs(
-  { stages: plans, compensation, pivot }: ConstructScenario,
+  { stages: plans, compensation, pivot, timeout }: ConstructScenario,
   unique: string,
   storage: StateStorage,
 ): ConstructWorld {
@@ -108,6 +110,7 @@ export function buildConstructs(
   let definition: any = saga(`constructs-${unique}`, {
     retry: { ...retry, maxInterval: '5ms' },
     compensation,
+    ...(timeout ? { timeout } : {}),
   })
   for (const [place, plan] of plans.entries()) {
     if (pivot > 0 && pivot === place) definition = definition.pivot()

@@ -30,7 +30,7 @@ saga_events              .          .       .       .             .       .     
 saga_index_usage         .          .       .       .             .       .         .     .     S           .     S
 saga_instances           .          .       .       .             .       .         .     .     .           SIUD  S
 saga_schema_version      .          S       S       S             S       S         S     S     S           S     S
-saga_signals             .          .       .       .             .       .         .     .     .           SD    S
+saga_signals             .          .       .       .             .       .         .     .     .           SuD   S
 saga_statistics          .          .       .       .             .       .         .     .     .           .     S
 saga_steps               .          .       .       .             .       .         .     .     .           SIUD  S
 saga_table_sizes         .          .       .       .             .       .         .     .     S           .     S
@@ -92,6 +92,7 @@ const columns: Record<string, string> = {
   'subscription_admin UPDATE request_keys': 'secret_id previous_expires_at',
   'api_key_admin INSERT api_keys': 'name scope key_hash',
   'api_key_admin UPDATE api_keys': 'name last_used_at revoked_at',
+  'saga_app_role UPDATE saga_signals': 'expires_at',
   'saga_readonly_role SELECT api_keys': 'id name scope created_at last_used_at revoked_at',
   'saga_readonly_role SELECT subscriptions': publicSubscription,
   'saga_readonly_role SELECT subscription_secrets': 'id subscription_id scheme created_at expires_at',

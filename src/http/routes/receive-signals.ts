@@ -15,7 +15,10 @@ export function addSignalRoutes(api: Api, { pools, onSagaChanged }: ApiOptions):
     method: 'POST',
     url: '/v1/signals',
     bodyLimit: BODY_BYTES_MAX,
-    config: { access: access.signal, refusals: ['signal_invalid', 'signal_conflict'] },
+    config: {
+      access: access.signal,
+      refusals: ['signal_invalid', 'signal_conflict', 'idempotency_key_busy'],
+    },
     schema: {
       operationId: 'sendSignal',
       summary: 'Send a signal to the sagas that wait for it, now or later',

@@ -4,7 +4,7 @@ import { openBox } from '../data-box.js'
 import type { StateStorage } from '../state-storage.js'
 import { claim, readSignals, renewLeases } from './claim-sagas.js'
 import { findDeliveries } from './find-deliveries.js'
-import { cleanUpSignals, findSignals, passNewsOn, signal } from './keep-signals.js'
+import { cleanUpSignals, findSignals, passNewsOn, signal, signalAlone } from './keep-signals.js'
 import { lookAhead } from './look-ahead.js'
 import { findTimedOut, getSaga, listEvents, listSagas, listSteps, readStates } from './read-sagas.js'
 import { cleanUpExpired, deleteFinished } from './remove-sagas.js'
@@ -54,7 +54,8 @@ export function createPostgresStorage({
     },
     readSignals: (owner, sagaIds) => readSignals(leasePool, owner, sagaIds),
     requestCancel: (sagaId, request) => requestCancel(pool, sagaId, request),
-    signal: (given, tx) => signal((tx as pg.PoolClient | undefined) ?? pool, given, box),
+    signal: (given, tx) =>
+      tx === undefined ? signalAlone(pool, given, box) : signal(tx as pg.PoolClient, given, box),
     findSignals: (wanted) => findSignals(pool, wanted, box),
     findDeliveries: (steps) => findDeliveries(pool, steps),
     passNewsOn: (limit) => passNewsOn(pool, limit),

@@ -1,4 +1,6 @@
 import type pg from 'pg'
+import { inTransaction } from '../../database/index.js'
+import { SagapostError } from '../../errors/index.js'
 import type { DataBox } from '../data-box.js'
 import { decodeJson } from '../json.js'
 import type { NewSignal, SignalName, SignalOutcome } from '../state-storage.js'
@@ -9,6 +11,12 @@ type Queryable = Pick<pg.ClientBase, 'query'> | pg.Pool
 /** migrations/0022: one statement, in whichever transaction it is called. */
 const keepSignal = 'SELECT created, received_at, expires_at, payload FROM sagapost.signal($1, $2, $3)'
 
+const limitKeyWait = `SELECT set_config('lock_timeout', $1, true)`
+
+/** How long to wait for a name and key that another transaction has sent. It may be the caller's own, and would never end. */
+const KEY_WAIT_MS = 2_000
+const LOCK_TIMED_OUT = '55P03'
+
 /** By the primary key. */
 export const selectSignals = `
   SELECT kept.name, kept.key, kept.payload::text AS payload
@@ -18,22 +26,23 @@ export const selectSignals = `
 /** migrations/0024: notes what deliveries have come to; from idx_saga_awaited_look. */
 const noteDeliveries = 'SELECT sagapost.note_deliveries($1) AS count'
 
-/** migrations/0022; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. */
+/** migrations/0025; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. */
 const wakeSagas = 'SELECT sagapost.wake_sagas($1) AS count'
 
 /**
- * The oldest first, from idx_saga_signals_expires; one that a saga still has to read stays: idx_step_waits_for. The time
- * is asked for twice, since it may have come anew meanwhile.
+ * The oldest first, from idx_saga_signals_expires; one that a saga still has to read stays: idx_step_waits_for. One that
+ * comes anew at this moment is locked by its sender, however long that takes, and passed over.
  */
 export const deleteSignals = `
-  DELETE FROM sagapost.saga_signals WHERE expires_at < sagapost.now() AND (name, key) IN (
-    SELECT name, key FROM sagapost.saga_signals AS kept
+  DELETE FROM sagapost.saga_signals WHERE ctid = ANY (ARRAY(
+    SELECT kept.ctid FROM sagapost.saga_signals AS kept
     WHERE expires_at < sagapost.now()
       AND NOT EXISTS (
         SELECT FROM sagapost.saga_steps
         WHERE waits_for = 'signal:' || kept.name || ':' || kept.key AND state IN (1, 4))
     ORDER BY expires_at
-    LIMIT $1)`
+    LIMIT $1
+    FOR UPDATE OF kept SKIP LOCKED))`
 
 interface SignalRow {
   created: boolean
@@ -58,6 +67,20 @@ export async function signal(
     receivedAt: row.received_at,
     expiresAt: row.expires_at,
     payload: row.payload === null ? undefined : decodeJson(box.open(row.payload, place)),
+  }
+}
+
+/** The same in a transaction of its own. */
+export async function signalAlone(pool: pg.Pool, given: NewSignal, box: DataBox): Promise<SignalOutcome> {
+  try {
+    return await inTransaction(pool, async (client) => {
+      await client.query(limitKeyWait, [`${KEY_WAIT_MS}ms`])
+      return signal(client, given, box)
+    })
+  } catch (error) {
+    if ((error as { code?: string }).code !== LOCK_TIMED_OUT) throw error
+    const detail = `another transaction has sent the signal ${given.name} with this key, and has not ended; nothing was kept`
+    throw new SagapostError('idempotency_key_busy', detail, { cause: error })
   }
 }
 
