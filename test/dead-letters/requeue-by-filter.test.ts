@@ -32,6 +32,7 @@ function runSagas() {
   const sagas = startSagas({
     databaseUrl: database.url,
     definitions: [],
+    preparedStatements: true,
     log: pino({ level: 'silent' }),
     metrics,
     wakeups,
