@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type Coordinator, createCoordinator, NonRetryableError, saga } from '../../src/sagas/index.js'
+import {
+  type Coordinator,
+  createCoordinator,
+  createMemoryStorage,
+  NonRetryableError,
+  saga,
+} from '../../src/sagas/index.js'
 import { expectHistoryToReplay, historyOf } from './history.js'
 import { storages } from './storages.js'
 
@@ -451,4 +457,16 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await expect.poll(() => stateOf(child?.id ?? '')).toBe('Completed')
     await settle(handle.id)
   })
+})
+
+it('[G13] all that one write in memory says is of one moment, though the clock goes on meanwhile', async () => {
+  let ticks = Date.now()
+  const storage = createMemoryStorage({ now: () => ticks++ })
+  const nap = saga(unique('ticks')).sleep('rest', { for: '1h' })
+  const coordinator = createCoordinator({ storage, definitions: [nap], onError: () => {} })
+  const { id } = await coordinator.start(nap, undefined)
+  await expect.poll(async () => (await storage.getSaga(id))?.leaseOwner).toBeNull()
+  const { wakeAt, updatedAt } = (await storage.getSaga(id)) ?? {}
+  expect(Number(wakeAt) - Number(updatedAt)).toBe(3_600_000)
+  await coordinator.stop()
 })

@@ -95,6 +95,20 @@ describe('with many that wait for deliveries', () => {
     })
   })
 
+  it('[G10] news that nobody waits for costs nothing, where all others wait for the same', async () => {
+    await inRolledBackTransaction(database.pool, async (client) => {
+      await client.query(`UPDATE sagapost.saga_steps SET waits_for = 'signal:open:all'`)
+      await client.query('ANALYZE sagapost.saga_steps')
+      await client.query(
+        `INSERT INTO sagapost.saga_wakeups (topic) SELECT 'signal:open:' || i FROM generate_series(1, 100) AS i`,
+      )
+      const before = (await client.query(countRows)).rows[0]
+      expect((await client.query('SELECT sagapost.wake_sagas(500) AS passed')).rows).toEqual([{ passed: 100 }])
+      const { read } = (await client.query(countRows)).rows[0]
+      expect(read - before.read).toBeLessThan(100)
+    })
+  })
+
   it('[G10] a write that starts a child, leaves news and waits for an event reads its own rows', async () => {
     const change = {
       ...{ saga_id: 'saga-10', owner: null, version: 0, state: 1, current_step: 0, released: true },
