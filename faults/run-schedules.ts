@@ -1,0 +1,69 @@
+import { appendFile } from 'node:fs/promises'
+import type { FaultOptions } from './read-options.js'
+import { type ScheduleLine, toLine } from './result-line.js'
+import { type Baseline, nothing, runSchedule } from './run-schedule.js'
+import { planSchedule } from './schedule/plan-schedule.js'
+import type { FaultSystem } from './system/fault-system.js'
+import { openSystem } from './system/open-system.js'
+
+/** A new database after so many: the checks look at all of it, and would take longer and longer. */
+const SCHEDULES_PER_SYSTEM = 10
+
+export interface Run {
+  options: FaultOptions
+  say(line: string): void
+  /** Whatever is started is stopped by this, however the run ends. */
+  onStop(stop: () => Promise<unknown>): void
+}
+
+/** One schedule after the other, on a system that lives on as long as it fits the next one. Returns all lines. */
+export async function runSchedules({ options, say, onStop }: Run): Promise<ScheduleLine[]> {
+  const lines: ScheduleLine[] = []
+  const deadline = performance.now() + options.minutes * 60_000
+  let system: FaultSystem | undefined
+  let wanted: string | undefined
+  let before: Baseline = nothing
+  let used = 0
+
+  const closeSystem = async () => {
+    const stopped = await system?.close()
+    system = undefined
+    if (stopped && !stopped.stoppedCleanly)
+      lines.at(-1)?.violations.push({ name: 'stops_cleanly', detail: 'a process had to be killed' })
+  }
+  for (let n = 0; n < options.schedules && performance.now() < deadline; n++) {
+    const schedule = planSchedule(options.seed + n, options.only)
+    if (system && (used >= SCHEDULES_PER_SYSTEM || schedule.disk !== wanted)) await closeSystem()
+    if (system === undefined) {
+      system = await openSystem(schedule.disk, onStop)
+      wanted = schedule.disk
+      before = nothing
+      used = 0
+    }
+    const { result, after } = await runSchedule(system, schedule, { events: options.events, before })
+    before = after
+    used += 1
+    const line = toLine(schedule, result)
+    lines.push(line)
+    say(describe(line))
+    if (options.json) console.log(JSON.stringify(line))
+    if (options.resultsFile) await appendFile(options.resultsFile, `${JSON.stringify(line)}\n`)
+  }
+  await closeSystem()
+  return lines
+}
+
+function describe(line: ScheduleLine): string {
+  const faults = Object.entries(line.faults).map(([kind, times]) =>
+    times === 1 ? kind : `${kind} × ${times}`,
+  )
+  const notRun = line.notRun.map(({ kind, why }) => `${kind} (${why})`)
+  return [
+    `seed ${line.seed}: ${(line.tookMs / 1000).toFixed(1)} s, ${line.acknowledged} acknowledged, ${line.completed} completed,`,
+    `${line.deadLettered} dead, ${line.requeued} requeued, ${line.duplicates} duplicates (bound ${line.bound});`,
+    faults.join(', ') || 'no fault',
+    ...(notRun.length > 0 ? [`; not run: ${notRun.join(', ')}`] : []),
+    ...(line.recoveryMs.length > 0 ? [`; recovery ${line.recoveryMs.join(', ')} ms`] : []),
+    ...line.violations.map(({ name, detail }) => `\n         VIOLATION ${name}: ${detail}`),
+  ].join(' ')
+}
