@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
 import { createDraw } from '../schedule/create-draw.js'
@@ -32,6 +33,8 @@ export async function runLoad(
   events: number,
   signal: AbortSignal,
 ): Promise<LoadTally> {
+  // Each request in flight listens to it.
+  setMaxListeners(0, signal)
   const draw = createDraw(seed ^ 0x5eed)
   const tally = createTally()
   const agent = new Agent({ connections: HTTP_PUBLISHERS, connect: { timeout: 2_000 } })

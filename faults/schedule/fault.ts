@@ -5,9 +5,6 @@ export const parts = ['api', 'router', 'orchestrator', 'worker', 'cleaner', 'sag
 export type Part = (typeof parts)[number]
 export const PROCESSES_OF_EACH_PART = 2
 
-/** Those whose number is 2 send their statements as text, so that the proxy can tell them apart. */
-export const TELLING_NUMBER = 2
-
 /** Connections that are not a part's: whoever publishes by SQL and starts sagas. */
 export const PUBLISHER = 'publisher'
 

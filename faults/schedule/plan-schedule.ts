@@ -11,7 +11,6 @@ import {
   receiverModes,
   receiverNames,
   serverKinds,
-  TELLING_NUMBER,
 } from './fault.js'
 import { markNames, marks } from './marks.js'
 
@@ -75,10 +74,10 @@ function ofProcess(draw: Draw, kind: (typeof processKinds)[number]): Fault {
         kind,
         atMs,
         lengthMs: draw.between(0, 3_000),
-        target: of === PUBLISHER ? of : `${of}-${TELLING_NUMBER}`,
+        target: of === PUBLISHER ? of : `${of}-${draw.between(1, PROCESSES_OF_EACH_PART)}`,
         mark,
         moment: draw.pick(['before', 'after']),
-        count: draw.between(1, 8),
+        count: draw.between(1, of === 'sagas' ? 2 : 8),
       }
     }
     case 'pause':

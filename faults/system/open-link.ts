@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MarkMoment } from '../schedule/fault.js'
+import { createStatementReader } from './learn-statements.js'
 
 /** How bytes are passed on. Black hole: nothing gets through; half: requests do, answers do not. */
 export type Behaviour =
@@ -46,8 +47,9 @@ interface Connection {
   answering: WatchedMark | undefined
 }
 
-/** A small TCP proxy to wherever PostgreSQL is at the moment. */
-export async function openLink(target: () => number): Promise<Link> {
+/** A small TCP proxy to wherever PostgreSQL is at the moment. `texts` are those that may be watched for. */
+export async function openLink(target: () => number, texts: readonly string[] = []): Promise<Link> {
+  const statements = createStatementReader(texts)
   const connections = new Set<Connection>()
   let behaviour: Behaviour = { kind: 'pass' }
   let mark: WatchedMark | undefined
@@ -130,7 +132,8 @@ export async function openLink(target: () => number): Promise<Link> {
 
   /** True when the statement must not go on its way. */
   function isMarked(chunk: Buffer, connection: Connection): boolean {
-    if (mark === undefined || !chunk.includes(mark.text)) return false
+    statements.read(chunk)
+    if (mark === undefined || !statements.has(chunk, mark.text)) return false
     seen += 1
     if (seen < mark.count) return false
     const reached = mark

@@ -15,8 +15,8 @@ import {
   parts,
   type ReceiverName,
   receiverNames,
-  TELLING_NUMBER,
 } from '../schedule/fault.js'
+import { marks } from '../schedule/marks.js'
 import type { Schedule } from '../schedule/plan-schedule.js'
 import type { FaultSystem } from './fault-system.js'
 import { makeCluster, urlOf } from './make-cluster.js'
@@ -75,7 +75,7 @@ export async function openSystem(
   }
   const links = new Map<string, Link>()
   const open = async (name: string) => {
-    const link = await openLink(() => system.server.port)
+    const link = await openLink(() => system.server.port, textsOf(name))
     links.set(name, link)
     stops.push(() => link.close())
     return urlOf(cluster, link.port)
@@ -182,7 +182,6 @@ async function startProcesses(
     for (let number = 1; number <= PROCESSES_OF_EACH_PART; number++) {
       const name = `${part}-${number}`
       const env = processEnvironment(await open(name), authorityFile)
-      if (number === TELLING_NUMBER) env['SAGAPOST_PREPARED_STATEMENTS'] = 'off'
       if (part === 'api') {
         env['PORT'] = String(await findFreePort())
         apiUrls.push(`http://127.0.0.1:${env['PORT']}`)
@@ -196,6 +195,13 @@ async function startProcesses(
   }
   Object.assign(system, { processes, apiUrls })
   await untilServing(system)
+}
+
+/** The statements that a process may be killed at. */
+function textsOf(name: string): string[] {
+  return Object.values(marks)
+    .filter(({ of }) => name.startsWith(of))
+    .map(({ text }) => text)
 }
 
 /** The part `sagas` with definitions of its own runs in an application; all others as `serve` runs them. */
