@@ -11,6 +11,7 @@ export interface ScheduleLine {
   commit: string
   at: string
   tookMs: number
+  phasesMs: ScheduleResult['phasesMs']
   disk: Schedule['disk']
   /** Those that were done, by kind. */
   faults: Partial<Record<FaultKind, number>>
@@ -41,6 +42,7 @@ export function toLine({ seed, disk }: Schedule, result: ScheduleResult): Schedu
     commit: currentCommit(),
     at: new Date().toISOString(),
     tookMs: result.tookMs,
+    phasesMs: result.phasesMs,
     disk,
     faults,
     notRun,

@@ -31,6 +31,8 @@ export interface ScheduleResult extends Totals, Pick<ScheduleCheck, 'findings' |
   faults: { fault: Fault; outcome: FaultOutcome }[]
   answers: Record<string, number>
   tookMs: number
+  /** How long each part of it took. */
+  phasesMs: Record<'faults' | 'load' | 'settling' | 'requeue' | 'check', number>
 }
 
 export interface ScheduleRun {
@@ -51,27 +53,37 @@ export async function runSchedule(
   { events, before }: { events: number; before: Baseline },
 ): Promise<ScheduleRun> {
   const startedAt = performance.now()
+  let phaseAt = startedAt
+  const phase = () => {
+    const tookMs = Math.round(performance.now() - phaseAt)
+    phaseAt = performance.now()
+    return tookMs
+  }
   Object.assign(system, { accepted: [], unexpectedEnds: [], mended: false })
   const giveUp = new AbortController()
   const load = runLoad(system, schedule, events, giveUp.signal)
   const faults = await Promise.all(schedule.faults.map((fault) => applyInTime(system, fault)))
 
+  const faultsMs = phase()
   const findings: Finding[] = []
   const timer = setTimeout(() => giveUp.abort(), PUBLISH_MS_MAX)
   const tally = await load.finally(() => clearTimeout(timer))
   if (giveUp.signal.aborted)
     findings.push({ name: 'publishers_get_through', detail: 'some never were acknowledged' })
+  const loadMs = phase()
   await untilServing(system)
   const settle = async (when: string) => {
     if (!(await untilSettled(system, SETTLE_MS_MAX))) findings.push({ name: 'everything_ends', detail: when })
   }
   await settle('after the faults')
+  const settlingMs = phase()
   system.mended = true
   const agent = new Agent()
   const http = { system, agent, tally: createTally(), signal: AbortSignal.timeout(PUBLISH_MS_MAX) }
   await requeueDeadLetters(http, `${schedule.seed}-after`)
   await agent.destroy()
   await settle('after the requeue')
+  const requeueMs = phase()
 
   const { totals, terminals, recoveryMs, ...check } = await checkSchedule(system, tally, before.terminals)
   return {
@@ -82,6 +94,7 @@ export async function runSchedule(
       recoveryMs,
       faults,
       answers: Object.fromEntries(tally.answers),
+      phasesMs: { faults: faultsMs, load: loadMs, settling: settlingMs, requeue: requeueMs, check: phase() },
       tookMs: Math.round(performance.now() - startedAt),
     },
   }

@@ -59,7 +59,9 @@ function describe(line: ScheduleLine): string {
   )
   const notRun = line.notRun.map(({ kind, why }) => `${kind} (${why})`)
   return [
-    `seed ${line.seed}: ${(line.tookMs / 1000).toFixed(1)} s, ${line.acknowledged} acknowledged, ${line.completed} completed,`,
+    `seed ${line.seed}: ${(line.tookMs / 1000).toFixed(1)} s (${Object.values(line.phasesMs)
+      .map((ms) => (ms / 1000).toFixed(0))
+      .join('+')}), ${line.acknowledged} acknowledged, ${line.completed} completed,`,
     `${line.deadLettered} dead, ${line.requeued} requeued, ${line.duplicates} duplicates (bound ${line.bound});`,
     faults.join(', ') || 'no fault',
     ...(notRun.length > 0 ? [`; not run: ${notRun.join(', ')}`] : []),

@@ -52,14 +52,14 @@ export async function checkSchedule(
   const readOnly = system.openDirect('saga_readonly_role')
   const owner = system.openDirect()
   try {
-    const { published, log, routes, crashes, arrivals } = system
+    const { published, log, routes } = system
     const violations = [
       ...(await checkInvariants(readOnly, { settled: true, routes })),
       ...(await checkAgainstReceiver(readOnly, {
         published,
         log,
         takenBack: (eventId, subscriptionId, attempt) =>
-          claimsTakenBack(arrivals.get(keyOf({ eventId, subscriptionId, attempt })) ?? [], crashes),
+          claimsTakenBack(system, keyOf({ eventId, subscriptionId, attempt })),
       })),
     ]
     const terminals = await snapshotTerminals(readOnly)
@@ -89,7 +89,7 @@ export async function checkSchedule(
       completed,
       deadLettered,
       requeued: requeues[0]?.requeued ?? 0,
-      ...(await countDuplicates(owner, arrivals, crashes)),
+      ...(await countDuplicates(owner, system)),
     }
     return { findings, totals, terminals, recoveryMs }
   } finally {

@@ -18,11 +18,28 @@ export interface DuplicateCount {
   bound: number
 }
 
-/** How many claims of an attempt a crash may have taken back: its request was seen then, or later under its old lease. */
-export function claimsTakenBack(arrivals: readonly number[], crashes: readonly Crash[]): number {
-  return crashes.filter(({ fromMs, toMs }) =>
-    arrivals.some((atMs) => atMs >= fromMs - UNWRITTEN_MS_MAX && atMs <= toMs + LEASE_MS),
-  ).length
+/** What the harness knows of the attempts beside the database. */
+export interface AttemptEvidence {
+  /** When the requests of an attempt came, by keyOf. */
+  arrivals: ReadonlyMap<string, readonly number[]>
+  /** Reports that workers say were refused or never made, by keyOf. */
+  unreported: ReadonlyMap<string, number>
+  /** When workers were killed: their reports are nobody's to tell. */
+  workersKilled: readonly number[]
+  crashes: readonly Crash[]
+}
+
+/**
+ * How many claims of an attempt a crash has taken back: its request came shortly before, or afterwards under the old
+ * lease, and its report was refused, or its worker was killed before it could tell.
+ */
+export function claimsTakenBack(evidence: AttemptEvidence, key: string): number {
+  const arrivals = evidence.arrivals.get(key) ?? []
+  const within = (atMs: number, { fromMs, toMs }: Crash) =>
+    atMs >= fromMs - UNWRITTEN_MS_MAX && atMs <= toMs + LEASE_MS
+  const crashes = evidence.crashes.filter((crash) => arrivals.some((atMs) => within(atMs, crash)))
+  const untold = crashes.filter((crash) => evidence.workersKilled.some((atMs) => within(atMs, crash)))
+  return Math.min(crashes.length, (evidence.unreported.get(key) ?? 0) + untold.length)
 }
 
 export const keyOf = ({
@@ -32,11 +49,7 @@ export const keyOf = ({
 }: Pick<Arrival, 'eventId' | 'subscriptionId' | 'attempt'>) => `${eventId} ${subscriptionId} ${attempt}`
 
 /** Of all requests that came since the system was opened. */
-export async function countDuplicates(
-  pool: pg.Pool,
-  groups: ReadonlyMap<string, readonly number[]>,
-  crashes: readonly Crash[],
-): Promise<DuplicateCount> {
+export async function countDuplicates(pool: pg.Pool, evidence: AttemptEvidence): Promise<DuplicateCount> {
   const { rows } = await pool.query<{
     event_id: string
     subscription_id: string
@@ -47,10 +60,10 @@ export async function countDuplicates(
   let duplicates = 0
   let bound = 0
   for (const { event_id: eventId, subscription_id: subscriptionId, attempt, jobs, lost } of rows) {
-    const arrivals = groups.get(keyOf({ eventId, subscriptionId, attempt }))
-    if (arrivals === undefined) continue
-    duplicates += Math.max(0, arrivals.length - jobs)
-    bound += lost + claimsTakenBack(arrivals, crashes)
+    const key = keyOf({ eventId, subscriptionId, attempt })
+    const requests = evidence.arrivals.get(key)?.length ?? 0
+    duplicates += Math.max(0, requests - jobs)
+    bound += lost + claimsTakenBack(evidence, key)
   }
   return { duplicates, bound }
 }

@@ -30,6 +30,9 @@ export interface FaultSystem {
   log: ReceiverLog
   /** When the requests of an attempt came, by keyOf. */
   arrivals: Map<string, number[]>
+  /** Reports that workers say were refused or never made, by keyOf. */
+  unreported: Map<string, number>
+  workersKilled: number[]
   /** Acknowledged events by id: the sha256 of the payload. */
   published: Map<string, string>
   /** The ids of acknowledged events by their key. */

@@ -95,6 +95,8 @@ export async function openSystem(
     routes: [],
     log: createReceiverLog(),
     arrivals: new Map(),
+    unreported: new Map(),
+    workersKilled: [],
     published: new Map(),
     keys: new Map(),
     crashes: [],
@@ -135,6 +137,15 @@ function noteArrival({ arrivals }: FaultSystem, arrival: Arrival): void {
   const known = arrivals.get(key)
   if (known) known.push(arrival.atMs)
   else arrivals.set(key, [arrival.atMs])
+}
+
+const UNREPORTED = /"msg":"(lease was lost; the result was refused|delivery was not reported)"/
+
+function noteUnreported({ unreported }: FaultSystem, line: string): void {
+  if (!UNREPORTED.test(line)) return
+  const { event_id: eventId, subscription_id: subscriptionId, attempt } = JSON.parse(line)
+  const key = keyOf({ eventId, subscriptionId, attempt })
+  unreported.set(key, (unreported.get(key) ?? 0) + 1)
 }
 
 async function prepareDatabase(system: FaultSystem, authority: string): Promise<void> {
@@ -186,9 +197,14 @@ async function startProcesses(
         env['PORT'] = String(await findFreePort())
         apiUrls.push(`http://127.0.0.1:${env['PORT']}`)
       }
-      const process = superviseProcess({ name, ...commandOf(part), env, folder: system.folder }, (end) => {
-        system.unexpectedEnds.push(end)
-      })
+      const process = superviseProcess(
+        { name, ...commandOf(part), env, folder: system.folder },
+        {
+          onUnexpectedEnd: (end) => system.unexpectedEnds.push(end),
+          onKilled: () => part === 'worker' && system.workersKilled.push(Date.now()),
+          ...(part === 'worker' && { onLine: (line) => noteUnreported(system, line) }),
+        },
+      )
       processes.set(name, process)
       stops.push(() => process.stop())
     }

@@ -25,6 +25,13 @@ export interface UnexpectedEnd {
   stderr: string
 }
 
+export interface ProcessWatcher {
+  onUnexpectedEnd(end: UnexpectedEnd): void
+  onKilled?(): void
+  /** Each line of its output. */
+  onLine?(line: string): void
+}
+
 export interface SupervisedProcess {
   name: string
   pid(): number | undefined
@@ -42,10 +49,7 @@ export interface SupervisedProcess {
 const preload = new URL('../children/preload.mjs', import.meta.url).href
 
 /** Keeps one process running as a supervisor does: what it has killed, or could not start, it starts again. */
-export function superviseProcess(
-  command: ProcessCommand,
-  onUnexpectedEnd: (end: UnexpectedEnd) => void,
-): SupervisedProcess {
+export function superviseProcess(command: ProcessCommand, watcher: ProcessWatcher): SupervisedProcess {
   const clockFile = `${command.folder}/${command.name}.clock`
   const output = createWriteStream(`${command.folder}/${command.name}.log`, { flags: 'a' })
   let child: ChildProcess
@@ -70,10 +74,17 @@ export function superviseProcess(
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     let stderr = ''
+    let unfinished = ''
     child.stdout?.on('data', (text: Buffer) => {
       if (!serving && text.includes('"msg":"serving"')) serving = true
       output.write(text)
+      if (watcher.onLine) passLines(text, watcher.onLine)
     })
+    const passLines = (text: Buffer, onLine: (line: string) => void) => {
+      const lines = (unfinished + text.toString()).split('\n')
+      unfinished = lines.pop() ?? ''
+      for (const line of lines) onLine(line)
+    }
     child.stderr?.on('data', (text: Buffer) => {
       stderr = (stderr + text.toString()).slice(-STDERR_KEPT)
       output.write(text)
@@ -89,7 +100,7 @@ export function superviseProcess(
     if (killed) await sleep(awayMs)
     else {
       await sleep(RESTART_MS)
-      if (hadServed) onUnexpectedEnd({ process: command.name, exit, stderr: stderr() })
+      if (hadServed) watcher.onUnexpectedEnd({ process: command.name, exit, stderr: stderr() })
     }
     if (!stopping) start()
   }
@@ -108,6 +119,7 @@ export function superviseProcess(
       killed = true
       const again = new Promise<void>((resolve) => waiting.push(resolve))
       signal('SIGKILL')
+      watcher.onKilled?.()
       await again
     },
     pause: () => signal('SIGSTOP'),
