@@ -1,4 +1,3 @@
-import { appendFile } from 'node:fs/promises'
 import type { FaultOptions } from './read-options.js'
 import { type ScheduleLine, toLine } from './result-line.js'
 import { type Baseline, nothing, runSchedule } from './run-schedule.js'
@@ -17,39 +16,37 @@ export interface Run {
 }
 
 /** One schedule after the other, on a system that lives on as long as it fits the next one. Returns all lines. */
-export async function runSchedules({ options, say, onStop }: Run): Promise<ScheduleLine[]> {
+export async function runSchedules(
+  { options, say, onStop }: Run,
+  onLine: (line: ScheduleLine) => Promise<void>,
+): Promise<ScheduleLine[]> {
   const lines: ScheduleLine[] = []
   const deadline = performance.now() + options.minutes * 60_000
+  const plan = (n: number) => planSchedule(options.seed + n, options.only)
+  const isLast = (n: number) => n + 1 >= options.schedules || performance.now() >= deadline
   let system: FaultSystem | undefined
-  let wanted: string | undefined
   let before: Baseline = nothing
   let used = 0
 
-  const closeSystem = async () => {
-    const stopped = await system?.close()
-    system = undefined
-    if (stopped && !stopped.stoppedCleanly)
-      lines.at(-1)?.violations.push({ name: 'stops_cleanly', detail: 'a process had to be killed' })
-  }
-  for (let n = 0; n < options.schedules && performance.now() < deadline; n++) {
-    const schedule = planSchedule(options.seed + n, options.only)
-    if (system && (used >= SCHEDULES_PER_SYSTEM || schedule.disk !== wanted)) await closeSystem()
-    if (system === undefined) {
-      system = await openSystem(schedule.disk, onStop)
-      wanted = schedule.disk
-      before = nothing
-      used = 0
-    }
+  for (let n = 0, over = false; !over; n++) {
+    const schedule = plan(n)
+    system ??= await openSystem({ disk: schedule.disk, onStop })
     const { result, after } = await runSchedule(system, schedule, { events: options.events, before })
     before = after
     used += 1
+    over = isLast(n)
     const line = toLine(schedule, result)
+    if (over || used >= SCHEDULES_PER_SYSTEM || plan(n + 1).disk !== schedule.disk) {
+      const { unclean } = await system.close()
+      if (unclean.length > 0) line.violations.push({ name: 'stops_cleanly', detail: unclean.join(', ') })
+      system = undefined
+      before = nothing
+      used = 0
+    }
     lines.push(line)
     say(describe(line))
-    if (options.json) console.log(JSON.stringify(line))
-    if (options.resultsFile) await appendFile(options.resultsFile, `${JSON.stringify(line)}\n`)
+    await onLine(line)
   }
-  await closeSystem()
   return lines
 }
 

@@ -53,6 +53,8 @@ export async function checkSchedule(
   const owner = system.openDirect()
   try {
     const { published, log, routes } = system
+    // The checks read whole tables, which have grown since autovacuum last looked at them.
+    await owner.query('ANALYZE')
     const violations = [
       ...(await checkInvariants(readOnly, { settled: true, routes })),
       ...(await checkAgainstReceiver(readOnly, {

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { ReceiverLog } from '../../src/doctor/index.js'
+import type { ServerCertificate } from '../../src/https/index.js'
 import type { ReceiverName } from '../schedule/fault.js'
 import type { Link } from './open-link.js'
 import type { FaultReceiver } from './start-receiver.js'
@@ -22,6 +23,8 @@ export interface FaultSystem {
   server: Server
   links: ReadonlyMap<string, Link>
   processes: ReadonlyMap<string, SupervisedProcess>
+  /** Of every receiver; the processes trust its authority. */
+  certificate: ServerCertificate
   receivers: ReadonlyMap<ReceiverName, FaultReceiver>
   apiUrls: readonly string[]
   /** The publishers' own connections, through the proxy. */
@@ -47,5 +50,6 @@ export interface FaultSystem {
   whileServerIsOurs<Result>(work: () => Promise<Result>): Promise<Result>
   /** A pool past the proxy, to the server of the moment. */
   openDirect(role?: 'saga_readonly_role'): pg.Pool
-  close(): Promise<{ stoppedCleanly: boolean }>
+  /** Names the processes that did not stop by themselves, with 0. */
+  close(): Promise<{ unclean: string[] }>
 }

@@ -11,7 +11,7 @@ export type Behaviour =
   | { kind: 'drip' }
   | { kind: 'black-hole'; half: boolean }
 
-export interface WatchedMark {
+interface WatchedMark {
   text: string
   moment: MarkMoment
   /** Fires at the so-many-th. */

@@ -44,20 +44,27 @@ const subscriptions: readonly { receiver: ReceiverName; eventType: string; maxAt
 const REFUSED_EVERY = 20
 const BUSY_EVERY = 6
 
-/** Whatever is started is handed in at once, and stopped in reverse order, however the run ends. */
-export async function openSystem(
-  wanted: Schedule['disk'],
-  onStop: (stop: () => Promise<unknown>) => void,
-): Promise<FaultSystem> {
+export interface SystemOptions {
+  disk: Schedule['disk']
+  /** Beside those of processEnvironment, or in their place. */
+  settings?: Record<string, string>
+  parts?: readonly Part[]
+  processesOfEachPart?: number
+  /** Whatever is started is handed in at once, and stopped in reverse order, however the run ends. */
+  onStop: (stop: () => Promise<unknown>) => void
+}
+
+/** A PostgreSQL, its proxy, the receivers, and the parts as processes of their own. */
+export async function openSystem(options: SystemOptions): Promise<FaultSystem> {
   const folder = await mkdtemp(join(tmpdir(), 'sagapost-faults-'))
   const stops: (() => Promise<unknown>)[] = []
   const close = async () => {
     for (const stop of stops.splice(0).reverse()) await stop().catch(() => {})
   }
-  onStop(close)
+  options.onStop(close)
   stops.push(() => rm(folder, { recursive: true, force: true }))
   const dataFolder = join(folder, 'data')
-  const disk = wanted === 'tmpfs' && (await mountTmpfs(dataFolder)) ? 'tmpfs' : 'disk'
+  const disk = options.disk === 'tmpfs' && (await mountTmpfs(dataFolder)) ? 'tmpfs' : 'disk'
   if (disk === 'tmpfs') stops.push(() => unmountTmpfs(dataFolder))
   const cluster = await makeCluster(join(dataFolder, 'first'), join(folder, 'postgres.log'))
   const server = await startServer(cluster, await findFreePort())
@@ -89,6 +96,7 @@ export async function openSystem(
     server,
     links,
     processes: new Map(),
+    certificate,
     receivers,
     apiUrls: [],
     publisherUrl: await open(PUBLISHER),
@@ -122,13 +130,18 @@ export async function openSystem(
       return pool
     },
     async close() {
-      const stopped = await Promise.all([...system.processes.values()].map((process) => process.stop()))
+      const unclean: string[] = []
+      await Promise.all(
+        [...system.processes.values()].map(async (process) => {
+          if (!(await process.stop())) unclean.push(process.name)
+        }),
+      )
       await close()
-      return { stoppedCleanly: stopped.every(Boolean) }
+      return { unclean }
     },
   }
   await prepareDatabase(system, certificate.certificateAuthority)
-  await startProcesses(system, { open, authorityFile, stops })
+  await startProcesses(system, { ...options, open, authorityFile, stops })
   return system
 }
 
@@ -181,18 +194,22 @@ async function prepareDatabase(system: FaultSystem, authority: string): Promise<
 
 async function startProcesses(
   system: FaultSystem,
-  {
-    open,
-    authorityFile,
-    stops,
-  }: { open: (name: string) => Promise<string>; authorityFile: string; stops: (() => Promise<unknown>)[] },
+  options: SystemOptions & {
+    open: (name: string) => Promise<string>
+    authorityFile: string
+    stops: (() => Promise<unknown>)[]
+  },
 ): Promise<void> {
   const processes = new Map<string, SupervisedProcess>()
   const apiUrls: string[] = []
-  for (const part of parts) {
-    for (let number = 1; number <= PROCESSES_OF_EACH_PART; number++) {
+  const { parts: wanted = parts, processesOfEachPart = PROCESSES_OF_EACH_PART } = options
+  for (const part of wanted) {
+    for (let number = 1; number <= processesOfEachPart; number++) {
       const name = `${part}-${number}`
-      const env = processEnvironment(await open(name), authorityFile)
+      const env = {
+        ...processEnvironment(await options.open(name), options.authorityFile),
+        ...options.settings,
+      }
       if (part === 'api') {
         env['PORT'] = String(await findFreePort())
         apiUrls.push(`http://127.0.0.1:${env['PORT']}`)
@@ -206,7 +223,7 @@ async function startProcesses(
         },
       )
       processes.set(name, process)
-      stops.push(() => process.stop())
+      options.stops.push(() => process.stop())
     }
   }
   Object.assign(system, { processes, apiUrls })
