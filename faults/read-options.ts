@@ -18,7 +18,7 @@ export interface FaultOptions {
   resultsFile: string | undefined
   /** One JSON line for each schedule on stdout, and nothing else there. */
   json: boolean
-  /** Keep the folder with logs and data when something was found. */
+  /** Stop at the first violation, and keep the folder with all logs. */
   keep: boolean
 }
 
@@ -32,7 +32,7 @@ export const usage = `npm run test:faults -- [options]
   --scenario name     ${scenarios.join(', ')} (schedules)
   --results FILE      append the results there as JSON lines
   --json              JSON lines on stdout
-  --keep              keep logs and data when something was found`
+  --keep              stop at the first violation, and keep all logs`
 
 /** Undefined when only help was asked for. */
 export function readOptions(args: readonly string[]): FaultOptions | undefined {

@@ -73,7 +73,8 @@ export async function runSchedule(
   const loadMs = phase()
   await untilServing(system)
   const settle = async (when: string) => {
-    if (!(await untilSettled(system, SETTLE_MS_MAX))) findings.push({ name: 'everything_ends', detail: when })
+    const left = await untilSettled(system, SETTLE_MS_MAX)
+    if (left !== undefined) findings.push({ name: 'everything_ends', detail: `${when}: ${left}` })
   }
   await settle('after the faults')
   const settlingMs = phase()

@@ -36,8 +36,11 @@ export async function runSchedules(
     used += 1
     over = isLast(n)
     const line = toLine(schedule, result)
+    const keep = options.keep && line.violations.length > 0
+    over ||= keep
     if (over || used >= SCHEDULES_PER_SYSTEM || plan(n + 1).disk !== schedule.disk) {
-      const { unclean } = await system.close()
+      const { unclean } = await system.close({ keep })
+      if (keep) say(`logs are in ${system.folder}`)
       if (unclean.length > 0) line.violations.push({ name: 'stops_cleanly', detail: unclean.join(', ') })
       system = undefined
       before = nothing

@@ -50,6 +50,6 @@ export interface FaultSystem {
   whileServerIsOurs<Result>(work: () => Promise<Result>): Promise<Result>
   /** A pool past the proxy, to the server of the moment. */
   openDirect(role?: 'saga_readonly_role'): pg.Pool
-  /** Names the processes that did not stop by themselves, with 0. */
-  close(): Promise<{ unclean: string[] }>
+  /** Names the processes that did not stop by themselves, with 0. `keep`: its folder stays, with all logs. */
+  close(options?: { keep: boolean }): Promise<{ unclean: string[] }>
 }

@@ -62,7 +62,10 @@ export async function openSystem(options: SystemOptions): Promise<FaultSystem> {
     for (const stop of stops.splice(0).reverse()) await stop().catch(() => {})
   }
   options.onStop(close)
-  stops.push(() => rm(folder, { recursive: true, force: true }))
+  let kept = false
+  stops.push(async () => {
+    if (!kept) await rm(folder, { recursive: true, force: true })
+  })
   const dataFolder = join(folder, 'data')
   const disk = options.disk === 'tmpfs' && (await mountTmpfs(dataFolder)) ? 'tmpfs' : 'disk'
   if (disk === 'tmpfs') stops.push(() => unmountTmpfs(dataFolder))
@@ -129,7 +132,8 @@ export async function openSystem(options: SystemOptions): Promise<FaultSystem> {
       pool.on('connect', (client) => client.on('error', () => {}))
       return pool
     },
-    async close() {
+    async close({ keep } = { keep: false }) {
+      kept = keep
       const unclean: string[] = []
       await Promise.all(
         [...system.processes.values()].map(async (process) => {
