@@ -54,7 +54,7 @@ interface HeldJob extends ClaimedJob {
 
 export function startWorker(options: WorkerOptions): Worker {
   const { pool, sender, wakeups, log, metrics, workerId, leaseMs } = options
-  const lanes = createLanes<HeldJob>(options.concurrency)
+  const lanes = createLanes<HeldJob>(options.concurrency, (id) => breakers.isFailing(id))
   const sending = new Set<Promise<void>>()
   const returned = new Set<Promise<void>>()
   const reports = createReportBatcher(pool, () => wakeups.wake('results'))
@@ -82,7 +82,8 @@ export function startWorker(options: WorkerOptions): Worker {
   async function claimFrom(range: EventRange, passed: typeof passedOver.fresh): Promise<boolean> {
     const batchMax = lanes.room()
     if (batchMax === 0) return false
-    const except = [...lanes.full(), ...breakers.open()]
+    const failing = lanes.isFullOfFailing() ? breakers.failing() : []
+    const except = [...new Set([...lanes.full(), ...breakers.open(), ...failing])]
     const askedAtMs = performance.now()
     const freeSince = passed.from(except, askedAtMs)
     const claim = await claimJobs(pool, { range, batchMax, leaseMs, workerId, except, freeSince })
