@@ -9,7 +9,11 @@ import { visitDatabase } from './open-database.js'
 
 export interface Visit {
   /** Under one role. */
-  as<Result>(role: DatabaseRole, work: (pool: pg.Pool) => Promise<Result>): Promise<Result>
+  as<Result>(
+    role: DatabaseRole,
+    work: (pool: pg.Pool) => Promise<Result>,
+    queryTimeoutMs?: number,
+  ): Promise<Result>
   /** Under the login's own name: for what only the owner of the schema may do. */
   asLogin<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result>
 }
@@ -19,8 +23,10 @@ export function withRole<Result>(
   env: Environment,
   role: DatabaseRole,
   work: (pool: pg.Pool) => Promise<Result>,
+  /** A statement may take so long; absent: as long as those of the parts. */
+  queryTimeoutMs?: number,
 ): Promise<Result> {
-  return withDatabase(env, ({ as }) => as(role, work))
+  return withDatabase(env, ({ as }) => as(role, work, queryTimeoutMs))
 }
 
 /** The same under several; whatever keeps it from working is one clear line. */
@@ -41,8 +47,13 @@ export async function withDatabase<Result>(
   try {
     await (await connect(url)).end() // says what is wrong better than a pool does
     return await work({
-      async as(role, work) {
-        const pool = createRolePool({ databaseUrl: url, role, connectionsMax: 1 })
+      async as(role, work, queryTimeoutMs) {
+        const pool = createRolePool({
+          databaseUrl: url,
+          role,
+          connectionsMax: 1,
+          ...(queryTimeoutMs !== undefined && { queryTimeoutMs }),
+        })
         return await work(pool)
           .catch((error: unknown) => {
             throw explainRefusal(error, role)

@@ -77,11 +77,15 @@ describe('an instance', () => {
     await expect(
       publisher.subscriptions.create({ eventType: 'embed.remote', callbackUrl: 'https://example.com/' }),
     ).rejects.toMatchObject({ code: 'config_invalid' })
-    const { rows } = await database.pool.query(
-      `SELECT count(*)::int AS open FROM pg_stat_activity
-       WHERE datname = current_database() AND application_name = 'sagapost router_worker'`,
-    )
-    expect(rows[0].open).toBeLessThanOrEqual(2) // those of the other instance
+    const routers = async () =>
+      (
+        await database.pool.query(
+          `SELECT FROM pg_stat_activity
+           WHERE datname = current_database() AND application_name = 'sagapost router_worker'`,
+        )
+      ).rowCount
+    // Those of the other instance; of the tests before, some may still be about to go.
+    await expect.poll(routers).toBeLessThanOrEqual(2)
   })
 
   it('[R1] that runs nothing wakes others by NOTIFY: at once, and not once for each call', async () => {
@@ -149,17 +153,21 @@ describe('what can go wrong', () => {
       const instance = embed({ databaseUrl: database.url }, receiver)
       await instance.start()
       const { id } = await subscribe(instance, receiver, 'embed.killed')
-      let killed = 0
       for (const round of [1, 2, 3, 4, 5]) {
         await instance.publish(database.pool, { type: 'embed.killed', payload: { round } })
         instance.wake()
-        const { rowCount } = await database.pool.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-           WHERE datname = current_database() AND application_name LIKE 'sagapost%'`,
-        )
-        killed += rowCount ?? 0
+        let killed = 0
+        await expect
+          .poll(async () => {
+            const { rowCount } = await database.pool.query(
+              `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+               WHERE datname = current_database() AND application_name LIKE 'sagapost%'`,
+            )
+            killed += rowCount ?? 0
+            return killed
+          })
+          .toBeGreaterThan(2)
       }
-      expect(killed).toBeGreaterThan(10)
       const done = async () => {
         const found = await statuses(instance, id).catch(() => [])
         return found.filter((status) => status === 'Completed').length
