@@ -121,7 +121,7 @@ async function survive(
 async function check(
   { storage, pool }: StorageUnderTest,
   { stages, pivot, cancelAfterWrites }: ConstructScenario,
-  { child, calls, late }: ConstructWorld,
+  { definition, child, calls, ends, late }: ConstructWorld,
   id: string,
   overdue: boolean,
 ): Promise<void> {
@@ -163,6 +163,21 @@ async function check(
   if (pivot === 0) expect(stored?.pivotedAt).toBeNull()
   // What stands in the rows is what was called, but for calls that a crash kept from being made.
   for (const { name, attempts } of steps) expect(calls.get(name) ?? 0).toBeLessThanOrEqual(attempts)
+  // Nothing is said to be done, or undone, that was not done to its end.
+  const told = new Map<string, number>()
+  for (const [sagaId, { steps: plans }] of [
+    [id, definition] as const,
+    ...children.map((each) => [each.id, child] as const),
+  ]) {
+    for (const { type, stepIndex } of await storage.listEvents(sagaId)) {
+      const plan = plans[stepIndex ?? -1]
+      const isEnd = type === 'saga.step.completed' || type === 'compensation.step.completed'
+      if (!isEnd || (plan?.kind !== 'step' && plan?.kind !== 'transaction')) continue
+      const what = type === 'saga.step.completed' ? plan.name : `undo ${plan.name}`
+      told.set(what, (told.get(what) ?? 0) + 1)
+    }
+  }
+  expect([...told].filter(([what, times]) => times > (ends.get(what) ?? 0))).toEqual([])
   // Transactional steps exactly once.
   if (pool) {
     const { rows } = await pool.query<{ name: string }>(

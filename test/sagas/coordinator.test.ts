@@ -557,6 +557,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     )
     const counting = {
       ...under.storage,
+      lookAhead: async () => ({ news: true, dueInMs: 0 }),
       claim: (request: Parameters<StateStorage['claim']>[0]) => {
         asked.push(request.definitions[0]?.name ?? '')
         return under.storage.claim(request)

@@ -54,6 +54,8 @@ export interface ConstructWorld {
   child: SagaDefinition
   /** Calls by `name` of run and `undo name`, of all sagas. */
   calls: Map<string, number>
+  /** Those that ended well, by the same names. */
+  ends: Map<string, number>
   /** Runs that were called after the row had been Completed. */
   late: string[]
   /** Keys of the signals that it waits for. */
@@ -74,12 +76,14 @@ export function buildConstructs(
 ): ConstructWorld {
   const retry = { maxAttempts: 2, backoff: 'fixed', initialInterval: '1ms', jitter: 'none' } as const
   const calls: ConstructWorld['calls'] = new Map()
+  const ends: ConstructWorld['ends'] = new Map()
   const late: string[] = []
   const signals: ConstructWorld['signals'] = []
   const count = (name: string) => {
     calls.set(name, (calls.get(name) ?? 0) + 1)
     return calls.get(name) ?? 0
   }
+  const noteEnd = (name: string) => ends.set(name, (ends.get(name) ?? 0) + 1)
 
   const code = (name: string, plan: StagePlan, undoable: boolean) => ({
     run: async ({ sagaId, signal, tx }: Context) => {
@@ -90,12 +94,14 @@ export function buildConstructs(
       await tx?.query('INSERT INTO public.done (saga_id, name) VALUES ($1, $2)', [sagaId, name])
       if (plan.fatal && undoable) throw new NonRetryableError('never')
       if (times <= plan.failures) throw new Error('not yet')
+      noteEnd(name)
       return name
     },
     ...(undoable
       ? {
           compensate: () => {
             if (count(`undo ${name}`) <= plan.undoFailures) throw new Error('not undone yet')
+            noteEnd(`undo ${name}`)
           },
         }
       : {}),
@@ -149,5 +155,5 @@ export function buildConstructs(
         definition = definition.step(name, { ...code(name, plan, undoable), ...when })
     }
   }
-  return { definition, child, calls, late, signals }
+  return { definition, child, calls, ends, late, signals }
 }

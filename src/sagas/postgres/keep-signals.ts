@@ -1,6 +1,4 @@
 import type pg from 'pg'
-import { inTransaction } from '../../database/index.js'
-import { SagapostError } from '../../errors/index.js'
 import type { DataBox } from '../data-box.js'
 import { decodeJson } from '../json.js'
 import type { NewSignal, SignalName, SignalOutcome } from '../state-storage.js'
@@ -11,11 +9,12 @@ type Queryable = Pick<pg.ClientBase, 'query'> | pg.Pool
 /** migrations/0022: one statement, in whichever transaction it is called. */
 const keepSignal = 'SELECT created, received_at, expires_at, payload FROM sagapost.signal($1, $2, $3)'
 
-const limitKeyWait = `SELECT set_config('lock_timeout', $1, true)`
-
-/** How long to wait for a name and key that another transaction has sent. It may be the caller's own, and would never end. */
-const KEY_WAIT_MS = 2_000
-const LOCK_TIMED_OUT = '55P03'
+/** The same in a transaction of its own, which waits for a lock no longer than this: the function is called after that is set. */
+const keepSignalAlone = `
+  WITH limited AS MATERIALIZED (SELECT set_config('lock_timeout', $4, true) AS wait)
+  SELECT kept.created, kept.received_at, kept.expires_at, kept.payload
+  FROM limited
+  CROSS JOIN LATERAL sagapost.signal(CASE WHEN limited.wait <> '' THEN $1::text END, $2, $3::json) AS kept`
 
 /** By the primary key. */
 export const selectSignals = `
@@ -55,10 +54,13 @@ export async function signal(
   client: Queryable,
   { name, key, payload }: NewSignal,
   box: DataBox,
+  lockTimeout?: string,
 ): Promise<SignalOutcome> {
   const place = { sagaId: signalTopic(name, key), column: 'payload' } as const
   const sealed = payload === undefined ? null : box.seal(payload, place)
-  const { rows } = (await client.query(keepSignal, [name, key, sealed])) as pg.QueryResult<SignalRow>
+  const { rows } = (await (lockTimeout === undefined
+    ? client.query(keepSignal, [name, key, sealed])
+    : client.query(keepSignalAlone, [name, key, sealed, lockTimeout]))) as pg.QueryResult<SignalRow>
   const row = rows[0]
   // Only under REPEATABLE READ: the first one was committed after this transaction's snapshot was taken.
   if (row === undefined) throw new Error(`the signal ${name} cannot be seen by this transaction`)
@@ -67,20 +69,6 @@ export async function signal(
     receivedAt: row.received_at,
     expiresAt: row.expires_at,
     payload: row.payload === null ? undefined : decodeJson(box.open(row.payload, place)),
-  }
-}
-
-/** The same in a transaction of its own. */
-export async function signalAlone(pool: pg.Pool, given: NewSignal, box: DataBox): Promise<SignalOutcome> {
-  try {
-    return await inTransaction(pool, async (client) => {
-      await client.query(limitKeyWait, [`${KEY_WAIT_MS}ms`])
-      return signal(client, given, box)
-    })
-  } catch (error) {
-    if ((error as { code?: string }).code !== LOCK_TIMED_OUT) throw error
-    const detail = `another transaction has sent the signal ${given.name} with this key, and has not ended; nothing was kept`
-    throw new SagapostError('idempotency_key_busy', detail, { cause: error })
   }
 }
 
