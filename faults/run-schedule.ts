@@ -71,7 +71,9 @@ export async function runSchedule(
   if (giveUp.signal.aborted)
     findings.push({ name: 'publishers_get_through', detail: 'some never were acknowledged' })
   const loadMs = phase()
-  await untilServing(system)
+  await untilServing(system).catch((error: Error) =>
+    findings.push({ name: 'processes_serve_again', detail: error.message }),
+  )
   const settle = async (when: string) => {
     const left = await untilSettled(system, SETTLE_MS_MAX)
     if (left !== undefined) findings.push({ name: 'everything_ends', detail: `${when}: ${left}` })

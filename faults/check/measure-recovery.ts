@@ -17,19 +17,22 @@ export async function measureRecovery(pool: pg.Pool, acceptedAtMs: number): Prom
   return found?.recovery_ms == null ? null : Math.round(Number(found.recovery_ms))
 }
 
-// Jobs that lost a lease to the worker that was killed at $1, and when the last of them was claimed again.
+// By primary key. What was claimed again once shows when: lease_until is the later claim's.
 const lastTakenUp = `
   SELECT max(extract(epoch FROM lease_until) * 1000 - $2::float8) - $1::float8 AS taken_up_ms
-  FROM sagapost.webhook_delivery_jobs
-  WHERE lease_resets = 1 AND finished_at > to_timestamp($1::float8 / 1000)`
+  FROM sagapost.webhook_delivery_jobs WHERE id = ANY ($3::bigint[]) AND lease_resets = 1`
 
 /** From the death of the last worker that was killed until all of its jobs were in other hands; null: it had none. */
 export async function measureTakeUp(system: FaultSystem): Promise<number | null> {
-  const killedAtMs = system.workersKilled.at(-1)
-  if (killedAtMs === undefined) return null
+  const orphans = system.orphans.at(-1)
+  if (orphans === undefined || orphans.jobIds.length === 0) return null
   const pool = system.openDirect()
   try {
-    const { rows } = await pool.query<{ taken_up_ms: number | null }>(lastTakenUp, [killedAtMs, LEASE_MS])
+    const { rows } = await pool.query<{ taken_up_ms: number | null }>(lastTakenUp, [
+      orphans.killedAtMs,
+      LEASE_MS,
+      orphans.jobIds,
+    ])
     const [found] = rows
     return found?.taken_up_ms == null ? null : Math.round(Number(found.taken_up_ms))
   } finally {

@@ -120,7 +120,7 @@ function drawRecoveries(lines: readonly RecoveryLine[]): string[] {
   ])
   return [
     '## Recovery, one fault at a time',
-    '`--scenario recovery`: under load, with nothing else broken. `orphaned-jobs`: a worker is killed when PostgreSQL has committed its claim and before it hears of it; the time is until the last of those jobs is in other hands.',
+    '`--scenario recovery`: under load, with nothing else broken. `orphaned-jobs`: a worker is killed while its first report is on its way; the time is until the last of the jobs that it had under lease is in other hands. `crash-postgres` and `promote-standby`: until the first delivery that was claimed and done since PostgreSQL took connections again.',
     table(['fault', 'away', 'recovery', 'limit', 'acknowledged', 'violations'], rows),
   ]
 }

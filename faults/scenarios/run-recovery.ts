@@ -64,14 +64,14 @@ export async function runRecovery(
   }
   for (let n = 0; n < ROUNDS; n++) {
     await run('crash-postgres', { kind: 'crash-postgres', atMs: AT_MS, lengthMs: AWAY_MS[n] ?? 0 })
-    // The worst moment: the claim is committed, and nobody knows of it.
+    // Its first report is on its way: all that it has claimed is under lease, for nearly the whole of it.
     await run('orphaned-jobs', {
       kind: 'kill-at-mark',
       atMs: AT_MS,
       lengthMs: 2 * LEASE_MS,
       target: 'worker-1',
-      mark: 'claim-jobs',
-      moment: 'after',
+      mark: 'report-results',
+      moment: 'before',
       count: 1,
     })
     await run('promote-standby', { kind: 'promote-standby', atMs: AT_MS, lengthMs: 0 })

@@ -36,6 +36,8 @@ export interface FaultSystem {
   /** Reports that workers say were refused or never made, by keyOf. */
   unreported: Map<string, number>
   workersKilled: number[]
+  /** The jobs that a killed worker had under lease. */
+  orphans: { killedAtMs: number; jobIds: readonly string[] }[]
   /** Acknowledged events by id: the sha256 of the payload. */
   published: Map<string, string>
   /** The ids of acknowledged events by their key. */

@@ -108,6 +108,7 @@ export async function openSystem(options: SystemOptions): Promise<FaultSystem> {
     arrivals: new Map(),
     unreported: new Map(),
     workersKilled: [],
+    orphans: [],
     published: new Map(),
     keys: new Map(),
     crashes: [],
@@ -154,6 +155,22 @@ function noteArrival({ arrivals }: FaultSystem, arrival: Arrival): void {
   const known = arrivals.get(key)
   if (known) known.push(arrival.atMs)
   else arrivals.set(key, [arrival.atMs])
+}
+
+// The worker's name holds its process id.
+const leasedBy = `
+  SELECT id FROM sagapost.webhook_delivery_jobs WHERE status = 'Leased' AND worker_id LIKE '%-' || $1 || '-%'`
+
+/** What PostgreSQL cannot tell at the moment is not waited for. */
+function noteOrphans(system: FaultSystem, pid: number): void {
+  const killedAtMs = Date.now()
+  system.workersKilled.push(killedAtMs)
+  const direct = system.openDirect()
+  void direct
+    .query<{ id: string }>(leasedBy, [pid])
+    .then(({ rows }) => system.orphans.push({ killedAtMs, jobIds: rows.map(({ id }) => id) }))
+    .catch(() => {})
+    .finally(() => direct.end().catch(() => {}))
 }
 
 const UNREPORTED = /"msg":"(lease was lost; the result was refused|delivery was not reported)"/
@@ -222,8 +239,10 @@ async function startProcesses(
         { name, ...commandOf(part), env, folder: system.folder },
         {
           onUnexpectedEnd: (end) => system.unexpectedEnds.push(end),
-          onKilled: () => part === 'worker' && system.workersKilled.push(Date.now()),
-          ...(part === 'worker' && { onLine: (line) => noteUnreported(system, line) }),
+          ...(part === 'worker' && {
+            onKilled: (pid) => noteOrphans(system, pid),
+            onLine: (line) => noteUnreported(system, line),
+          }),
         },
       )
       processes.set(name, process)

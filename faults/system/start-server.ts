@@ -7,7 +7,7 @@ import { clusterPath, spawnGuarded } from '../../src/database/embedded/spawn-gua
 import { type FaultCluster, urlOf } from './make-cluster.js'
 
 const READY_POLL_MS = 20
-const START_MS_MAX = 60_000
+const START_MS_MAX = 180_000
 const STOP_MS_MAX = 20_000
 
 /** Small enough that WAL is recycled within a schedule, and a standby can always catch up. */

@@ -27,7 +27,7 @@ export interface UnexpectedEnd {
 
 export interface ProcessWatcher {
   onUnexpectedEnd(end: UnexpectedEnd): void
-  onKilled?(): void
+  onKilled?(pid: number): void
   /** Each line of its output. */
   onLine?(line: string): void
 }
@@ -119,7 +119,7 @@ export function superviseProcess(command: ProcessCommand, watcher: ProcessWatche
       killed = true
       const again = new Promise<void>((resolve) => waiting.push(resolve))
       signal('SIGKILL')
-      watcher.onKilled?.()
+      if (child.pid !== undefined) watcher.onKilled?.(child.pid)
       await again
     },
     pause: () => signal('SIGSTOP'),
