@@ -16,7 +16,7 @@ export interface Payment {
 
 /**
  * An order: reserve, wait for the payment, ship, and note it in the shop's own table. What is not paid in time, or cannot
- * be shipped, is paid back and released.
+ * be shipped, is paid back and released; what is shipped is not, whatever comes.
  */
 export const checkout = saga<Order>('checkout', {
   version: 1,
@@ -51,6 +51,8 @@ export const checkout = saga<Order>('checkout', {
       }
     },
   })
+  // The parcel is on its way, and nothing brings it back: a customer who cannot be told gets no refund for that.
+  .pivot()
   .transaction('note', {
     run: async ({ tx, input, outputs }) => {
       await tx.query(`UPDATE shop_orders SET state = 'shipped', parcel = $2 WHERE id = $1`, [
@@ -59,11 +61,11 @@ export const checkout = saga<Order>('checkout', {
       ])
     },
   })
-  // The customer is told by webhook. The order is done when they have it; until then it is, again, a row.
+  // The customer is told by webhook. The order is done when they have it; until then it is, again, a row. Should it be
+  // dead-lettered, an operator requeues it, or skips it.
   .deliver('tell', {
     event: ({ input, outputs }) => ({
       type: 'order.shipped',
       payload: { order: input.id, item: input.item, parcel: outputs.ship.parcel },
     }),
-    onDeadLetter: 'wait',
   })

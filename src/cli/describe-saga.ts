@@ -43,7 +43,7 @@ export function describeSaga(saga: SagaWithSteps): string {
 
 function waitsFor(saga: SagaWithSteps): string {
   if (saga.awaitingOperator && saga.state === 'Running') {
-    return 'an operator: sagapost dead-letters requeue, or sagas cancel'
+    return 'an operator: sagapost dead-letters requeue, sagas resolve --action skip, or sagas cancel'
   }
   if (saga.awaitingOperator) return 'an operator: sagapost sagas resolve'
   if (saga.leaseOwner !== null) return `its step to end; held by ${saga.leaseOwner}`

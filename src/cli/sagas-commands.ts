@@ -82,9 +82,10 @@ export function addSagasCommands(program: Command, env: Environment): void {
     await print(json ? JSON.stringify(saga) : asked)
   })
 
-  const resolve = addVerb(sagas, 'resolve', 'say what becomes of a saga whose undo failed', [
+  const resolve = addVerb(sagas, 'resolve', 'say what becomes of a saga that waits for an operator', [
     "sagas resolve 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a --action retry --why 'the bank is open again'",
     "sagas resolve 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a --action resolve --why 'paid back by hand'",
+    "sagas resolve 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a --action skip --why 'the receiver is gone'",
   ])
     .argument('<id>', 'id of the saga', readSagaId)
     .addOption(

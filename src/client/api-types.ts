@@ -339,7 +339,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say what becomes of a saga whose undo failed */
+        /**
+         * Say what becomes of a saga that waits for an operator
+         * @description Of a Failed one whose undo failed, or, with `skip`, of a Running one with a step that waits for what does not come.
+         */
         post: operations["resolveSaga"];
         delete?: never;
         options?: never;
@@ -783,7 +786,7 @@ export interface components {
         StartedRequeue: {
             /** @example 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a */
             sagaId: string;
-            /** @description what the filter found; none that comes later is requeued */
+            /** @description what the filter found and nobody had requeued; none that comes later is */
             matching: number;
         };
         Requeued: {
@@ -835,7 +838,7 @@ export interface components {
             currentStep: number;
             totalSteps: number;
             error: components["schemas"]["SagaFailure"] | null;
-            /** @description it waits for an operator: an undo failed for good, or a delivery is dead-lettered */
+            /** @description it waits for an operator: an undo failed for good, or a step waits for what does not come by itself */
             awaitingOperator: boolean;
             /**
              * Format: date-time
@@ -940,7 +943,7 @@ export interface components {
             currentStep: number;
             totalSteps: number;
             error: components["schemas"]["SagaFailure"] | null;
-            /** @description it waits for an operator: an undo failed for good, or a delivery is dead-lettered */
+            /** @description it waits for an operator: an undo failed for good, or a step waits for what does not come by itself */
             awaitingOperator: boolean;
             /**
              * Format: date-time

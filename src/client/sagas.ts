@@ -34,7 +34,7 @@ export interface Sagas {
   all(filter?: SagaFilter, options?: CallOptions): AsyncGenerator<Saga, void, undefined>
   /** Stops it and undoes what it has done; asked again, nothing more happens. */
   cancel(id: string, request: SagaCancel, options?: CallOptions): Promise<Saga>
-  /** Says what becomes of a saga whose undo failed. */
+  /** Says what becomes of a saga that waits for an operator. */
   resolve(id: string, resolution: SagaResolution, options?: CallOptions): Promise<Saga>
   /** For the sagas that wait for it, now or later; the first one of a name and key counts. */
   signal(signal: NewSignal, options?: CallOptions): Promise<SignalReceipt>

@@ -11,18 +11,24 @@ const LETTERS_PER_BATCH = 500
 /** What one request may ask for: some seconds to plan it, and 8 MB of ids. */
 const LETTERS_MAX = 500_000
 
-/** migrations/0023: the saga and the batches of what its filter finds, or neither. */
+/** migrations/0026: the saga and the batches of what its filter finds, or neither. */
 const startRequeue = `
   SELECT saga_id, created, moment, input, answer FROM sagapost.start_dead_letter_requeue($1, $2, $3)`
 
-/** By the same indexes as the list, which finds the same. */
-const countDeadLetters = `
-  SELECT count(*)::int AS matching FROM sagapost.dead_letters
+/**
+ * What a request would requeue: by the same indexes as the list, less what was requeued before, by uniq_saga_requeued_from.
+ * (IS NOT NULL is said for the planner: the index has no other rows.)
+ */
+export const countDeadLetters = `
+  SELECT count(*)::int AS matching FROM sagapost.dead_letters AS letter
   WHERE ($1::bigint IS NULL OR subscription_id = $1)
     AND ($2::text IS NULL OR event_type = $2)
     AND ($3::text IS NULL OR final_error_code = $3)
     AND ($4::timestamptz IS NULL OR failed_at >= $4)
-    AND ($5::timestamptz IS NULL OR failed_at < $5)`
+    AND ($5::timestamptz IS NULL OR failed_at < $5)
+    AND NOT EXISTS (
+      SELECT FROM sagapost.webhook_delivery_sagas AS heir
+      WHERE heir.requeued_from = letter.id AND heir.event_id = letter.event_id AND heir.requeued_from IS NOT NULL)`
 
 export interface RequeueFilter extends DeadLetterMatch {
   /** Every dead letter there is; needed where nothing else is given, and refused where something is. */
@@ -31,7 +37,7 @@ export interface RequeueFilter extends DeadLetterMatch {
 
 export interface StartedRequeue {
   sagaId: string
-  /** How many dead letters it will look at: what the filter finds at this moment. */
+  /** How many dead letters it will look at: what the filter finds at this moment, and nobody has requeued. */
   matching: number
   /** False: an earlier request with the key started it. */
   created: boolean

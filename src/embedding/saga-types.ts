@@ -20,7 +20,7 @@ export interface SagaCancel {
   why: string
 }
 
-/** An operator's word on a saga whose undo failed: try again, go on without, or leave it as it is. */
+/** An operator's word on a saga whose undo failed: try again, go on without, or leave it as it is. On a Running one: go on without. */
 export interface SagaResolution {
   action: 'retry' | 'skip' | 'resolve'
   by: string

@@ -35,7 +35,9 @@ export const sagaInstance = z
     error: sagaFailure.nullable(),
     awaitingOperator: z
       .boolean()
-      .describe('it waits for an operator: an undo failed for good, or a delivery is dead-lettered'),
+      .describe(
+        'it waits for an operator: an undo failed for good, or a step waits for what does not come by itself',
+      ),
     createdAt: time,
     updatedAt: time,
     startedAt: time.nullable(),

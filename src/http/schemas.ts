@@ -272,7 +272,10 @@ export const matchingLetters = z.object({ matching: z.number().int() }).meta({ i
 export const startedRequeue = z
   .object({
     sagaId: z.string().meta({ examples: ['1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a'] }),
-    matching: z.number().int().describe('what the filter found; none that comes later is requeued'),
+    matching: z
+      .number()
+      .int()
+      .describe('what the filter found and nobody had requeued; none that comes later is'),
   })
   .meta({ id: 'StartedRequeue' })
 

@@ -24,12 +24,24 @@ export interface DataBox {
   open(json: string, place: DataPlace): string
 }
 
+/** Sealed data that cannot be opened here. */
+export class DataUnreadableError extends SagapostError {
+  /** Nobody can, whatever key he has. */
+  readonly forGood: boolean
+
+  constructor({ sagaId, column }: DataPlace, why: string, forGood: boolean, cause?: unknown) {
+    super('saga_data_unreadable', `${column} of saga ${sagaId} cannot be opened: ${why}`, { cause })
+    this.forGood = forGood
+  }
+}
+
 /** Without a key: as it is. Sealed data cannot be read. */
 export const openBox: DataBox = {
   seal: (json) => json,
   open(json, place) {
-    if (json.startsWith(`{"${SEALED_KEY}"`)) throw unreadable(place, 'it is encrypted, and no key is given')
-    return json
+    if (!looksSealed(json)) return json
+    readSealed(json, place)
+    throw new DataUnreadableError(place, 'it is encrypted, and no key is given', false)
   },
 }
 
@@ -61,14 +73,11 @@ export function createDataBox(key: Buffer): DataBox {
       return JSON.stringify({ [SEALED_KEY]: sealed.toString('base64') })
     },
     open(json, place) {
-      if (!json.startsWith(`{"${SEALED_KEY}"`)) return json
-      const text = (JSON.parse(json) as Record<string, unknown>)[SEALED_KEY]
-      const sealed = Buffer.from(typeof text === 'string' ? text : '', 'base64')
-      if (sealed.length < HEADER_BYTES + TAG_BYTES) throw unreadable(place, 'it is damaged')
-      if (sealed[0] !== FORMAT_VERSION) throw unreadable(place, `its format ${sealed[0]} is unknown`)
+      if (!looksSealed(json)) return json
+      const sealed = readSealed(json, place)
       const header = sealed.subarray(0, HEADER_BYTES)
       if (!header.subarray(1, 1 + KEY_ID_BYTES).equals(keyId)) {
-        throw unreadable(place, 'it was encrypted with another key')
+        throw new DataUnreadableError(place, 'it was encrypted with another key', false)
       }
       const decipher = createDecipheriv('aes-256-gcm', key, header.subarray(-NONCE_BYTES), {
         authTagLength: TAG_BYTES,
@@ -79,7 +88,7 @@ export function createDataBox(key: Buffer): DataBox {
         const opened = [decipher.update(sealed.subarray(HEADER_BYTES, -TAG_BYTES)), decipher.final()]
         return Buffer.concat(opened).toString('utf8')
       } catch (cause) {
-        throw unreadable(place, 'it is damaged or belongs elsewhere', cause)
+        throw new DataUnreadableError(place, 'it is damaged or belongs elsewhere', true, cause)
       }
     },
   }
@@ -89,8 +98,16 @@ function authenticated(header: Buffer, { sagaId, column, stepIndex }: DataPlace)
   return Buffer.concat([header, Buffer.from(`saga data\0${sagaId}\0${column}\0${stepIndex ?? ''}`)])
 }
 
-function unreadable({ sagaId, column }: DataPlace, why: string, cause?: unknown): SagapostError {
-  return new SagapostError('saga_data_unreadable', `${column} of saga ${sagaId} cannot be opened: ${why}`, {
-    cause,
-  })
+const looksSealed = (json: string) => json.startsWith(`{"${SEALED_KEY}"`)
+
+/** What was sealed, as far as one can tell without its key. */
+function readSealed(json: string, place: DataPlace): Buffer {
+  const text = (JSON.parse(json) as Record<string, unknown>)[SEALED_KEY]
+  const sealed = Buffer.from(typeof text === 'string' ? text : '', 'base64')
+  if (sealed.length < HEADER_BYTES + TAG_BYTES) throw new DataUnreadableError(place, 'it is damaged', true)
+  if (sealed[0] !== FORMAT_VERSION) {
+    // A newer release may know it.
+    throw new DataUnreadableError(place, `its format ${sealed[0]} is unknown`, false)
+  }
+  return sealed
 }

@@ -91,7 +91,7 @@ function decideBackward(run: SagaRun, { now = run.saga.updatedAt }: Moment): Act
       ? open
       : open.filter((step) => stageOf(run, turn).includes(step))
   if (together.length > 0) {
-    const due = together.filter((step) => !isUnderWay(step) && isDue(step, now))
+    const due = together.filter((step) => !isUnderWay(step) && !isPaused(step, now))
     return { do: due.length > 0 ? 'undo' : 'wait', indexes: indexesOf(due.length > 0 ? due : together) }
   }
   if (gaveUp.length > 0) return { do: 'end', state: 'Failed' }
@@ -125,6 +125,11 @@ function isWaiting(step: StepRecord, definition: StepDefinition | undefined): bo
 
 function isDue({ wakeAt }: StepRecord, now: Date): boolean {
   return wakeAt === null || wakeAt <= now
+}
+
+/** Its undo failed, and is tried again later. The pause before a retry of its run holds no undo up. */
+function isPaused(step: StepRecord, now: Date): boolean {
+  return step.state === 'Compensating' && !isDue(step, now)
 }
 
 function mayRunAgain(step: StepRecord): boolean {

@@ -1,10 +1,11 @@
-import type { DeliveryStep, SignalStep } from './definition.js'
+import type { DeliveryStep, SignalStep, StepDefinition } from './definition.js'
 import type { HeldSaga } from './hold-saga.js'
 import { encodeJson } from './json.js'
 import type { SagaRecord, StepRecord } from './records.js'
 import { attemptError, isRetryable, limitCauses, type SagaError } from './saga-error.js'
+import { isPastPivot } from './saga-run.js'
 import { describeIssues } from './standard-schema.js'
-import type { AwaitedDeliveries, SignalName, StateStorage } from './state-storage.js'
+import type { ArrivedSignal, AwaitedDeliveries, SignalName, StateStorage } from './state-storage.js'
 import { sagaOfTopic } from './topics.js'
 
 /** A wait that is over. */
@@ -12,13 +13,21 @@ export type EndedWait =
   | { readonly index: number; readonly ok: true; readonly output: string | undefined }
   | { readonly index: number; readonly ok: false; readonly error: SagaError }
 
-export interface LookedWaits {
-  readonly ended: readonly EndedWait[]
-  /** Without an operator, one of those that go on waiting does so for ever. */
-  readonly awaitingOperator: boolean
+/** A wait that only an operator can end, and why. */
+export interface StuckWait {
+  readonly index: number
+  readonly error: SagaError
 }
 
-type Verdict = { ok: true; output: string | undefined } | { ok: false; error: SagaError }
+export interface LookedWaits {
+  readonly ended: readonly EndedWait[]
+  /** Those that go on waiting, and without an operator for ever. */
+  readonly stuck: readonly StuckWait[]
+  /** What has come cannot be read here: another process may have the key. */
+  readonly unreadable?: Error
+}
+
+type Verdict = { ok: true; output: string | undefined } | { ok: false; error: SagaError; stuck?: boolean }
 
 /**
  * Looks whether what these steps wait for has come about. A signal that has come counts, also when its time is over; so
@@ -33,15 +42,17 @@ export async function lookAtWaits(
   const waiting = indexes.flatMap((index) => held.run.steps[index] ?? [])
   const running = waiting.filter(({ state }) => state === 'Running')
   const names = running.flatMap((step) => signalOf(held, step) ?? [])
-  const arrived = names.length > 0 ? await storage.findSignals(names) : new Map<string, unknown>()
+  const arrived = names.length > 0 ? await storage.findSignals(names) : new Map<string, ArrivedSignal>()
   const sending = running.filter(({ index }) => definition.steps[index]?.kind === 'delivery')
   const sent =
     sending.length > 0
       ? await storage.findDeliveries(sending.map(({ sagaId, index }) => ({ sagaId, stepIndex: index })))
       : new Map<string, AwaitedDeliveries>()
   const now = held.now()
+  const past = isPastPivot(held.run)
   const ended: EndedWait[] = []
-  let awaitingOperator = false
+  const stuck: StuckWait[] = []
+  let unreadable: Error | undefined
   for (const step of waiting) {
     const { index, waitsFor } = step
     const timeIsUp = step.wakeAt !== null && step.wakeAt <= now
@@ -51,26 +62,35 @@ export async function lookAtWaits(
     else if (step.state !== 'Running') continue
     else if (kind === 'sleep') verdict = timeIsUp ? { ok: true, output: undefined } : undefined
     else if (kind === 'signal' && waitsFor !== null) {
-      if (arrived.has(waitsFor)) {
-        verdict = await readPayload(definition.steps[index] as SignalStep, arrived.get(waitsFor))
-      } else if (timeIsUp) verdict = { ok: true, output: '{"timedOut":true}' }
+      const come = arrived.get(waitsFor)
+      if (come && 'payload' in come) {
+        verdict = await readPayload(definition.steps[index] as SignalStep, come.payload)
+      } else if (come?.unreadable.forGood) verdict = invalid(come.unreadable.message)
+      else if (come) unreadable = come.unreadable
+      else if (timeIsUp) verdict = { ok: true, output: '{"timedOut":true}' }
     } else if (kind === 'delivery' && waitsFor !== null) {
       const delivery = definition.steps[index] as DeliveryStep
-      const deliveries = sent.get(waitsFor)
-      verdict = readDeliveries(delivery, deliveries, timeIsUp)
-      if (verdict === undefined && deliveries?.standing === 'dead') awaitingOperator = true
+      verdict = readDeliveries(delivery, sent.get(waitsFor), { timeIsUp, past })
     } else if (kind === 'saga') verdict = await lookAtChild(held, storage, step)
     if (waitsFor !== null) held.looked.add(index)
-    if (verdict) ended.push({ index, ...verdict })
+    if (verdict === undefined) continue
+    if (!verdict.ok && (verdict.stuck || (past && isLasting(kind, verdict.error)))) {
+      stuck.push({ index, error: verdict.error })
+    } else ended.push({ index, ...verdict })
   }
-  return { ended, awaitingOperator }
+  return { ended, stuck, ...(unreadable ? { unreadable } : {}) }
 }
 
-/** A dead letter is the end, unless an operator is waited for. */
+/** Past the pivot it would be tried again without end, and come to the same: another child is another try, these are not. */
+function isLasting(kind: StepDefinition['kind'] | undefined, { retryable }: SagaError): boolean {
+  return retryable === false && (kind === 'signal' || kind === 'delivery')
+}
+
+/** A dead letter is the end, unless an operator is waited for: past the pivot there is nobody else. */
 function readDeliveries(
   { onDeadLetter, retry }: DeliveryStep,
   deliveries: AwaitedDeliveries | undefined,
-  timeIsUp: boolean,
+  { timeIsUp, past }: { readonly timeIsUp: boolean; readonly past: boolean },
 ): Verdict | undefined {
   const { standing = 'gone', eventId, completed = 0, dead = 0 } = deliveries ?? {}
   const failed = (
@@ -83,12 +103,15 @@ function readDeliveries(
   }
   if (standing === 'completed') return { ok: true, output: encodeJson({ eventId, deliveries: completed }) }
   if (standing === 'gone') return failed('delivery_unknown', `nothing is known of event ${eventId} any more`)
-  if (standing === 'dead' && onDeadLetter === 'fail') {
-    const count = dead === 1 ? 'a delivery' : `${dead} deliveries`
-    return failed('delivery_dead_lettered', `${count} of event ${eventId} could not be made`)
-  }
+  const count = dead === 1 ? 'a delivery' : `${dead} deliveries`
+  const deadLettered =
+    standing === 'dead'
+      ? failed('delivery_dead_lettered', `${count} of event ${eventId} could not be made`)
+      : undefined
+  if (deadLettered && past) return { ...deadLettered, stuck: true }
+  if (deadLettered && onDeadLetter === 'fail') return deadLettered
   if (timeIsUp) return failed('step_timed_out', `the deliveries of event ${eventId} took too long`)
-  return undefined
+  return deadLettered && { ...deadLettered, stuck: true }
 }
 
 function signalOf({ definition }: HeldSaga, { index, waitsFor }: StepRecord): SignalName | undefined {

@@ -67,9 +67,10 @@ export function keepEvents(deliveriesOf: (event: PublishedEvent) => DeliveryCoun
     },
     passNewsOn(tell) {
       for (const [topic, known] of awaited) {
-        const { standing } = look(known.event)
-        if (standing === known.told) continue
-        known.told = standing
+        const { standing, dead } = look(known.event)
+        const news = standing === 'dead' ? `dead ${dead}` : standing
+        if (news === known.told) continue
+        known.told = news
         tell(topic)
       }
     },
@@ -77,6 +78,6 @@ export function keepEvents(deliveriesOf: (event: PublishedEvent) => DeliveryCoun
 }
 
 function standingOf(open: number, dead: number): AwaitedDeliveries['standing'] {
-  if (open > 0) return 'open'
-  return dead > 0 ? 'dead' : 'completed'
+  if (dead > 0) return 'dead'
+  return open > 0 ? 'open' : 'completed'
 }

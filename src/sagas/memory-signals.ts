@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { decodeJson } from './json.js'
 import type { Kept } from './memory-storage.js'
 import type { SignalOutcome, StateStorage } from './state-storage.js'
@@ -12,7 +13,7 @@ export interface MemorySignals extends Pick<StateStorage, 'signal' | 'findSignal
 
 /** What saga_signals and saga_wakeups are on PostgreSQL. */
 export function keepSignals(all: ReadonlyMap<string, Kept>, now: (plusMs?: number) => Date): MemorySignals {
-  const kept = new Map<string, SignalOutcome>()
+  const kept = new Map<string, Omit<SignalOutcome, 'same' | 'created'> & { readonly payload: unknown }>()
 
   const waitersOf = (topic: string): Kept[] =>
     [...all.values()].filter(
@@ -37,20 +38,24 @@ export function keepSignals(all: ReadonlyMap<string, Kept>, now: (plusMs?: numbe
     async signal({ name, key, payload }) {
       const topic = signalTopic(name, key)
       const first = kept.get(topic)
-      if (first && first.expiresAt > now()) return { ...first, created: false }
-      const made = {
-        created: true,
-        receivedAt: now(),
-        expiresAt: now(KEPT_MS),
-        payload: decodeJson(payload),
+      if (first && first.expiresAt > now()) {
+        const { receivedAt, expiresAt } = first
+        const same = isDeepStrictEqual(first.payload, decodeJson(payload))
+        return { created: false, receivedAt, expiresAt, same }
       }
-      kept.set(topic, made)
+      const times = { receivedAt: now(), expiresAt: now(KEPT_MS) }
+      kept.set(topic, { ...times, payload: decodeJson(payload) })
       tell(topic)
-      return made
+      return { created: true, ...times, same: true }
     },
     async findSignals(wanted) {
       const topics = wanted.map(({ name, key }) => signalTopic(name, key))
-      return new Map(topics.flatMap((topic) => (kept.has(topic) ? [[topic, kept.get(topic)?.payload]] : [])))
+      return new Map(
+        topics.flatMap((topic) => {
+          const come = kept.get(topic)
+          return come ? [[topic, { payload: come.payload }] as const] : []
+        }),
+      )
     },
     async cleanUpSignals(limit) {
       const expired = [...kept]

@@ -1,9 +1,10 @@
-import { baseOf, sagaEvents, stepChange, stepEvents } from './change-parts.js'
+import { baseOf, sagaEvents, stepAt, stepChange, stepEvents } from './change-parts.js'
 import type { CompensationCause } from './decide-next.js'
 import { encodeJson } from './json.js'
+import type { StuckWait } from './look-at-waits.js'
 import type { ClaimedSaga, Release, SagaChange } from './records.js'
 import { attemptError, type SagaError } from './saga-error.js'
-import type { SagaRun } from './saga-run.js'
+import { isPastPivot, type SagaRun } from './saga-run.js'
 import { sagaTopic } from './topics.js'
 
 /**
@@ -13,12 +14,11 @@ import { sagaTopic } from './topics.js'
 export function planCompensation(run: SagaRun, cause: CompensationCause): SagaChange {
   const pending = run.steps.filter(({ state }) => state === 'Pending')
   const waiting = run.steps.filter(({ state }) => state === 'Running')
-  const failed = run.steps.find(({ state }) => state === 'Failed')
   const stopped = cause === 'failed' ? branchStopped() : causeError(cause)
   return {
     ...baseOf(run),
     state: 'Compensating',
-    error: cause === 'failed' ? (failed?.error ?? run.saga.error) : stopped,
+    error: cause === 'failed' ? (firstCause(run) ?? run.saga.error) : stopped,
     ...(cause === 'timed_out' ? { timedOut: true } : {}),
     steps: [
       ...waiting.map((step) => stepChange(step, { state: 'Failed', error: stopped })),
@@ -32,6 +32,16 @@ export function planCompensation(run: SagaRun, cause: CompensationCause): SagaCh
       ...pending.flatMap((step) => stepEvents(step, 'Skipped')),
     ],
   }
+}
+
+/** Of the step that failed for good; not of a branch that was stopped for it, or that waits for a retry. */
+function firstCause({ steps }: SagaRun): SagaError | undefined {
+  const failed = steps.filter(({ state }) => state === 'Failed')
+  const forGood = failed.find(
+    ({ error, attempts, maxAttempts }) =>
+      error?.code !== 'branch_stopped' && (error?.retryable === false || attempts >= maxAttempts),
+  )
+  return (forGood ?? failed[0])?.error ?? undefined
 }
 
 function causeError(cause: 'cancelled' | 'timed_out'): SagaError {
@@ -103,6 +113,22 @@ export function planEnd(
       ...sagaEvents(run.saga.state, state, error === null ? {} : { error }),
     ],
   }
+}
+
+/**
+ * It waits on. Of what only an operator can help with, the rows say so and why; past the pivot no time-out would help
+ * either, so that nobody looks again before there is news.
+ */
+export function planWait(run: SagaRun, indexes: readonly number[], stuck: readonly StuckWait[]): SagaChange {
+  const past = isPastPivot(run)
+  const steps = indexes.flatMap((index) => {
+    const step = stepAt(run, index)
+    const error = stuck.find((wait) => wait.index === index)?.error ?? null
+    if (step.state !== 'Running' || (error === null && step.error === null)) return []
+    const wake = step.wakeAt === null || (past && error !== null) ? {} : { wake: { at: step.wakeAt } }
+    return stepChange(step, { error, ...wake })
+  })
+  return { ...baseOf(run), awaitingOperator: stuck.length > 0, steps }
 }
 
 /** Lets go of the lease, so that another (or this one, later) can go on. */

@@ -10,7 +10,14 @@ export interface Resolution {
   readonly why: string
 }
 
-/** An operator's word on a saga whose undo failed. */
+/** What only an operator can help with, in a saga that waits: see planWait. */
+export function stuckWaits(steps: readonly StepRecord[]): StepRecord[] {
+  return steps.filter(
+    ({ state, waitsFor, error }) => state === 'Running' && waitsFor !== null && error !== null,
+  )
+}
+
+/** An operator's word on a saga whose undo failed, or (`skip`) that waits for what does not come. */
 export function planResolution(
   { saga, steps }: Pick<SagaRun, 'saga' | 'steps'>,
   resolution: Resolution,
@@ -25,6 +32,15 @@ export function planResolution(
     ] as const
     // Its children have waited for its end.
     return { ...base, release: { wakeInMs: null }, wakes: [sagaTopic(saga.id)], events }
+  }
+  if (saga.state === 'Running') {
+    const waits = stuckWaits(steps)
+    return {
+      ...base,
+      release: { wakeInMs: 0 },
+      steps: waits.map((step) => stepChange(step, { state: 'Skipped' })),
+      events: waits.flatMap((step) => stepEvents(step, 'Skipped', { data })),
+    }
   }
   const stuck = steps.filter((step) => step.state === 'Failed' && step.compensation?.state === 3)
   const skip = resolution.action === 'skip'

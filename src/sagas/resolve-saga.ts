@@ -1,5 +1,5 @@
 import { SagapostError } from '../errors/index.js'
-import { planResolution, type Resolution } from './plan-resolution.js'
+import { planResolution, type Resolution, stuckWaits } from './plan-resolution.js'
 import type { SagaRecord } from './records.js'
 import type { CancelOutcome, CancelRequest, StateStorage } from './state-storage.js'
 
@@ -8,7 +8,8 @@ const WORDS_MAX = 1_000
 
 /**
  * An operator's word on a saga whose undo failed for good: `retry` what failed, `skip` it and go on, or `resolve`: it was
- * settled by hand, and nothing more is done. Who and why go on record. Needs no coordinator.
+ * settled by hand, and nothing more is done. Of a Running one that waits for what does not come, only `skip`: it goes on
+ * without. Who and why go on record. Needs no coordinator.
  */
 export async function resolveSaga(
   storage: StateStorage,
@@ -21,16 +22,18 @@ export async function resolveSaga(
   const saga = await storage.getSaga(sagaId)
   if (saga === undefined) throw new SagapostError('saga_not_found', `There is no saga ${sagaId}`)
   const steps = await storage.listSteps(sagaId)
-  if (saga.state === 'Failed' && saga.awaitingOperator) {
+  const waits = saga.awaitingOperator && saga.state === 'Running'
+  if (saga.awaitingOperator && (!waits || action === 'skip')) {
     const change = planResolution({ saga, steps }, { action, by, why })
     const [outcome] = await storage.write([change], 0)
     const after = await storage.getSaga(sagaId)
     if (outcome?.applied && after) return after
   }
-  if (saga.state === 'Running' && saga.awaitingOperator) {
+  if (waits && action !== 'skip') {
+    const why = stuckWaits(steps).map(({ name, error }) => `${name}: ${error?.message}`)
     throw new SagapostError(
       'saga_not_awaiting_operator',
-      `Saga ${sagaId} waits for a delivery that is dead-lettered: requeue the dead letter, or cancel the saga`,
+      `Saga ${sagaId} has failed nothing, but waits (${why.join('; ')}): requeue the dead letter, skip, or cancel it`,
     )
   }
   throw new SagapostError(

@@ -4,9 +4,9 @@ import { baseOf } from './change-parts.js'
 import { type Action, decideNext } from './decide-next.js'
 import type { SagaDefinition } from './definition.js'
 import { type Begun, type HeldSaga, holdSaga, LeaseLost } from './hold-saga.js'
-import { joinChanges } from './join-changes.js'
+import { joinChanges, notePivot } from './join-changes.js'
 import { type EndedWait, lookAtWaits } from './look-at-waits.js'
-import { planCompensation, planComplete, planEnd, planRelease } from './plan-ends.js'
+import { planCompensation, planComplete, planEnd, planRelease, planWait } from './plan-ends.js'
 import { planCompleted, planFailed, planInterruptedRun } from './plan-runs.js'
 import { planInterruptedUndo, planUndoFailed, planUndone } from './plan-undos.js'
 import type { ClaimedSaga, Release, SagaChange, SagaRecord, Signals } from './records.js'
@@ -48,6 +48,9 @@ export interface RunningSaga {
   stop(reason: 'lost' | 'stopping'): void
 }
 
+/** What cannot be read here is looked at again this much later: a new key may be on its way to every process. */
+const UNREADABLE_PAUSE_MS = 60_000
+
 /** These need nobody's time: they are done though the process stops. */
 const briefActions: readonly Action['do'][] = ['nothing', 'end', 'complete', 'wait', 'await_parent']
 
@@ -63,8 +66,8 @@ export function runSaga(options: RunOptions): RunningSaga {
 
 async function go(held: HeldSaga, options: RunOptions): Promise<RunEnd> {
   const { isStopping, graceMs } = options
-  const letGo = async (release: Release, awaitingOperator = false): Promise<RunEnd> => {
-    await held.write({ ...planRelease(held.run, release), awaitingOperator })
+  const letGo = async (release: Release): Promise<RunEnd> => {
+    await held.write(planRelease(held.run, release))
     return endOf(held)
   }
   const giveUp = (): RunEnd | Promise<RunEnd> =>
@@ -91,8 +94,16 @@ async function go(held: HeldSaga, options: RunOptions): Promise<RunEnd> {
         await goOn(baseOf(run))
         break
       case 'wait': {
-        const { ended, awaitingOperator } = await lookAtWaits(held, options.storage, action.indexes)
-        if (ended.length === 0) return letGo(releaseUntil(run, action.indexes), awaitingOperator)
+        const { ended, stuck, unreadable } = await lookAtWaits(held, options.storage, action.indexes)
+        if (unreadable) {
+          options.onTrouble?.(unreadable)
+          return letGo({ wakeInMs: UNREADABLE_PAUSE_MS, setAside: true })
+        }
+        if (ended.length === 0) {
+          const change = planWait(run, action.indexes, stuck)
+          await held.write({ ...change, release: releaseUntil(applyChange(run, change), action.indexes) })
+          return endOf(held)
+        }
         if (run.saga.state === 'Compensating') await noteUndos(held, ended)
         else await goOn(planEndedWaits(held, ended))
         break
@@ -110,7 +121,7 @@ async function go(held: HeldSaga, options: RunOptions): Promise<RunEnd> {
         if ((await undoSteps(held, graceMs, action.indexes)) === 'given_up') return giveUp()
         break
       case 'complete':
-        await held.write(planComplete(run))
+        await held.write(notePivot(planComplete(run), run))
         break
       case 'await_parent':
         if (!(await isParentOver(held, options.storage))) return letGo({ wakeInMs: null })

@@ -40,9 +40,9 @@ export async function runStage(
 
   const start = (begun: readonly Begun[]): void => {
     for (const { index } of begun) active.set(index, true)
-    // Alone, it is stopped by nobody's failure.
-    const outer = active.size > 1 ? AbortSignal.any([held.forward, branches.signal]) : held.forward
     for (const each of begun) {
+      // Also one that begins while no other runs: those that have failed for now may yet fail for good.
+      const outer = isBranch(held, each) ? AbortSignal.any([held.forward, branches.signal]) : held.forward
       const task = call(each, outer)
         .then((outcome) => inTurn(() => note(each, outcome)))
         .catch((error: unknown) => {
@@ -106,6 +106,11 @@ export async function runStage(
     await Promise.allSettled(tasks)
     throw error
   }
+}
+
+/** Its stage has others. */
+function isBranch({ definition: { steps } }: HeldSaga, { index }: Begun): boolean {
+  return steps.some((step, place) => place !== index && step.stage === steps[index]?.stage)
 }
 
 /** Waits until one of them has ended, or so long. */

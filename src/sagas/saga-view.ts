@@ -26,7 +26,7 @@ export interface SagaInstance {
   currentStep: number
   totalSteps: number
   error: SagaFailure | null
-  /** it waits for an operator: an undo failed for good, or a delivery is dead-lettered. */
+  /** It waits for an operator: an undo failed for good, or a step waits for what does not come by itself. */
   awaitingOperator: boolean
   createdAt: Date
   updatedAt: Date

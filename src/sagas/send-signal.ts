@@ -1,8 +1,6 @@
-import { isDeepStrictEqual } from 'node:util'
 import { SagapostError } from '../errors/index.js'
-import { isSealed } from './data-box.js'
 import type { StepTransaction } from './definition.js'
-import { decodeJson, encodeJson } from './json.js'
+import { encodeJson } from './json.js'
 import { isSignalName, readSignalKey, SIGNAL_PAYLOAD_BYTES_MAX } from './signal-name.js'
 import type { SignalOutcome, StateStorage } from './state-storage.js'
 
@@ -27,9 +25,7 @@ export async function sendSignal(
   const key = readSignalKey(givenKey)
   const text = encode(payload)
   const outcome = await storage.signal({ name, key, payload: text }, tx)
-  // One that was sealed by an application cannot be compared by whoever lacks its key.
-  const comparable = !isSealed(outcome.payload)
-  if (!outcome.created && comparable && !isDeepStrictEqual(outcome.payload, decodeJson(text))) {
+  if (outcome.same === false) {
     throw new SagapostError(
       'signal_conflict',
       `The signal ${name} with this key has come before, with another payload`,

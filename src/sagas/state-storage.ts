@@ -1,4 +1,5 @@
 import type { SagaState } from '../state-machines/index.js'
+import type { DataUnreadableError } from './data-box.js'
 import type { SagaDefinition, StepTransaction } from './definition.js'
 import type {
   ClaimedSaga,
@@ -67,8 +68,12 @@ export interface SignalOutcome {
   readonly created: boolean
   readonly receivedAt: Date
   readonly expiresAt: Date
-  readonly payload: unknown
+  /** Its payload is the same as that of the one that counts; undefined: it is encrypted, and cannot be compared here. */
+  readonly same: boolean | undefined
 }
+
+/** A signal that has come. */
+export type ArrivedSignal = { readonly payload: unknown } | { readonly unreadable: DataUnreadableError }
 
 /** A step that waits for the deliveries of an event. */
 export interface AwaitingStep {
@@ -79,7 +84,7 @@ export interface AwaitingStep {
 /** How these deliveries stand; one that was requeued counts by what took its place. */
 export interface AwaitedDeliveries {
   readonly eventId: string
-  /** `dead`: nothing is under way any more, and some are dead-lettered. `gone`: the event is not there any more. */
+  /** `dead`: some are dead-lettered, whatever becomes of the others. `gone`: the event is not there any more. */
   readonly standing: 'open' | 'completed' | 'dead' | 'gone'
   readonly completed: number
   readonly dead: number
@@ -142,8 +147,8 @@ export interface StateStorage {
   requestCancel(sagaId: string, request: CancelRequest): Promise<CancelOutcome>
   /** Keeps a signal; `tx` is the caller's own transaction, if it has one. The first one of a name and key counts. */
   signal(signal: NewSignal, tx?: StepTransaction): Promise<SignalOutcome>
-  /** The payloads of those that have come, by their topics. */
-  findSignals(topics: readonly SignalName[]): Promise<Map<string, unknown>>
+  /** Those that have come, by their topics; one that cannot be read spoils no other. */
+  findSignals(topics: readonly SignalName[]): Promise<Map<string, ArrivedSignal>>
   /** Of the events that these steps wait for, by their topics. */
   findDeliveries(steps: readonly AwaitingStep[]): Promise<Map<string, AwaitedDeliveries>>
   /** Makes those due that wait for what there is news of, as far as `limit` goes; answers whether there may be more. */

@@ -58,7 +58,8 @@ export interface DeliverOptions<Input, Outputs> {
   readonly event: (context: ReadyContext<Input, Outputs>) => EventToDeliver
   /**
    * What a dead letter means. `fail`, which is the default: the step has failed, and what was done is undone. `wait`: the
-   * saga waits for an operator, who requeues the dead letter or cancels the saga.
+   * saga waits for an operator, who requeues the dead letter, skips the step or cancels the saga. Past the pivot it waits
+   * in any case. A step that was skipped has no output, whatever its type says.
    */
   readonly onDeadLetter?: 'fail' | 'wait'
   /** What the receivers got cannot be taken back: tell them so. `output` is undefined unless all had it. */

@@ -31,6 +31,12 @@ export const sagaStepMachine: AuditedMachine<SagaStepState> = {
       events: ['saga.step.failed'],
       after: ['retry.exhausted'],
     },
+    {
+      from: 'Running',
+      to: 'Skipped',
+      when: 'operator gives up what it waits for',
+      events: ['state.changed'],
+    },
     { from: 'Failed', to: 'Running', when: 'retry', events: ['retry.attempted', 'saga.step.started'] },
     { from: 'Completed', to: 'Compensating', when: 'undo begins', events: ['compensation.step.started'] },
     {

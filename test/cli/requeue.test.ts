@@ -42,9 +42,9 @@ describe('sagapost dead-letters requeue', () => {
       .map((line) => JSON.parse(line))
     const end = {
       state: 'Completed',
-      matching: 700,
+      matching: 0,
       requeued: 0,
-      alreadyRequeued: 700,
+      alreadyRequeued: 0,
       refused: 0,
       remaining: 0,
     }
@@ -139,7 +139,7 @@ describe('what a terminal shows', () => {
 
   it('[O6] ends with every count', () => {
     expect(describeEnd({ ...stand, state: 'Cancelled' })).toBe(
-      'Cancelled: requeued 16,000 of 50,000; 400 had been requeued before; ' +
+      'Cancelled: requeued 16,000 of 50,000; 400 were requeued by others meanwhile; ' +
         '100 refused (subscription_deleted 100); 33,500 left as they are',
     )
   })

@@ -139,6 +139,30 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(never.id)
   })
 
+  it('[G14] past the pivot a payload that does not fit waits for an operator, who may skip it', async () => {
+    const key = randomUUID()
+    const paid = saga(unique('past'))
+      .step('ship', { run: () => 1 })
+      .pivot()
+      .waitFor('payment', { signal: 'past', key: () => key, schema: z.number(), timeout: '1h' })
+      .step('last', { run: ({ outputs }) => outputs.payment ?? 'without' })
+    const coordinator = run([paid])
+    await coordinator.signal({ name: 'past', key, payload: 'many' })
+    const { id } = await coordinator.start(paid, undefined)
+    await expect
+      .poll(() => under.storage.getSaga(id))
+      .toMatchObject({ state: 'Running', awaitingOperator: true, leaseOwner: null, wakeAt: null })
+    expect((await under.storage.listSteps(id))[1]).toMatchObject({
+      ...{ state: 'Running', attempts: 1, error: { code: 'signal_invalid' } },
+    })
+    await coordinator.resolve(id, { action: 'skip', by: 'ann', why: 'paid by hand' })
+    await expect
+      .poll(() => under.storage.getSaga(id))
+      .toMatchObject({ state: 'Completed', result: 'without' })
+    expect(await statesOf(id)).toEqual(['Completed', 'Skipped', 'Completed'])
+    await settle(id)
+  })
+
   it('[G14] a signal that came in time counts, though nobody looked before the time was over', async () => {
     const paid = saga<{ order: string }>(unique('both'))
       .waitFor('payment', { signal: 'both', key: ({ input }) => input.order, timeout: '1d' })
@@ -260,6 +284,33 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     const coordinator = run([wide])
     const handle = await coordinator.start(wide, undefined)
     expect(await handle.result()).toMatchObject({ state: 'Completed' })
+    await settle(handle.id)
+  })
+
+  it('[G14] a branch that was begun alone, others having failed for now, is stopped when one fails for good', async () => {
+    const tries = { slow: 0, broken: 0 }
+    const wide = saga(unique('alone'), { retry }).parallel({
+      slow: {
+        run: ({ signal }) => {
+          if (tries.slow++ === 0) throw new Error('not yet')
+          return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+        },
+      },
+      broken: {
+        retry: { ...retry, initialInterval: '300ms' },
+        run: () => {
+          if (tries.broken++ === 0) throw new Error('not yet')
+          throw new NonRetryableError('never')
+        },
+      },
+    })
+    const handle = await run([wide]).start(wide, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Compensated', error: { message: 'never' } })
+    expect(tries).toEqual({ slow: 2, broken: 2 })
+    expect((await under.storage.listSteps(handle.id)).map(({ error }) => error?.code)).toEqual([
+      'branch_stopped',
+      'non_retryable',
+    ])
     await settle(handle.id)
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { SagapostError } from '../../src/errors/index.js'
-import { type StateStorage, saga } from '../../src/sagas/index.js'
+import { NonRetryableError, type StateStorage, saga } from '../../src/sagas/index.js'
 import { expectHistoryToReplay, historyOf } from './history.js'
 import { type StorageUnderTest, storages } from './storages.js'
 import { useCoordinators } from './use-coordinators.js'
@@ -126,18 +126,52 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       await expectHistoryToReplay(under.storage, handle.id)
     })
 
+    const later = { initialInterval: '1h', maxInterval: '1h', jitter: 'none' } as const
+    const undoable = (undone: string[], name: string) => ({
+      run: () => Promise.reject(new Error('later')),
+      compensate: () => void undone.push(name),
+    })
+
     it('[G14] of one that waits for a retry does not wait for it', async () => {
-      const definition = saga('cancel-waiting', { retry: { initialInterval: '1h', maxInterval: '1h' } }).step(
-        'only',
-        {
-          run: () => Promise.reject(new Error('later')),
-        },
-      )
+      const undone: string[] = []
+      const definition = saga('cancel-waiting', { retry: later }).step('only', undoable(undone, 'only'))
       const coordinator = coordinate([definition])
       const handle = await coordinator.start(definition, undefined)
       await expect.poll(() => stepsOf(handle.id)).toEqual(['Failed'])
       await coordinator.cancel(handle.id, who)
       expect((await handle.result()).state).toBe('Cancelled')
+      expect(undone).toEqual(['only'])
+      await expectHistoryToReplay(under.storage, handle.id)
+    })
+
+    it('[G14] nor does a deadline', async () => {
+      const undone: string[] = []
+      const definition = saga('overdue-waiting', { retry: later, timeout: '10m' }).step(
+        'only',
+        undoable(undone, 'only'),
+      )
+      const coordinator = coordinate([definition])
+      const handle = await coordinator.start(definition, undefined)
+      await expect.poll(() => stepsOf(handle.id)).toEqual(['Failed'])
+      await under.moveMs(600_001)
+      coordinator.wake()
+      expect((await handle.result()).state).toBe('TimedOut')
+      expect(undone).toEqual(['only'])
+      await expectHistoryToReplay(under.storage, handle.id)
+    })
+
+    it('[G14] nor does another branch that has failed for good', async () => {
+      const undone: string[] = []
+      const { opened, open } = gate()
+      const definition = saga('branch-waiting', { retry: later }).parallel({
+        patient: undoable(undone, 'patient'),
+        broken: { run: () => opened.then(() => Promise.reject(new NonRetryableError('never'))) },
+      })
+      const handle = await coordinate([definition]).start(definition, undefined)
+      await expect.poll(() => stepsOf(handle.id)).toEqual(['Failed', 'Running'])
+      open()
+      expect((await handle.result()).state).toBe('Compensated')
+      expect(undone).toEqual(['patient'])
       await expectHistoryToReplay(under.storage, handle.id)
     })
 

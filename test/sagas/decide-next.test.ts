@@ -93,8 +93,9 @@ describe('deciding', () => {
             stepsBeforePivot: pivot !== undefined && pivot <= plans.length ? pivot : undefined,
           })
           const events: SagaEventRecord[] = []
+          let nowMs = 0
           const write = (change: SagaChange) => {
-            run = applyChange(run, change)
+            run = applyChange(run, change, new Date(nowMs))
             for (const event of change.events) {
               events.push({ ...event, sequence: events.length + 1 } as SagaEventRecord)
             }
@@ -105,8 +106,7 @@ describe('deciding', () => {
             if (chance() === 0 && run.saga.state !== 'Compensating') {
               run = { ...run, signals: { cancelRequested: chance() > 6, overdue: chance() > 6 } }
             }
-            // Whatever waits for a time has waited.
-            const action = decideNext(run, { now: new Date(8e15) })
+            const action = decideNext(run, { now: new Date(nowMs) })
             if (action.do === 'nothing') {
               if (run.saga.state !== 'Failed' || interventions++ > 2) break
               const what = (['retry', 'skip', 'resolve'] as const)[chance() % 3] ?? 'resolve'
@@ -133,9 +133,16 @@ describe('deciding', () => {
                 else if (how < 9) write(planFailed(run, index, error(), 'span'))
               }
             } else if (action.do === 'wait') {
-              const [index = 0] = action.indexes.filter((each) => run.steps[each]?.state === 'Running')
-              if (chance() < 10) write(planCompleted(run, index, '1'))
-              else write(planFailed(run, index, error()))
+              const waiting = action.indexes.flatMap((each) => run.steps[each] ?? [])
+              // Whoever is being undone waits for nothing but a pause between two attempts at that.
+              if (run.saga.state === 'Compensating') {
+                expect(waiting.map(({ state }) => state)).toEqual(waiting.map(() => 'Compensating'))
+              }
+              const ending = waiting.find(({ state }) => state === 'Running')
+              if (ending === undefined) {
+                nowMs = Math.min(...waiting.flatMap(({ wakeAt }) => wakeAt?.getTime() ?? []))
+              } else if (chance() < 10) write(planCompleted(run, ending.index, '1'))
+              else write(planFailed(run, ending.index, error()))
             } else if (action.do === 'complete') write(planComplete(run))
             else if (action.do === 'undo') {
               write(planUndo(run, action.indexes, 'span'))

@@ -67,6 +67,18 @@ async function waiting(options: Record<string, unknown> = {}, { receivers = 1, p
   return { type, definition, coordinator, id: handle.id, event, undone, ended }
 }
 
+/** Waits until it waits for an operator, who can see why. */
+async function stuck(id: string, code: string): Promise<void> {
+  const errors = async () => {
+    const found = await storage().listSagas({ awaitingOperator: true })
+    if (!found.some((each) => each.id === id && each.state === 'Running')) return []
+    return (await storage().listSteps(id)).flatMap(({ state, error }) =>
+      state === 'Running' ? error?.code : [],
+    )
+  }
+  await expect.poll(errors).toEqual([code])
+}
+
 describe('a step that delivers an event', () => {
   it('[G14] stores it with its intent, holds nothing meanwhile, and completes with the last delivery', async () => {
     const { id, event, ended } = await waiting({}, { receivers: 2 })
@@ -115,12 +127,12 @@ describe('a step that delivers an event', () => {
     expect(await ended()).toMatchObject({ state: 'Completed', result: { deliveries: 0 } })
   })
 
-  it('[S17] fails when one is dead-lettered, and what was done is undone', async () => {
-    const { id, event, undone, ended } = await waiting({}, { receivers: 2 })
+  it('[S17] fails when one is dead-lettered, though others are open, and what was done is undone', async () => {
+    const { id, event, undone, ended } = await waiting({}, { receivers: 3 })
     await deliveries.route()
-    const [first = ''] = await deliveries.list(event.id)
+    const [first = '', second = ''] = await deliveries.list(event.id)
+    await deliveries.end(event.id, 'Completed', second)
     await deliveries.end(event.id, 'DeadLettered', first)
-    await deliveries.end(event.id, 'Completed')
     expect(await ended()).toMatchObject({
       state: 'Compensated',
       error: { code: 'delivery_dead_lettered', message: `a delivery of event ${event.id} could not be made` },
@@ -136,16 +148,15 @@ describe('a step that delivers an event', () => {
     const { id, event, undone, ended } = await waiting({ onDeadLetter: 'wait' })
     await deliveries.route()
     await deliveries.end(event.id, 'DeadLettered')
-    const stuck = async () => {
-      const found = await storage().listSagas({ awaitingOperator: true })
-      return found.map((each) => [each.id, each.state])
-    }
-    await expect.poll(stuck).toContainEqual([id, 'Running'])
+    await stuck(id, 'delivery_dead_lettered')
     await deliveries.requeue(event.id)
-    await expect.poll(stuck).not.toContainEqual([id, 'Running'])
+    await expect
+      .poll(() => storage().getSaga(id))
+      .toMatchObject({ state: 'Running', awaitingOperator: false })
+    expect((await storage().listSteps(id))[1]).toMatchObject({ state: 'Running', error: null })
     // It dies once more, and once more it is taken up.
     await deliveries.end(event.id, 'DeadLettered')
-    await expect.poll(stuck).toContainEqual([id, 'Running'])
+    await stuck(id, 'delivery_dead_lettered')
     await deliveries.requeue(event.id)
     await deliveries.end(event.id, 'Completed')
     expect(await ended()).toMatchObject({
@@ -158,7 +169,7 @@ describe('a step that delivers an event', () => {
   })
 
   it('[S19, D4] one that is requeued and dead again between two looks is news, and can be rescued again', async () => {
-    const { id, event, ended } = await waiting({ onDeadLetter: 'wait' })
+    const { id, event, definition, coordinator, ended } = await waiting({ onDeadLetter: 'wait' })
     const awaited = async () => {
       const { rows } = await database.pool.query(
         'SELECT told FROM sagapost.saga_awaited_events WHERE saga_id = $1',
@@ -166,40 +177,103 @@ describe('a step that delivers an event', () => {
       )
       return { ...rows[0], operator: (await storage().getSaga(id))?.awaitingOperator }
     }
-    const lookAt = (time: string) =>
-      database.pool.query('UPDATE sagapost.saga_awaited_events SET look_at = $2 WHERE saga_id = $1', [
-        id,
-        time,
-      ])
     await deliveries.route()
     await deliveries.end(event.id, 'DeadLettered')
-    await expect.poll(awaited, { timeout: 15_000 }).toEqual({ told: 'dead 1', operator: true })
-    for (const told of ['dead 2', 'dead 3']) {
-      await lookAt('infinity')
+    await expect.poll(awaited).toEqual({ told: 'dead 1 1', operator: true })
+    let looker = coordinator
+    for (const told of ['dead 2 1', 'dead 3 1']) {
+      await looker.stop()
       await deliveries.requeue(event.id)
       await deliveries.end(event.id, 'DeadLettered')
-      await lookAt('-infinity')
-      await expect.poll(awaited, { timeout: 15_000 }).toEqual({ told, operator: true })
+      await database.pool.query(
+        'UPDATE sagapost.saga_awaited_events SET look_at = sagapost.now() WHERE saga_id = $1',
+        [id],
+      )
+      looker = coordinate(definition)
+      await expect.poll(awaited).toEqual({ told, operator: true })
     }
-    await lookAt('infinity')
     await deliveries.requeue(event.id)
     await deliveries.end(event.id, 'Completed')
-    await lookAt('-infinity')
     expect(await ended()).toMatchObject({ state: 'Completed', result: { deliveries: 1 } })
     await expectHistoryToReplay(storage(), id)
   })
 
-  it('[G14] past the pivot it is looked at again and never published again; a requeue rescues it', async () => {
+  it('[G14] past the pivot it waits for an operator whatever it was told, and a requeue rescues it', async () => {
     const retry = { maxAttempts: 1, initialInterval: '10ms', maxInterval: '20ms' }
-    const { id, type, event, ended } = await waiting({ retry }, { pivot: true })
+    const { id, type, event, ended } = await waiting({ retry, timeout: '50ms' }, { pivot: true })
     await deliveries.route()
     await deliveries.end(event.id, 'DeadLettered')
-    await expect.poll(async () => (await storage().listSteps(id))[1]?.attempts).toBeGreaterThan(2)
+    await stuck(id, 'delivery_dead_lettered')
+    await expect
+      .poll(() => storage().getSaga(id))
+      .toMatchObject({ awaitingOperator: true, leaseOwner: null, wakeAt: null })
     expect(await eventsOf(type)).toHaveLength(1)
     await deliveries.requeue(event.id)
     await deliveries.end(event.id, 'Completed')
     expect(await ended()).toMatchObject({ state: 'Completed', result: { deliveries: 1 } })
+    expect((await storage().listSteps(id))[1]).toMatchObject({ state: 'Completed', error: null })
     await expectHistoryToReplay(storage(), id)
+  })
+
+  it.each([
+    ['told to wait', { onDeadLetter: 'wait' }, false],
+    ['past the pivot', {}, true],
+  ])('[G14, G6] is skipped by an operator who cannot requeue: %s', async (_, options, pivot) => {
+    const { id, event, undone, coordinator, ended } = await waiting(options, { pivot })
+    await deliveries.route()
+    await deliveries.end(event.id, 'DeadLettered')
+    await stuck(id, 'delivery_dead_lettered')
+    const word = { by: 'ann', why: 'the receiver is gone for good' }
+    for (const action of ['retry', 'resolve'] as const) {
+      await expect(coordinator.resolve(id, { action, ...word })).rejects.toMatchObject({
+        code: 'saga_not_awaiting_operator',
+        message: expect.stringContaining('could not be made'),
+      })
+    }
+    expect(await stateOf(id)).toBe('Running')
+    await coordinator.resolve(id, { action: 'skip', ...word })
+    expect(await ended()).toMatchObject({ state: 'Completed', awaitingOperator: false, result: undefined })
+    expect((await storage().listSteps(id)).map(({ state }) => state)).toEqual(['Completed', 'Skipped'])
+    expect(undone).toEqual([])
+    expect(
+      (await storage().listEvents(id)).find(({ newState, stepIndex }) => stepIndex && newState === 6),
+    ).toMatchObject({
+      type: 'state.changed',
+      oldState: 1,
+      data: { action: 'skip', ...word },
+    })
+    await expect(coordinator.resolve(id, { action: 'skip', ...word })).rejects.toMatchObject({
+      code: 'saga_not_awaiting_operator',
+    })
+    await expectHistoryToReplay(storage(), id)
+  })
+
+  it('[G14] skipped, it is the last before the pivot as well as any other', async () => {
+    const type = `order.${randomUUID()}`
+    await insertSubscription(database.pool, { type })
+    const definition = saga(`deliver-${randomUUID()}`)
+      .deliver('tell', { event: () => ({ type, payload: 1 }), onDeadLetter: 'wait' })
+      .pivot()
+    const coordinator = coordinate(definition)
+    const { id } = await coordinator.start(definition, undefined)
+    await expect.poll(async () => (await eventsOf(type)).length).toBe(1)
+    await deliveries.route()
+    await deliveries.end((await eventsOf(type))[0]?.id ?? '', 'DeadLettered')
+    await stuck(id, 'delivery_dead_lettered')
+    await coordinator.resolve(id, { action: 'skip', by: 'ann', why: 'it is late' })
+    await expect.poll(() => storage().getSaga(id)).toMatchObject({ state: 'Completed' })
+    expect((await storage().getSaga(id))?.pivotedAt).not.toBeNull()
+  })
+
+  it('[G14] past the pivot, an event that is not there any more is an operator’s as well', async () => {
+    const { id, coordinator, ended } = await waiting({}, { receivers: 0, pivot: true })
+    await database.pool.query(
+      'UPDATE sagapost.saga_awaited_events SET event_id = 900000, look_at = sagapost.now() WHERE saga_id = $1',
+      [id],
+    )
+    await stuck(id, 'delivery_unknown')
+    await coordinator.resolve(id, { action: 'skip', by: 'ann', why: 'long ago' })
+    expect(await ended()).toMatchObject({ state: 'Completed' })
   })
 
   it('[G14] is stopped by a cancel, and its undo is told that nobody knows who has it', async () => {

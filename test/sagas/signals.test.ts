@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import {
   createCoordinator,
+  createDataBox,
   createPostgresStorage,
   saga,
   sendSignal,
   startSaga,
 } from '../../src/sagas/index.js'
+import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { expectHistoryToReplay } from './history.js'
 import { storages } from './storages.js'
@@ -139,7 +141,7 @@ describe.each(Object.keys(storages))('signals on %s', (which) => {
     await under.moveMs(30 * DAY_MS + 1)
     await under.storage.cleanUpSignals(100)
     const left = await under.storage.findSignals([read, unread].map((key) => ({ name: 'old', key })))
-    expect([...left]).toEqual([[`signal:old:${unread}`, 1]])
+    expect([...left]).toEqual([[`signal:old:${unread}`, { payload: 1 }]])
     expect((await sendSignal(under.storage, { name: 'old', key: read, payload: 2 })).created).toBe(true)
     const again = run([definition])
     await expect.poll(async () => (await under.storage.getSaga(stored.id))?.state).toBe('Completed')
@@ -216,5 +218,109 @@ describe('signals in the caller’s own transaction', () => {
     }
     expect((await handle.result()).result).toEqual({ timedOut: false, payload: 'yes' })
     await coordinator.stop()
+  })
+})
+
+describe('signals that cannot be read', () => {
+  const database = useDatabase()
+  beforeAll(() => installClock(database.pool))
+  const storageWith = (dataBox?: ReturnType<typeof createDataBox>) =>
+    createPostgresStorage({ pool: database.as('saga_app_role'), ...(dataBox && { dataBox }) })
+  const paidOf = (key: string) =>
+    saga(`unreadable-${randomUUID().slice(0, 8)}`)
+      .waitFor('news', { signal: 'unreadable', key: () => key, timeout: '1h' })
+      .step('read', { run: ({ outputs }) => outputs.news })
+  const keys = [1, 2].map((byte) => createDataBox(Buffer.alloc(32, byte)))
+
+  it.each([
+    ['without a key', undefined],
+    ['with a key', keys[0]],
+  ])('[G15] by anybody, ever, fail the step and not the coordinator: %s', async (_, box) => {
+    const key = randomUUID()
+    const definition = paidOf(key)
+    const errors: Error[] = []
+    const storage = storageWith(box)
+    const coordinator = createCoordinator({
+      storage,
+      definitions: [definition],
+      onError: (error) => errors.push(error),
+      pollMs: 10,
+    })
+    await database
+      .as('event_publisher')
+      .query('SELECT FROM sagapost.signal($1, $2, $3)', ['unreadable', key, '{"$sagapost_sealed":"x"}'])
+    const handle = await coordinator.start(definition, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Compensated', error: { code: 'signal_invalid' } })
+    await coordinator.stop()
+    expect(errors).toEqual([])
+  })
+
+  it.each([
+    ['has none', undefined],
+    ['has another', keys[1]],
+  ])('[G15] without its key are left to whoever has it: one that %s sets the saga aside', async (_, box) => {
+    const key = randomUUID()
+    const definition = paidOf(key)
+    await sendSignal(storageWith(keys[0]), { name: 'unreadable', key, payload: 7 })
+    const errors: unknown[] = []
+    const run = (storage: ReturnType<typeof storageWith>) =>
+      createCoordinator({
+        storage,
+        definitions: [definition],
+        onError: (error) => errors.push((error as { code?: unknown }).code),
+        pollMs: 10,
+      })
+    const poor = run(storageWith(box))
+    const { id } = await poor.start(definition, undefined)
+    await expect.poll(() => errors).toEqual(['saga_data_unreadable'])
+    await poor.stop()
+    const aside = await storageWith().getSaga(id)
+    expect(aside).toMatchObject({ state: 'Running', leaseOwner: null })
+    expect(Number(aside?.wakeAt)).toBeGreaterThan(Number(aside?.updatedAt) + 50_000)
+    await moveClock(database.pool, '61 s')
+    const rich = run(storageWith(keys[0]))
+    await expect.poll(async () => (await storageWith(keys[0]).getSaga(id))?.state).toBe('Completed')
+    await rich.stop()
+    expect(errors).toHaveLength(1)
+    await expectHistoryToReplay(storageWith(keys[0]), id)
+  })
+})
+
+describe('what a sender hears of a signal that has come before', () => {
+  const database = useDatabase()
+  const box = createDataBox(Buffer.alloc(32, 3))
+  const send = (payload: string | null, key: string) =>
+    database
+      .as('event_publisher')
+      .query('SELECT * FROM sagapost.signal($1, $2, $3)', ['told', key, payload])
+      .then(({ rows: [row] }) => row)
+
+  it('is when, and whether it is the same; not what it said', async () => {
+    const key = randomUUID()
+    expect(Object.keys(await send('{"card":"4111","n":1}', key))).toEqual([
+      ...['created', 'received_at', 'expires_at', 'same'],
+    ])
+    expect(await send('{"n":1.0,"card":"4111"}', key)).toMatchObject({ created: false, same: true })
+    for (const other of ['{"card":"4112","n":1}', '7', null, '"\\u0000"', '{"n":1e100000}', '[1e99999]']) {
+      expect(await send(other, key)).toMatchObject({ created: false, same: false })
+    }
+    const huge = randomUUID()
+    await send('[1e100000,"\\ud800"]', huge)
+    expect(await send('[1e100000,"\\ud800"]', huge)).toMatchObject({ same: true })
+    expect(await send('[1e100000, "\\ud800"]', huge)).toMatchObject({ same: false })
+    expect(await send(null, randomUUID())).toMatchObject({ created: true, same: true })
+  })
+
+  it('[G15] of one that is encrypted, only who has the key and may read it can tell', async () => {
+    const key = randomUUID()
+    const by = (role: 'saga_app_role' | 'event_publisher', dataBox?: typeof box) => (payload: unknown) =>
+      sendSignal(createPostgresStorage({ pool: database.as(role), ...(dataBox && { dataBox }) }), {
+        ...{ name: 'sealed', key, payload },
+      })
+    expect(await by('saga_app_role', box)(1)).toMatchObject({ created: true })
+    expect(await by('saga_app_role', box)(1)).toMatchObject({ created: false, same: true })
+    expect(await codeOf(by('saga_app_role', box)(2))).toBe('signal_conflict')
+    expect(await by('saga_app_role')(2)).toMatchObject({ created: false, same: undefined })
+    expect(await by('event_publisher', box)(2)).toMatchObject({ created: false, same: undefined })
   })
 })

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { selectDeadLetter } from '../../src/dead-letters/get-dead-letter.js'
 import { selectDeadLetters } from '../../src/dead-letters/list-dead-letters.js'
+import { countDeadLetters } from '../../src/dead-letters/requeue-dead-letters.js'
 import { selectDelivery } from '../../src/deliveries/get-delivery.js'
 import {
   selectDeliveries,
@@ -213,6 +214,20 @@ describe('a page of dead letters', () => {
     const indexes = [index, 'uniq_saga_requeued_from']
     await expectBounded(selectDeadLetters, [null, null, ...filters, PAGE], indexes)
     await expectBounded(selectDeadLetters, [...(await middle()), ...filters, PAGE], indexes)
+  })
+
+  it.each<[string, unknown[], string]>([
+    ['a small subscription', [9, null, null, null, null], 'idx_dead_subscription'],
+    ['a rare type', [null, 'type.rare', null, null, null], 'idx_dead_type'],
+    ['a rare error', [null, null, 'rare', null, null], 'idx_dead_error'],
+  ])('[S21, D4] (%s) those that a requeue would find are counted by indexes', async (_, filters, index) => {
+    const empty = new RegExp(`_from_${WIDTH * PARTITIONS}$`)
+    const plan = await explain(readOnly(), countDeadLetters, filters, empty)
+    expect(plan.scanned).toEqual([])
+    expect(plan.indexes).toEqual(expect.arrayContaining([index, 'uniq_saga_requeued_from']))
+    const { rows } = await readOnly().query(countDeadLetters, filters)
+    // One in ten of them was requeued.
+    expect(rows).toEqual([{ matching: RARE - RARE / 10 }])
   })
 
   it('[S21] one dead letter meets an index in every partition, and its delivery in one', async () => {

@@ -182,7 +182,7 @@ describe('the test kit', () => {
   })
 
   it('[G14] plays the receivers of what a saga delivers, and keeps what it publishes', async () => {
-    let counts: SagaTestDeliveries = { deadLettered: 1 }
+    let counts: SagaTestDeliveries = { deadLettered: 1, open: 1 }
     const told = saga<number>('told', { publish: true }).deliver('tell', {
       event: ({ input }) => ({ type: 'order.placed', payload: { order: input } }),
       onDeadLetter: 'wait',

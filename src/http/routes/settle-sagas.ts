@@ -98,7 +98,9 @@ export function addSagaRoutes(api: Api, { pools, onSagaChanged }: ApiOptions): v
     },
     schema: {
       operationId: 'resolveSaga',
-      summary: 'Say what becomes of a saga whose undo failed',
+      summary: 'Say what becomes of a saga that waits for an operator',
+      description:
+        'Of a Failed one whose undo failed, or, with `skip`, of a Running one with a step that waits for what does not come.',
       tags: ['sagas'],
       params: sagaIdParameter,
       body: sagaResolution,

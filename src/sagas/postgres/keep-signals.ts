@@ -1,18 +1,23 @@
+import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
-import type { DataBox } from '../data-box.js'
+import { type DataBox, DataUnreadableError, isSealed } from '../data-box.js'
 import { decodeJson } from '../json.js'
-import type { NewSignal, SignalName, SignalOutcome } from '../state-storage.js'
+import type { ArrivedSignal, NewSignal, SignalName, SignalOutcome } from '../state-storage.js'
 import { signalTopic } from '../topics.js'
 
 type Queryable = Pick<pg.ClientBase, 'query'> | pg.Pool
 
-/** migrations/0022: one statement, in whichever transaction it is called. */
-const keepSignal = 'SELECT created, received_at, expires_at, payload FROM sagapost.signal($1, $2, $3)'
+/** migrations/0026: one statement, in whichever transaction it is called. Its login need not be able to read signals. */
+const keepSignal = `
+  SELECT created, received_at, expires_at, same,
+         has_column_privilege('sagapost.saga_signals', 'payload', 'SELECT') AS readable
+  FROM sagapost.signal($1, $2, $3)`
 
 /** The same in a transaction of its own, which waits for a lock no longer than this: the function is called after that is set. */
 const keepSignalAlone = `
   WITH limited AS MATERIALIZED (SELECT set_config('lock_timeout', $4, true) AS wait)
-  SELECT kept.created, kept.received_at, kept.expires_at, kept.payload
+  SELECT kept.created, kept.received_at, kept.expires_at, kept.same,
+         has_column_privilege('sagapost.saga_signals', 'payload', 'SELECT') AS readable
   FROM limited
   CROSS JOIN LATERAL sagapost.signal(CASE WHEN limited.wait <> '' THEN $1::text END, $2, $3::json) AS kept`
 
@@ -22,7 +27,7 @@ export const selectSignals = `
   FROM unnest($1::text[], $2::text[]) AS wanted (name, key)
   JOIN sagapost.saga_signals AS kept ON kept.name = wanted.name AND kept.key = wanted.key`
 
-/** migrations/0024: notes what deliveries have come to; from idx_saga_awaited_look. */
+/** migrations/0026: notes what deliveries have come to; from idx_saga_awaited_look. */
 const noteDeliveries = 'SELECT sagapost.note_deliveries($1) AS count'
 
 /** migrations/0025; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. */
@@ -47,7 +52,8 @@ interface SignalRow {
   created: boolean
   received_at: Date
   expires_at: Date
-  payload: string | null
+  same: boolean | null
+  readable: boolean
 }
 
 export async function signal(
@@ -64,19 +70,30 @@ export async function signal(
   const row = rows[0]
   // Only under REPEATABLE READ: the first one was committed after this transaction's snapshot was taken.
   if (row === undefined) throw new Error(`the signal ${name} cannot be seen by this transaction`)
-  return {
-    created: row.created,
-    receivedAt: row.received_at,
-    expiresAt: row.expires_at,
-    payload: row.payload === null ? undefined : decodeJson(box.open(row.payload, place)),
-  }
+  const { created, received_at: receivedAt, expires_at: expiresAt, readable } = row
+  const same = row.same ?? (readable ? await compareSealed(client, { name, key, payload }, box) : undefined)
+  return { created, receivedAt, expiresAt, same }
+}
+
+/** With the one that is kept, where one of the two is encrypted. Undefined: this process lacks the key. */
+async function compareSealed(
+  client: Queryable,
+  { name, key, payload }: NewSignal,
+  box: DataBox,
+): Promise<boolean | undefined> {
+  const { rows } = (await client.query(selectSignals, [[name], [key]])) as pg.QueryResult<{
+    payload: string | null
+  }>
+  const first = rows[0] && open(signalTopic(name, key), rows[0].payload, box)
+  if (first === undefined || 'unreadable' in first || isSealed(first.payload)) return undefined
+  return isDeepStrictEqual(first.payload, decodeJson(payload))
 }
 
 export async function findSignals(
   pool: pg.Pool,
   wanted: readonly SignalName[],
   box: DataBox,
-): Promise<Map<string, unknown>> {
+): Promise<Map<string, ArrivedSignal>> {
   const names = wanted.map(({ name }) => name)
   const keys = wanted.map(({ key }) => key)
   const { rows } = await pool.query<{ name: string; key: string; payload: string | null }>(selectSignals, [
@@ -86,10 +103,20 @@ export async function findSignals(
   return new Map(
     rows.map(({ name, key, payload }) => {
       const topic = signalTopic(name, key)
-      const place = { sagaId: topic, column: 'payload' } as const
-      return [topic, payload === null ? undefined : decodeJson(box.open(payload, place))]
+      return [topic, open(topic, payload, box)]
     }),
   )
+}
+
+/** Whoever may send signals may send one that only looks as if it were sealed. */
+function open(topic: string, payload: string | null, box: DataBox): ArrivedSignal {
+  if (payload === null) return { payload: undefined }
+  try {
+    return { payload: decodeJson(box.open(payload, { sagaId: topic, column: 'payload' })) }
+  } catch (error) {
+    if (error instanceof DataUnreadableError) return { unreadable: error }
+    throw error
+  }
 }
 
 /** Two transactions: neither holds what the other waits for, and neither stops the other. */

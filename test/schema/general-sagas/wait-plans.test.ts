@@ -71,6 +71,12 @@ describe('with many that wait for deliveries', () => {
     expect(read).toBeLessThan(DUE * ROWS_EACH)
   })
 
+  it('[G10] a requeue finds who waits for its event by idx_saga_awaited_event', async () => {
+    const { read, scanned } = await measure('SELECT sagapost.look_at_requeued($1)', [[5, 17_000, 29_000]])
+    expect(scanned).toBe(0)
+    expect(read).toBeLessThan(3 * ROWS_EACH)
+  })
+
   it('[G10] what steps wait for is found by the keys of those steps', async () => {
     const ids = Array.from({ length: 50 }, (_, place) => `saga-${place * 500 + 1}`)
     const { rows, read, scanned } = await measure(
