@@ -173,3 +173,35 @@ describe('an exchange that fails', () => {
     expect(away).toBe(false)
   })
 })
+
+describe('whether an endpoint is failing', () => {
+  it('[J7] one that has never answered here is, as soon as any worker has noted its failure', async () => {
+    const { breakers } = await start()
+    const [dead, other] = [await subscription(), await subscription()]
+    expect(breakers.isFailing(dead)).toBe(false)
+    breakers.note(dead, 'timeout')
+    breakers.wake()
+    await expect.poll(() => breakers.isFailing(dead)).toBe(true)
+    expect([breakers.failing(), breakers.isFailing(other)]).toEqual([[dead], false])
+  })
+
+  it('[J7] one that has answered is forgiven a failure or two, and no more until it answers again', async () => {
+    const { breakers, statements } = await start()
+    const shaky = await subscription()
+    const noteAndExchange = async (...outcomes: (string | null)[]) => {
+      for (const outcome of outcomes) breakers.note(shaky, outcome)
+      statements.length = 0
+      breakers.wake()
+      // What is noted is written, then read.
+      await expect.poll(() => statements.filter((sql) => /^\s*SELECT/.test(sql)).length).toBeGreaterThan(0)
+    }
+    await noteAndExchange(null)
+    await noteAndExchange('timeout', 'timeout')
+    await expect.poll(written).toEqual({ [shaky]: 2 })
+    expect(breakers.isFailing(shaky)).toBe(false)
+    await noteAndExchange('timeout')
+    await expect.poll(() => breakers.isFailing(shaky)).toBe(true)
+    await noteAndExchange(null)
+    expect(breakers.isFailing(shaky)).toBe(false)
+  })
+})

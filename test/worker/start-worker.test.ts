@@ -180,6 +180,23 @@ describe('jobs that were claimed and not begun', () => {
     await expect.poll(sentIds).toEqual([first.eventId, second.eventId])
   })
 
+  it('[J5] are given back in one statement when they are late together', async () => {
+    const { jobs } = await newJobs(8)
+    const { sent } = start({ concurrency: 4 })
+    const leased = async () =>
+      (await Promise.all(jobs.map(status))).filter((each) => each === 'Leased').length
+    await expect.poll(leased).toBeGreaterThan(4)
+    const begun = sent.length
+    const waiting = (await leased()) - begun
+    window = nothing
+    movePerformanceClock(48_500)
+    const queries = vi.spyOn(database.as('job_worker'), 'query')
+    sent[0]?.answer(delivered)
+    await expect.poll(leased).toBe(begun - 1)
+    const releases = queries.mock.calls.filter(([text]) => /probes = probes/.test(String(text)))
+    expect(releases.map(([, values]) => (values as unknown as string[][])[0]?.length)).toEqual([waiting])
+  })
+
   it('[J5] are begun as long as the lease has time for the exchange and the report', async () => {
     const [first, second] = (await newJobs(2)).jobs as [Job, Job]
     const { sent, sentIds } = start({ concurrency: 1 })

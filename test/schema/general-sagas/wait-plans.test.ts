@@ -103,7 +103,9 @@ describe('with many that wait for deliveries', () => {
         `INSERT INTO sagapost.saga_wakeups (topic) SELECT 'signal:open:' || i FROM generate_series(1, 100) AS i`,
       )
       const before = (await client.query(countRows)).rows[0]
-      expect((await client.query('SELECT sagapost.wake_sagas(500) AS passed')).rows).toEqual([{ passed: 100 }])
+      expect((await client.query('SELECT sagapost.wake_sagas(500) AS passed')).rows).toEqual([
+        { passed: 100 },
+      ])
       const { read } = (await client.query(countRows)).rows[0]
       expect(read - before.read).toBeLessThan(100)
     })
