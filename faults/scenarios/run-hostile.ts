@@ -19,14 +19,14 @@ import { API_KEY, LOOPBACK, masterKey } from '../system/process-environment.js'
 const WAYS = ['hang', 'drip', 'flood', 'reset'] as const
 const HOSTILE = 1_000
 const SUBSCRIBERS_AT_ONCE = 8
-const HOSTILE_TYPE = 'hostile'
+const typeOf = (n: number) => `hostile.${n}`
 const HEALTHY_TYPE = 'fault.b'
 /** Healthy events, in each phase. */
 const PER_SECOND = 50
 const COUNT = 2_000
 const WARM_UP = 300
-/** A new event for all hostile endpoints, so that none of them ever rests. */
-const HOSTILE_EVERY_MS = 5_000
+/** Each hostile endpoint has an event of its own in every half minute, and the retries of those before: none ever rests. */
+const HOSTILE_EVERY_MS = 30
 const SAMPLE_MS = 500
 /** What has not come by then is counted as this late. */
 const LATE_MS_MAX = 60_000
@@ -77,13 +77,14 @@ export async function runHostile({ say, onStop }: Run): Promise<HostileLine> {
   await subscribeHostile(system, hostile.url)
   let running = true
   const stirring = (async () => {
-    while (running) {
-      await post(system, HOSTILE_TYPE, '{"hostile":true}')
+    for (let n = 0; running; n = (n + 1) % HOSTILE) {
+      await post(system, typeOf(n), '{"hostile":true}')
       await sleep(HOSTILE_EVERY_MS)
     }
   })()
   // Nobody can tell that an endpoint is bad before it was tried: a slow one holds a slot for ten seconds once.
   while ((await hostile.requests()) < HOSTILE) await sleep(SAMPLE_MS)
+  await measure(WARM_UP)
   memory.takePeak()
   say(`${COUNT} healthy events at ${PER_SECOND}/s, beside them`)
   const withHostile = await measure(COUNT)
@@ -150,7 +151,7 @@ async function subscribeHostile(system: FaultSystem, url: string): Promise<void>
       const callbackUrl = `${url}/${WAYS[n % WAYS.length]}/${n}`
       const { subscription } = await createSubscription(
         admin,
-        { eventType: HOSTILE_TYPE, callbackUrl },
+        { eventType: typeOf(n), callbackUrl },
         { box, allowedCidrs: [LOOPBACK] },
       )
       const outcome = await verifySubscription(admin, subscription.id, { box, sender })
