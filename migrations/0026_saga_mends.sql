@@ -286,6 +286,50 @@ REVOKE EXECUTE ON FUNCTION sagapost.look_at_requeued(bigint[]) FROM PUBLIC;
 COMMENT ON FUNCTION sagapost.look_at_requeued(bigint[]) IS
   'Makes the next look at these events due, where a saga waits for their deliveries';
 
+-- Sagapost's own sagas ---------------------------------------------------------------------------------------------
+
+-- Of what a caller gives, what a saga of Sagapost's own may have. Whatever else start_sagas takes, now or later (a lease, a
+-- parent, that its history is published), is not the caller's to say.
+CREATE FUNCTION sagapost.own_saga(given jsonb) RETURNS jsonb
+LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT jsonb_build_object(
+    'id', given -> 'id', 'definition_id', given -> 'definition_id',
+    'definition_version', given -> 'definition_version', 'idempotency_key', given -> 'idempotency_key',
+    'input', given -> 'input', 'timeout_ms', given -> 'timeout_ms', 'retry_policy', given -> 'retry_policy',
+    'metadata', given -> 'metadata', 'trace_id', given -> 'trace_id', 'span_id', given -> 'span_id',
+    'step_names', given -> 'step_names', 'step_attempts', given -> 'step_attempts')
+$$;
+REVOKE EXECUTE ON FUNCTION sagapost.own_saga(jsonb) FROM PUBLIC;
+COMMENT ON FUNCTION sagapost.own_saga(jsonb) IS 'What a saga of Sagapost''s own may have of what its starter gives';
+
+-- As in 0023, with what it may have and nothing else.
+CREATE OR REPLACE FUNCTION sagapost.start_secret_rotation(given jsonb)
+RETURNS TABLE (saga_id varchar, created boolean, moment timestamptz, input text, answer jsonb)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+  definition constant text := 'sagapost.rotate-secret';
+  subscription constant bigint := (given ->> 'input')::jsonb ->> 'subscriptionId';
+  made record;
+BEGIN
+  IF given ->> 'definition_id' IS DISTINCT FROM definition THEN
+    RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+      MESSAGE = format('only sagas of %s are started here', definition);
+  END IF;
+  SELECT * INTO made FROM sagapost.start_sagas(jsonb_build_array(
+    sagapost.own_saga(given) - 'idempotency_key'));
+  RETURN QUERY
+    UPDATE sagapost.saga_instances AS saga SET wake_at = coalesce((
+      SELECT max(secret.expires_at) FROM sagapost.subscription_secrets AS secret
+      WHERE secret.subscription_id = subscription AND secret.ciphertext IS NOT NULL), saga.wake_at)
+    WHERE saga.id = made.saga_id
+    RETURNING saga.id, true, made.moment, given ->> 'input', to_jsonb(saga.wake_at);
+END
+$$;
+
 -- Requeue by filter ----------------------------------------------------------------------------------------------
 --
 -- As in 0023, without what was requeued before: that is none of its work, and would fill the batches of every later
@@ -316,7 +360,7 @@ BEGIN
       MESSAGE = format('only sagas of %s are started here', definition);
   END IF;
   -- Held by nobody: a coordinator claims it.
-  SELECT * INTO made FROM sagapost.start_sagas(jsonb_build_array(given - '{lease_owner,lease_ms,events}'::text[]));
+  SELECT * INTO made FROM sagapost.start_sagas(jsonb_build_array(sagapost.own_saga(given)));
   IF made IS NULL THEN
     RETURN QUERY
       SELECT saga.id, false, saga.created_at, saga.initial_data::text, step.progress

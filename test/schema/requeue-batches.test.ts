@@ -52,14 +52,16 @@ describe('the batches of a requeue', () => {
       ])
     expect(await codeOf(ask(12))).toBe('requeue_too_large')
     expect(await codeOf(ask(13, { definition_id: 'checkout' }))).toBe('permission_denied')
-    const { rows } = await ask(13, { lease_owner: 'me', lease_ms: 1_000 })
+    const foreign = { parent_id: 'other', publishes: true, events: [{ type: 'saga.started' }] }
+    const { rows } = await ask(13, { lease_owner: 'me', lease_ms: 1_000, ...foreign })
     expect(rows).toMatchObject([{ created: true, answer: { matching: 13 } }])
     const { rows: made } = await database.pool.query(
-      `SELECT lease_owner, (SELECT array_agg(cardinality(letters) ORDER BY batch) FROM sagapost.requeue_batches
+      `SELECT lease_owner, parent_id, publishes, event_count, (SELECT array_agg(cardinality(letters) ORDER BY batch) FROM sagapost.requeue_batches
                             WHERE saga_id = id) AS sizes
        FROM sagapost.saga_instances WHERE id = 'too-many'`,
     )
-    expect(made).toEqual([{ lease_owner: null, sizes: [5, 5, 3] }])
+    const own = { lease_owner: null, parent_id: null, publishes: false, event_count: 0 }
+    expect(made).toEqual([{ ...own, sizes: [5, 5, 3] }])
     client.release()
   })
 })
