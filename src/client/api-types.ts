@@ -891,7 +891,7 @@ export interface components {
             startedAt: string | null;
             completedAt: string | null;
             lastAttemptAt: string | null;
-            /** @description what it waits for, or waited for: signal:<name>:<key> or saga:<id> */
+            /** @description what it waits for, or waited for: signal:<name>:<key>, saga:<id> or delivery:<saga>:<step> */
             waitsFor: string | null;
             /** @description when its sleep or its wait ends, or it is tried again */
             wakeAt: string | null;

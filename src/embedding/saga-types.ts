@@ -27,7 +27,7 @@ export interface SagaResolution {
   why: string
 }
 
-/** `too_late`: it is being undone already, or has ended. */
+/** `too_late`: it is past its pivot, is being undone already, or has ended; a child also when it has done its part. */
 export type SagaCancelOutcome = 'requested' | 'already_requested' | 'too_late'
 
 /** A fact that sagas wait for: the first one of a name and key counts. */
@@ -69,7 +69,10 @@ export interface SagaHandle<Outputs = Record<string, unknown>> {
   readonly id: string
   /** False: the key had been used, and this is the saga that it started. */
   readonly created: boolean
-  /** Waits until it has ended or waits for an operator, wherever it runs. Throws `instance_stopped` if this one stops. */
+  /**
+   * Waits until it has ended or is Failed, wherever it runs: not for one that is Running, also when that waits for an
+   * operator. Throws `instance_stopped` if this one stops.
+   */
   result(): Promise<SagaEnd<Outputs>>
   cancel(request: SagaCancel): Promise<SagaCancelOutcome>
 }

@@ -78,7 +78,7 @@ const sagaStep = z
     waitsFor: z
       .string()
       .nullable()
-      .describe('what it waits for, or waited for: signal:<name>:<key> or saga:<id>'),
+      .describe('what it waits for, or waited for: signal:<name>:<key>, saga:<id> or delivery:<saga>:<step>'),
     wakeAt: time.nullable().describe('when its sleep or its wait ends, or it is tried again'),
     compensation: z
       .object({

@@ -9,7 +9,7 @@ interface Waiter {
 }
 
 export interface Ends {
-  /** Waits until it is finished, or waits for an operator. */
+  /** Waits until it is finished, or Failed: one that is Running and waits for an operator may yet go on. */
   wait(id: string): Promise<SagaRecord>
   /** It has ended; the saga, if that is known. */
   tell(id: string, saga?: SagaRecord): Promise<void>

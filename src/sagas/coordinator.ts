@@ -25,7 +25,7 @@ export interface SagaHandle {
   readonly id: string
   /** False: the key had been used, and this is the first one. */
   readonly created: boolean
-  /** Waits until it is finished, or waits for an operator. */
+  /** Waits until it is finished, or Failed: one that is Running and waits for an operator may yet go on. */
   result(): Promise<SagaRecord>
 }
 

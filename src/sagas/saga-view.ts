@@ -65,7 +65,7 @@ export interface SagaStep {
   startedAt: Date | null
   completedAt: Date | null
   lastAttemptAt: Date | null
-  /** What it waits for, or waited for: `signal:<name>:<key>` or `saga:<id>`. */
+  /** What it waits for, or waited for: `signal:<name>:<key>`, `saga:<id>` or `delivery:<saga>:<step>`. */
   waitsFor: string | null
   /** When its sleep or its wait ends, or it is tried again. */
   wakeAt: Date | null

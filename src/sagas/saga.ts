@@ -6,6 +6,8 @@ import type { Stored } from './json.js'
 import { defaultRetryPolicy, type RetryOptions, readRetryPolicy } from './retry-policy.js'
 import type { StandardSchema } from './standard-schema.js'
 import type {
+  BranchOutputs,
+  BranchResult,
   ChildOptions,
   Conditional,
   Delivered,
@@ -38,42 +40,43 @@ export interface SagaOptions<Given, Input> {
 }
 
 /** A definition that steps can still be added to: each call gives a new one and leaves this as it is. */
-export interface Saga<Given, Input, Outputs> extends SagaDefinition {
+export interface Saga<Given, Input, Outputs, Result = unknown> extends SagaDefinition {
   /** Runs at least once; exactly once as long as nothing crashes while it runs. */
   step<const Name extends string, Output>(
     name: NewName<Name, Outputs>,
     options: StepOptions<StepContext<Input, Outputs>, Input, Outputs, Output> & Conditional<Input, Outputs>,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Stored<Awaited<Output>> | undefined }>>
+  ): Next<Given, Input, Outputs, Name, Stored<Awaited<Output>> | undefined>
   step<const Name extends string, Output>(
     name: NewName<Name, Outputs>,
     options: StepOptions<StepContext<Input, Outputs>, Input, Outputs, Output> & Unconditional,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Stored<Awaited<Output>> }>>
+  ): Next<Given, Input, Outputs, Name, Stored<Awaited<Output>>>
   /** Runs in the same database transaction as its checkpoint: what it writes there is written exactly once. */
   transaction<const Name extends string, Output>(
     name: NewName<Name, Outputs>,
     options: StepOptions<TransactionContext<Input, Outputs>, Input, Outputs, Output> &
       Conditional<Input, Outputs>,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Stored<Awaited<Output>> | undefined }>>
+  ): Next<Given, Input, Outputs, Name, Stored<Awaited<Output>> | undefined>
   transaction<const Name extends string, Output>(
     name: NewName<Name, Outputs>,
     options: StepOptions<TransactionContext<Input, Outputs>, Input, Outputs, Output> & Unconditional,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Stored<Awaited<Output>> }>>
+  ): Next<Given, Input, Outputs, Name, Stored<Awaited<Output>>>
   /** Steps that run at the same time, and are undone together. When one fails for good, the others are stopped. */
-  parallel<Branches extends Record<string, unknown>>(
-    branches: {
-      readonly [Name in keyof Branches]: StepOptions<
+  parallel<Returned extends Record<string, unknown>, const Branches extends Record<keyof Returned, object>>(
+    branches: Branches & {
+      readonly [Name in keyof Returned]: StepOptions<
         StepContext<Input, Outputs>,
         Input,
         Outputs,
-        Branches[Name]
-      >
-    },
-  ): Saga<Given, Input, With<Outputs, { [Name in keyof Branches]: Stored<Awaited<Branches[Name]>> }>>
+        Returned[Name]
+      > &
+        Partial<Conditional<Input, Outputs>>
+    } & { readonly [Name in keyof Outputs]?: never },
+  ): Saga<Given, Input, With<Outputs, BranchOutputs<Branches>>, BranchResult<BranchOutputs<Branches>>>
   /** Waits for a time; nobody holds the saga meanwhile. */
   sleep<const Name extends string>(
     name: NewName<Name, Outputs>,
     options: SleepOptions<Input, Outputs> & Partial<Conditional<Input, Outputs>>,
-  ): Saga<Given, Input, Outputs>
+  ): Saga<Given, Input, Outputs, undefined>
   /** Waits for a signal, and gives its payload. One that came before is there already. */
   waitFor<
     const Name extends string,
@@ -82,7 +85,7 @@ export interface Saga<Given, Input, Outputs> extends SagaDefinition {
   >(
     name: NewName<Name, Outputs>,
     options: WaitOptions<Input, Outputs, Payload, Timeout> & Conditional<Input, Outputs>,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Waited<Payload, Timeout> | undefined }>>
+  ): Next<Given, Input, Outputs, Name, Waited<Payload, Timeout> | undefined>
   waitFor<
     const Name extends string,
     Payload = unknown,
@@ -90,36 +93,67 @@ export interface Saga<Given, Input, Outputs> extends SagaDefinition {
   >(
     name: NewName<Name, Outputs>,
     options: WaitOptions<Input, Outputs, Payload, Timeout> & Unconditional,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Waited<Payload, Timeout> }>>
-  /** Starts another saga and waits for what it returns. It is completed, cancelled and undone together with this one. */
-  child<const Name extends string, ChildGiven, ChildInput, ChildOutputs>(
+  ): Next<Given, Input, Outputs, Name, Waited<Payload, Timeout>>
+  /**
+   * Starts another saga and waits for what it returns: what its last step did. It is completed, cancelled and undone
+   * together with this one.
+   */
+  child<const Name extends string, ChildGiven, ChildInput, ChildOutputs, ChildResult>(
     name: NewName<Name, Outputs>,
-    options: ChildOptions<Saga<ChildGiven, ChildInput, ChildOutputs>, Input, Outputs, ChildGiven> &
-      Partial<Conditional<Input, Outputs>>,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: unknown }>>
+    options: ChildOptions<
+      Saga<ChildGiven, ChildInput, ChildOutputs, ChildResult>,
+      Input,
+      Outputs,
+      ChildGiven
+    > &
+      Conditional<Input, Outputs>,
+  ): Next<Given, Input, Outputs, Name, ChildResult | undefined>
+  child<const Name extends string, ChildGiven, ChildInput, ChildOutputs, ChildResult>(
+    name: NewName<Name, Outputs>,
+    options: ChildOptions<
+      Saga<ChildGiven, ChildInput, ChildOutputs, ChildResult>,
+      Input,
+      Outputs,
+      ChildGiven
+    > &
+      Unconditional,
+  ): Next<Given, Input, Outputs, Name, ChildResult>
   /** Publishes an event, and waits until all its deliveries have completed. Nobody holds the saga meanwhile. */
   deliver<const Name extends string>(
     name: NewName<Name, Outputs>,
     options: DeliverOptions<Input, Outputs> & Conditional<Input, Outputs>,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Delivered | undefined }>>
+  ): Next<Given, Input, Outputs, Name, Delivered | undefined>
   deliver<const Name extends string>(
     name: NewName<Name, Outputs>,
     options: DeliverOptions<Input, Outputs> & Unconditional,
-  ): Saga<Given, Input, With<Outputs, { [Key in Name]: Delivered }>>
+  ): Next<Given, Input, Outputs, Name, Delivered>
   /**
    * Once the steps so far are done, the saga only goes forward: what comes after is tried until it succeeds, nothing is
    * undone any more, and neither a cancel nor the deadline stops it.
    */
-  pivot(): Saga<Given, Input, Outputs>
+  pivot(): Saga<Given, Input, Outputs, Result>
   /** Types only; never set. */
-  readonly types?: { readonly given: Given; readonly input: Input; readonly outputs: Outputs }
+  readonly types?: {
+    readonly given: Given
+    readonly input: Input
+    readonly outputs: Outputs
+    readonly result: Result
+  }
 }
+
+/** With one more step, whose output is what the saga returns unless another follows. */
+type Next<Given, Input, Outputs, Name extends string, Output> = Saga<
+  Given,
+  Input,
+  With<Outputs, { [Key in Name]: Output }>,
+  Output
+>
 
 /** Begins a definition. `saga('checkout', { version: 1, input: Order }).step('reserve', { run, compensate })` */
 export function saga<Given = undefined, Input = Given>(
   name: string,
   options: SagaOptions<Given, Input> = {},
-): Saga<Given, Stored<Input>, Record<never, never>> {
+): Saga<Given, Stored<Input>, Record<never, never>, undefined> {
   const { version = 1, compensation = 'reverse' } = options
   if (!SAGA_NAME.test(name)) {
     throw invalidDefinition(
@@ -156,7 +190,7 @@ export function saga<Given = undefined, Input = Given>(
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the builder's types are in Saga; here they are rubbed off
-function extend(definition: SagaDefinition): Saga<any, any, any> {
+function extend(definition: SagaDefinition): Saga<any, any, any, any> {
   const add = (kind: Kind) => (name: string, options: object) =>
     extend(addStep(definition, kind, name, options))
   return Object.freeze({

@@ -25,6 +25,21 @@ export interface StepOptions<Context, Input, Outputs, Output> {
   readonly timeout?: Duration
 }
 
+/** By the branches as they were written: what each one's `run` gives, or undefined where a `when` may say no. */
+export type BranchOutputs<Branches> = {
+  readonly [Name in keyof Branches]:
+    | (Branches[Name] extends { readonly run: (...context: never[]) => infer Output }
+        ? Stored<Awaited<Output>>
+        : never)
+    | (Branches[Name] extends { readonly when: unknown } ? undefined : never)
+}
+
+/** Of several by their names, as far as they are not too long to be kept together; of one, what it returned. */
+export type BranchResult<Outputs> =
+  IsUnion<keyof Outputs> extends true ? Outputs | undefined : Outputs[keyof Outputs]
+
+type IsUnion<Key, Whole = Key> = Key extends unknown ? ([Whole] extends [Key] ? false : true) : never
+
 /** How long, or until when: a time that has passed is no wait at all. */
 export type SleepOptions<Input, Outputs> =
   | { readonly for: Duration | ((context: ReadyContext<Input, Outputs>) => Duration | number) }

@@ -191,13 +191,13 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
         run: () => 1,
         compensate: () => void undone.push('first'),
       })
-      const definition = (
+      const last = { run: () => 1 }
+      const definition =
         kind === 'sleep'
-          ? base.sleep('wait', { for: '1h' })
+          ? base.sleep('wait', { for: '1h' }).step('last', last)
           : kind === 'signal'
-            ? base.waitFor('wait', { signal: 'never', key: () => 'k' })
-            : base.child('wait', { saga: inner, input: () => undefined })
-      ).step('last', { run: () => 1 })
+            ? base.waitFor('wait', { signal: 'never', key: () => 'k' }).step('last', last)
+            : base.child('wait', { saga: inner, input: () => undefined }).step('last', last)
       const coordinator = run([definition])
       const handle = await coordinator.start(definition, undefined)
       await waits(handle.id, 'wait')

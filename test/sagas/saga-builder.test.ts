@@ -40,6 +40,70 @@ describe('a definition', () => {
     ])
   })
 
+  it('[G14] has branches on conditions, each with a name of its own', () => {
+    const wide = saga<{ gift: boolean }>('wide')
+      .step('first', { run: () => 1 })
+      .parallel({
+        label: {
+          run: ({ outputs, signal }) => {
+            expectTypeOf(outputs.first).toEqualTypeOf<number>()
+            expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
+            return { at: new Date() }
+          },
+        },
+        box: {
+          run: () => ({ size: 1 }),
+          compensate: ({ output }) => {
+            expectTypeOf(output).toEqualTypeOf<{ size: number } | undefined>()
+          },
+        },
+        ribbon: {
+          when: ({ input, outputs }) => {
+            expectTypeOf(outputs.first).toEqualTypeOf<number>()
+            return input.gift
+          },
+          run: async () => 'red' as string,
+        },
+      })
+      .step('last', {
+        run: ({ outputs }) => {
+          expectTypeOf(outputs.label).toEqualTypeOf<{ at: string }>()
+          expectTypeOf(outputs.ribbon).toEqualTypeOf<string | undefined>()
+        },
+      })
+    expect(wide.steps.map(({ when }) => when !== undefined)).toEqual([false, false, false, true, false])
+    const twice = () =>
+      saga('x')
+        .step('a', { run: () => 1 })
+        // @ts-expect-error the types say so too
+        .parallel({ a: { run: () => 1 } })
+    expect(twice).toThrow('two steps')
+  })
+
+  it('[G14] gives a child’s result its type', () => {
+    const inner = saga<number>('inner').step('double', { run: ({ input }) => input * 2 })
+    const branched = saga('branched').parallel({ a: { run: () => 1 }, b: { run: () => 'b' } })
+    const one = saga('one').parallel({ a: { run: () => 1 } })
+    const asleep = inner.sleep('rest', { for: '1s' })
+    saga('outer')
+      .child('twice', { saga: inner, input: () => 4 })
+      .child('both', { saga: branched, input: () => undefined })
+      .child('one', { saga: one.pivot(), input: () => undefined })
+      .child('none', { saga: asleep, input: () => 1 })
+      .child('maybe', { saga: inner, input: () => 1, when: () => false })
+      .step('read', {
+        run: ({ outputs }) => {
+          expectTypeOf(outputs.twice).toEqualTypeOf<number>()
+          expectTypeOf(outputs.both).toEqualTypeOf<{ readonly a: number; readonly b: string } | undefined>()
+          expectTypeOf(outputs.one).toEqualTypeOf<number>()
+          expectTypeOf(outputs.none).toEqualTypeOf<undefined>()
+          expectTypeOf(outputs.maybe).toEqualTypeOf<number | undefined>()
+          // @ts-expect-error a child takes what its definition does
+          saga('y').child('bad', { saga: inner, input: () => 'four' })
+        },
+      })
+  })
+
   it('[G14] is frozen, and each step makes a new one', () => {
     const empty = saga('empty')
     const one = empty.step('first', { run: () => 1 })
