@@ -1,9 +1,11 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 
+// No limit here says how fast anything is: a machine may be many times slower than ours, and busy with something else.
 const shared = {
   globalSetup: ['test/support/start-postgres.ts'],
-  testTimeout: 180_000,
-  hookTimeout: 180_000,
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  expect: { poll: { timeout: 60_000, interval: 20 } },
 }
 
 const endToEnd = 'test/e2e/**/*.test.ts'
@@ -39,7 +41,7 @@ export default defineConfig({
           ...shared,
           name: 'e2e',
           include: [endToEnd],
-          testTimeout: 240_000,
+          testTimeout: 600_000,
           fileParallelism: false,
           sequence: { groupOrder: 1 },
         },

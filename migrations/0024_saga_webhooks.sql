@@ -396,7 +396,8 @@ REVOKE EXECUTE ON FUNCTION sagapost.publish_saga_history(jsonb, timestamptz), sa
   FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sagapost.publish_saga_history(jsonb, timestamptz), sagapost.publish_awaited_events(jsonb),
   sagapost.awaited_deliveries(text[], integer[]), sagapost.note_deliveries(integer) TO saga_app_role;
-GRANT SELECT ON sagapost.saga_awaited_events TO saga_readonly_role;
+-- A coordinator looks whether something is due; whatever changes here is done by the functions.
+GRANT SELECT ON sagapost.saga_awaited_events TO saga_app_role, saga_readonly_role;
 
 COMMENT ON TABLE sagapost.saga_awaited_events IS
   'Events whose deliveries a step of a saga waits for, or waited for: one for each such step';

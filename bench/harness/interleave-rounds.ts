@@ -3,7 +3,7 @@ import type { Bench } from './open-bench.js'
 import type { BenchOptions } from './read-options.js'
 import { type Round, runRound } from './run-round.js'
 
-/** Again and again, until it gets no faster: compilers, caches and statistics take their time. */
+/** Again and again, until it gets no faster: compilers, caches and statistics take their time. Never longer than a round. */
 const WARM_UP = 500
 const WARM_UP_S = 1.5
 const WARM_UPS_MAX = 5
@@ -35,7 +35,7 @@ export async function interleaveRounds(
       await system.database?.pool.query('ANALYZE')
       const gain = perSecond / (rates.get(system) ?? 0)
       rates.set(system, perSecond)
-      deliveries = perSecond * WARM_UP_S
+      deliveries = perSecond * Math.min(WARM_UP_S, roundS)
       if (gain < WARM_UP_GAIN_MIN) break
     }
     bench.say(`warmed up ${system.name}: ${rates.get(system)?.toFixed(0)}/s`)

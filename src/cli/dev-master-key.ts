@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseMasterKey } from '../subscriptions/index.js'
+import { parseMasterKey } from '../config/index.js'
 
 /** The key that `dev` makes when none is given: kept beside the data that it protects, for the next start. */
 export async function devMasterKey(dataDir: string): Promise<Buffer> {

@@ -2,14 +2,18 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { readConfig } from '../config/index.js'
-import { connect, createRolePool, type DatabaseRole } from '../database/index.js'
+import type { DatabaseRole } from '../database/index.js'
 import { errorCatalogue, SagapostError } from '../errors/index.js'
 import type { Environment } from './connect-api.js'
 import { visitDatabase } from './open-database.js'
 
 export interface Visit {
   /** Under one role. */
-  as<Result>(role: DatabaseRole, work: (pool: pg.Pool) => Promise<Result>): Promise<Result>
+  as<Result>(
+    role: DatabaseRole,
+    work: (pool: pg.Pool) => Promise<Result>,
+    queryTimeoutMs?: number,
+  ): Promise<Result>
   /** Under the login's own name: for what only the owner of the schema may do. */
   asLogin<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result>
 }
@@ -19,8 +23,10 @@ export function withRole<Result>(
   env: Environment,
   role: DatabaseRole,
   work: (pool: pg.Pool) => Promise<Result>,
+  /** A statement may take so long; absent: as long as those of the parts. */
+  queryTimeoutMs?: number,
 ): Promise<Result> {
-  return withDatabase(env, ({ as }) => as(role, work))
+  return withDatabase(env, ({ as }) => as(role, work, queryTimeoutMs))
 }
 
 /** The same under several; whatever keeps it from working is one clear line. */
@@ -35,12 +41,19 @@ export async function withDatabase<Result>(
       `There is no database in ${config.dataDir} yet: run npm start once, or set DATABASE_URL`,
     )
   }
+  // Loaded when it is asked for: most commands talk to the API alone.
+  const { connect, createRolePool } = await import('../database/index.js')
   const { url, embedded } = await visitDatabase(config)
   try {
     await (await connect(url)).end() // says what is wrong better than a pool does
     return await work({
-      async as(role, work) {
-        const pool = createRolePool({ databaseUrl: url, role, connectionsMax: 1 })
+      async as(role, work, queryTimeoutMs) {
+        const pool = createRolePool({
+          databaseUrl: url,
+          role,
+          connectionsMax: 1,
+          ...(queryTimeoutMs !== undefined && { queryTimeoutMs }),
+        })
         return await work(pool)
           .catch((error: unknown) => {
             throw explainRefusal(error, role)

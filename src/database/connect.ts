@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { hasLoginPerRole, ROLE_PLACE } from '../config/index.js'
 import { SagapostError } from '../errors/index.js'
 import { valueParsers } from './parse-values.js'
 
@@ -20,13 +21,6 @@ function parseDatabaseUrl(databaseUrl: string): URL {
   }
   if (url.pathname.length < 2) throw invalidUrl('it names no database')
   return url
-}
-
-/** `postgres://{role}:…@pooler/…`: a login for each role, for poolers that pass no settings on. */
-const ROLE_PLACE = '{role}'
-
-export function hasLoginPerRole(databaseUrl: string): boolean {
-  return databaseUrl.includes(ROLE_PLACE)
 }
 
 /** The URL, if it leads to one login of its own. */

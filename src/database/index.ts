@@ -1,7 +1,7 @@
 export { createApplicationPool } from './application-pool.js'
 export { checkReadiness, type Obstacle } from './check-readiness.js'
 export { checkTimeRange, type TimeRange } from './check-time-range.js'
-export { connect, hasLoginPerRole, requireSingleLogin } from './connect.js'
+export { connect, requireSingleLogin } from './connect.js'
 export { databaseErrorCode } from './database-errors.js'
 export {
   type EmbeddedPostgres,

@@ -24,6 +24,11 @@ export interface ReceiverEvidence {
   published: ReadonlyMap<string, string>
   /** What the receivers of the watched subscriptions got. Other subscriptions' deliveries are left alone. */
   log: ReceiverLog
+  /**
+   * How many leases of an attempt the database may have forgotten: a claim waits for no disk, so a crash takes it back,
+   * and the job is claimed again though its request was made. Absent: the server has not crashed.
+   */
+  takenBack?: (eventId: string, subscriptionId: string, attempt: number) => number
 }
 
 /**
@@ -38,7 +43,7 @@ export function checkAgainstReceiver(pool: pg.Pool, evidence: ReceiverEvidence):
   return inSnapshot(pool, async (reader) => [
     ...stray.violations(),
     ...(await compareEvents(reader, published, log)),
-    ...(await compareAttempts(reader, log)),
+    ...(await compareAttempts(reader, evidence)),
   ])
 }
 
@@ -69,14 +74,18 @@ async function compareEvents(
   return allOf([lost, altered, unlike, unsigned, unknown])
 }
 
-async function compareAttempts(reader: SnapshotReader, log: ReceiverLog): Promise<Violation[]> {
+async function compareAttempts(
+  reader: SnapshotReader,
+  { log, takenBack = () => 0 }: ReceiverEvidence,
+): Promise<Violation[]> {
   const unheard = collectBreaches({ name: 'answered_attempt_was_received', rules: ['J6', 'S18'] })
   const repeated = collectBreaches({ name: 'no_more_requests_than_leases', rules: ['J4', 'J5', 'S16'] })
   // A requeued delivery begins again with attempt 1, so several jobs may stand behind one attempt's requests.
   const counts = new Map<string, { requests: number; leases: number; answered: number }>()
   for (const [eventId, ofEvent] of log.events) {
     for (const { subscriptionId, attempt, requests } of ofEvent) {
-      counts.set(keyOf(eventId, subscriptionId, attempt), { requests, leases: 0, answered: 0 })
+      const leases = takenBack(eventId, subscriptionId, attempt)
+      counts.set(keyOf(eventId, subscriptionId, attempt), { requests, leases, answered: 0 })
     }
   }
   for await (const job of readPages<AttemptRow>(reader, attempts)) {

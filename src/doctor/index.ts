@@ -1,5 +1,8 @@
 export { checkAgainstReceiver, type ReceiverEvidence } from './check-against-receiver.js'
 export { checkInvariants, type InvariantOptions, invariants } from './check-invariants.js'
 export { countDeliveries } from './count-deliveries.js'
+export { examineSystem, type Finding } from './examine-system.js'
+export { readHashes, writeHashes } from './keep-hashes.js'
 export { createReceiverLog, type ReceiverLog, sha256 } from './receiver-log.js'
 export { compareTerminals, snapshotTerminals } from './snapshot-terminals.js'
+export type { Violation } from './violation.js'

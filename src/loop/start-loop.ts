@@ -27,7 +27,8 @@ export interface Loop {
 export const ROUND_SPACING_MS = 10
 
 const ERROR_PAUSE_MS = 100
-const ERROR_PAUSE_MS_MAX = 5_000
+/** However long a database was away, its parts are back this soon after it is. */
+const ERROR_PAUSE_MS_MAX = 2_000
 
 /** Runs rounds one after the other until it is stopped. An error never ends it. */
 export function startLoop({

@@ -1,10 +1,8 @@
 import { hostname } from 'node:os'
 import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino'
+import type { LogLevel } from '../config/index.js'
 import { packageVersion } from '../package-version/index.js'
 import { redactFields } from './redact-fields.js'
-
-export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-export type LogLevel = (typeof logLevels)[number]
 
 const STDOUT = 1
 

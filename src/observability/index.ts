@@ -1,5 +1,5 @@
 export { createBacklogCollector } from './collect-backlog.js'
-export { createLog, type LogLevel, logLevels } from './create-log.js'
+export { createLog } from './create-log.js'
 export { createMetrics, type LoopPart, type Metrics, type Recorders } from './create-metrics.js'
 export { correlationIdOf, logFields } from './log-fields.js'
 export { redactFields } from './redact-fields.js'

@@ -218,7 +218,15 @@ export async function startParts({
     }
     let coordinator: Coordinator | undefined
     if (only.includes('sagas')) {
-      const started = startSagas({ databaseUrl, definitions: [], ...options.sagas, log, metrics, wakeups })
+      const started = startSagas({
+        databaseUrl,
+        definitions: [],
+        ...options.sagas,
+        preparedStatements: config.preparedStatements,
+        log,
+        metrics,
+        wakeups,
+      })
       stops.push(() => started.stop())
       coordinator = started.coordinator
     }

@@ -22,7 +22,7 @@ export interface RouterOptions {
 /** The loop that routes stored events. */
 export function startRouter({ pool, wakeups, log, metrics }: RouterOptions): Loop {
   const cache = createSubscriptionCache()
-  let routedAtMs = performance.now()
+  let routedAtMs = Number.NEGATIVE_INFINITY
   const loop = startLoop({
     round: async (told) => {
       if (!told && !(await hasUnroutedEvents(pool))) return false

@@ -36,6 +36,7 @@ export interface SagasOptions {
   /** Absent: the coordinator's own. */
   leaseMs?: number | undefined
   concurrency?: number | undefined
+  preparedStatements: boolean
   log: Logger
   metrics: SagaRecorders & Pick<Recorders, 'loopFailed' | 'requeued'>
   wakeups: Wakeups
@@ -55,7 +56,12 @@ export function startSagas({
   wakeups,
   ...options
 }: SagasOptions): Sagas {
-  const pool = createRolePool({ databaseUrl, role: 'saga_app_role', connectionsMax: CONNECTIONS_MAX })
+  const pool = createRolePool({
+    databaseUrl,
+    role: 'saga_app_role',
+    connectionsMax: CONNECTIONS_MAX,
+    preparedStatements: options.preparedStatements,
+  })
   const leasePool = createRolePool({
     databaseUrl,
     role: 'saga_app_role',

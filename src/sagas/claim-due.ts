@@ -20,17 +20,15 @@ export interface ClaimOptions {
   readonly onError: (error: Error, sagaId?: string) => void
 }
 
-/** Takes what is due, as far as there is room, and runs it. Answers whether there may be more. */
-export async function claimDue(options: ClaimOptions): Promise<boolean> {
+/** Takes what is due, as far as there is room, and runs it. Answers how many that were. */
+export async function claimDue(options: ClaimOptions): Promise<number> {
   const { storage, owner, leaseMs, known, slots, launcher, isStopping, onError } = options
   const { request, settle } = slots.wanted()
   const askedAtMs = performance.now()
   const taken: [ClaimedSaga, SagaDefinition][] = []
   const back: SagaChange[] = []
-  let full = false
   try {
     const claimed = request.limit === 0 ? [] : await storage.claim({ owner, leaseMs, ...request })
-    full = claimed.length > 0 && claimed.length === request.limit
     for (const each of claimed) {
       const definition = known.get(each.saga.definitionId, each.saga.definitionVersion)
       if (definition && !each.unreadable && fits(each, definition)) {
@@ -52,7 +50,7 @@ export async function claimDue(options: ClaimOptions): Promise<boolean> {
     } else launcher.takeOver(each, definition, askedAtMs)
   }
   if (back.length > 0) await storage.write(back, leaseMs)
-  return full
+  return taken.length + back.length
 }
 
 function fits({ saga, steps }: ClaimedSaga, definition: SagaDefinition): boolean {

@@ -23,7 +23,7 @@ const STOP_MS = 30_000
 const START_MS_MAX = 5_000
 /** News that is passed on by one statement. */
 const NEWS_BATCH = 500
-/** Signals whose time is over are looked for so often, and removed so many at once. */
+/** Signals whose time is over are looked for so often, and removed so many at once, until there are none left. */
 const SIGNAL_CLEANUP_MS = 60_000
 const SIGNAL_CLEANUP_BATCH = 1_000
 
@@ -57,24 +57,39 @@ export function createCoordinator({
     wake: () => loop.wake(),
   })
 
-  const cleanUpSignals = async (): Promise<void> => {
-    if (performance.now() - signalsCleanedAtMs < SIGNAL_CLEANUP_MS) return
-    signalsCleanedAtMs = performance.now()
-    const removed = await storage.cleanUpSignals(SIGNAL_CLEANUP_BATCH)
-    // There are more: the next round goes on.
-    if (removed >= SIGNAL_CLEANUP_BATCH) signalsCleanedAtMs = Number.NEGATIVE_INFINITY
+  /** Whatever is wrong with news, what is due by itself is claimed. */
+  const passNewsOn = async (): Promise<boolean> => {
+    try {
+      return await storage.passNewsOn(NEWS_BATCH)
+    } catch (error) {
+      onError(error as Error)
+      return false
+    }
   }
 
+  const cleanUpSignals = async (): Promise<boolean> => {
+    if (performance.now() - signalsCleanedAtMs < SIGNAL_CLEANUP_MS) return false
+    if ((await storage.cleanUpSignals(SIGNAL_CLEANUP_BATCH)) >= SIGNAL_CLEANUP_BATCH) return true
+    signalsCleanedAtMs = performance.now()
+    return false
+  }
+
+  const lookMs = Math.min(pollMs, leaseMs / RENEWALS_PER_LEASE)
+  let nextDueInMs = lookMs
   const loop = startLoop({
     async round() {
       await ends.look()
       if (stopping) return false
-      const moreNews = await storage.passNewsOn(NEWS_BATCH)
-      const more = await claimDue({ ...shared, known, launcher, isStopping: () => stopping })
-      await cleanUpSignals()
-      return more || moreNews
+      const { news, dueInMs } = await storage.lookAhead(known.all)
+      nextDueInMs = dueInMs || lookMs
+      const moreNews = news && (await passNewsOn())
+      const claimed =
+        news || dueInMs === 0 ? await claimDue({ ...shared, known, launcher, isStopping: () => stopping }) : 0
+      const moreSignals = await cleanUpSignals()
+      // What is due after those is not known yet.
+      return moreNews || moreSignals || claimed > 0
     },
-    idleMs: Math.min(pollMs, leaseMs / RENEWALS_PER_LEASE),
+    idleMs: () => Math.min(nextDueInMs, lookMs),
     onError,
     errorPauseMsMax: Math.max(100, leaseMs / RENEWALS_PER_LEASE),
   })

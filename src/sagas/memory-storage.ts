@@ -69,8 +69,8 @@ export function createMemoryStorage({
     const { saga, steps } = applyToRecords(kept, change, moment)
     const { release } = change
     const lease = release
-      ? { leaseUntil: null, wakeAt: wakeAtOf(saga, release, kept.woken) }
-      : { leaseUntil: now(leaseMs), wakeAt: now(leaseMs) }
+      ? { leaseUntil: null, wakeAt: wakeAtOf(saga, release, kept.woken, moment) }
+      : leaseFrom(moment, leaseMs)
     kept.saga = { ...saga, ...lease }
     kept.steps = steps
     for (const event of change.events) tell(kept, event)
@@ -93,15 +93,18 @@ export function createMemoryStorage({
     return { created: true, saga }
   }
 
-  const wakeAtOf = (saga: SagaRecord, release: Release, woken: boolean): Date | null => {
+  const wakeAtOf = (saga: SagaRecord, release: Release, woken: boolean, moment: Date): Date | null => {
     const { wakeInMs, wakeAt, setAside } = release
     if (!isUnfinished(saga)) return null
-    const times = [...(wakeInMs === null ? [] : [clock() + wakeInMs]), ...(wakeAt ? [wakeAt.getTime()] : [])]
+    const times = [
+      ...(wakeInMs === null ? [] : [moment.getTime() + wakeInMs]),
+      ...(wakeAt ? [wakeAt.getTime()] : []),
+    ]
     const plain = times.length > 0 ? new Date(Math.min(...times)) : null
     if (setAside) return plain
-    if (woken) return now()
+    if (woken) return moment
     if (saga.state === 'Compensating' || saga.pivotedAt !== null) return plain
-    if (saga.cancelRequestedAt !== null) return now()
+    if (saga.cancelRequestedAt !== null) return moment
     if (saga.currentStep >= saga.totalSteps || saga.deadlineAt === null) return plain
     return new Date(Math.min(...times, saga.deadlineAt.getTime()))
   }
@@ -172,6 +175,19 @@ export function createMemoryStorage({
       }
       const outcome = writeOne(change, leaseMs)
       return outcome.applied ? { outcome: 'committed', signals: outcome } : { outcome: 'refused' }
+    },
+    async lookAhead(definitions) {
+      const wakes = [...all.values()]
+        .map(({ saga }) => saga)
+        .filter((saga) => isUnfinished(saga) && saga.wakeAt !== null)
+        .filter((saga) =>
+          definitions.some(
+            ({ name, version }) => saga.definitionId === name && saga.definitionVersion === version,
+          ),
+        )
+        .map(({ wakeAt }) => Number(wakeAt))
+      const dueInMs = wakes.length === 0 ? null : Math.max(0, Math.min(...wakes) - Number(now()))
+      return { news: true, dueInMs }
     },
     async claim({ owner, leaseMs, limit, definitions }) {
       const claimed: ClaimedSaga[] = []
@@ -252,6 +268,12 @@ export function createMemoryStorage({
       return expired.length
     },
   }
+}
+
+/** As PostgreSQL does it: all of a write happens at one moment. */
+function leaseFrom(moment: Date, leaseMs: number): Pick<SagaRecord, 'leaseUntil' | 'wakeAt'> {
+  const until = new Date(moment.getTime() + leaseMs)
+  return { leaseUntil: until, wakeAt: until }
 }
 
 function isUnfinished({ state }: SagaRecord): boolean {

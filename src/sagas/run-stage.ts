@@ -81,10 +81,12 @@ export async function runStage(
     start(begun)
   }
 
-  /** A branch that failed is tried again in its time, though others still run. False: it is not, by now. */
+  /** A branch that failed is tried again in its time, though others still run. False: it is not, now or later. */
   const retryDue = async (): Promise<boolean> => {
     const moment = { active, now: held.now() }
-    if (active.size === 0 || isStopping() || decideNext(held.run, moment).do !== 'begin') return false
+    if (active.size === 0 || isStopping()) return false
+    // In a busy process timers go off early.
+    if (decideNext(held.run, moment).do !== 'begin') return (msUntilRetry(held, moment.now) ?? 0) > 0
     await goOn(baseOf(held.run))
     return true
   }
@@ -121,16 +123,18 @@ async function raceTasks(
     return 'task'
   }
   const over = new AbortController()
-  const timer = pause(ms, 'time' as const, { signal: over.signal }).catch(() => 'time' as const)
+  const timer = pause(Math.min(ms, TIMER_MS_MAX), 'time' as const, { signal: over.signal }).catch(
+    () => 'time' as const,
+  )
   const ended = Promise.race(tasks).then(() => 'task' as const)
   return Promise.race([ended, timer]).finally(() => over.abort())
 }
 
 /** Of a branch that has failed while others run. */
-function msUntilRetry(held: HeldSaga): number | undefined {
+function msUntilRetry(held: HeldSaga, now: Date = held.now()): number | undefined {
   const times = held.run.steps.flatMap(({ state, wakeAt }) =>
     state === 'Failed' && wakeAt !== null ? wakeAt.getTime() : [],
   )
   if (times.length === 0) return undefined
-  return Math.min(TIMER_MS_MAX, Math.max(1, Math.min(...times) - held.now().getTime()))
+  return Math.max(0, Math.min(...times) - now.getTime())
 }

@@ -1,6 +1,6 @@
 import type { SagaState } from '../state-machines/index.js'
 import type { DataUnreadableError } from './data-box.js'
-import type { StepTransaction } from './definition.js'
+import type { SagaDefinition, StepTransaction } from './definition.js'
 import type {
   ClaimedSaga,
   NewSaga,
@@ -92,6 +92,14 @@ export interface AwaitedDeliveries {
 
 export type CancelOutcome = 'requested' | 'already_requested' | 'too_late' | 'not_found'
 
+/** What there is to do, and when. */
+export interface Outlook {
+  /** `passNewsOn` would find something. */
+  readonly news: boolean
+  /** Until the next saga of these definitions is due: 0 for one that is; null: none will be by itself. */
+  readonly dueInMs: number | null
+}
+
 export interface CleanUpOptions {
   /** How many in one transaction. */
   readonly batch?: number
@@ -127,6 +135,8 @@ export interface StateStorage {
   write(changes: readonly SagaChange[], leaseMs: number): Promise<WriteOutcome[]>
   /** Runs the work and writes what it answers in one transaction; whatever goes wrong, neither is there. */
   transact(work: (tx: StepTransaction) => Promise<SagaChange>, leaseMs: number): Promise<TransactOutcome>
+  /** A look that costs next to nothing, for a coordinator that has nothing to do. */
+  lookAhead(definitions: readonly Pick<SagaDefinition, 'name' | 'version'>[]): Promise<Outlook>
   /** What is due and not held by anybody, under a lease. What another claims at the same moment is passed over. */
   claim(request: ClaimRequest): Promise<ClaimedSaga[]>
   /** Begins the leases of those that the owner still holds anew, and answers which; a row that is locked is passed over. */

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import { invalidMasterKey, MASTER_KEY_BYTES } from '../config/index.js'
 import { SagapostError } from '../errors/index.js'
 
-const KEY_BYTES = 32
 const FORMAT_VERSION = 1
 const KEY_ID_BYTES = 4
 const NONCE_BYTES = 12
@@ -29,7 +29,7 @@ export interface SecretBox {
 }
 
 export function createSecretBox(masterKey: Buffer): SecretBox {
-  if (masterKey.length !== KEY_BYTES) throw invalidMasterKey()
+  if (masterKey.length !== MASTER_KEY_BYTES) throw invalidMasterKey()
   const keyId = createHmac('sha256', masterKey)
     .update('sagapost master key id')
     .digest()
@@ -70,24 +70,8 @@ export function createSecretBox(masterKey: Buffer): SecretBox {
   }
 }
 
-/** SAGAPOST_MASTER_KEY as an operator gives it. The text itself is never repeated in an error. */
-export function parseMasterKey(text: string): Buffer {
-  const unpadded = text.trim().replace(/=$/, '')
-  const key = Buffer.from(unpadded, 'base64')
-  // Buffer.from skips what is not base64; only what reads back as it was written is taken.
-  if (key.length !== KEY_BYTES || key.toString('base64') !== `${unpadded}=`) throw invalidMasterKey()
-  return key
-}
-
 function authenticated(header: Buffer, { subscriptionId, scheme }: SecretOwner): Buffer {
   return Buffer.concat([header, Buffer.from(`subscription signing secret\0${subscriptionId}\0${scheme}`)])
-}
-
-function invalidMasterKey(): SagapostError {
-  return new SagapostError(
-    'config_invalid',
-    `SAGAPOST_MASTER_KEY must be ${KEY_BYTES} random bytes in base64 (openssl rand -base64 ${KEY_BYTES})`,
-  )
 }
 
 function unreadable({ subscriptionId }: SecretOwner, why: string, cause?: unknown): SagapostError {

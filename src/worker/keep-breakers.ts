@@ -14,6 +14,9 @@ export interface BreakerKeeper {
   isKnown(): boolean
   isOpen(subscriptionId: string): boolean
   open(): string[]
+  /** Its last deliveries have failed, here and elsewhere. One failure among successes is no such thing. */
+  isFailing(subscriptionId: string): boolean
+  failing(): string[]
   /** Null: delivered. What says nothing about the endpoint is not noted. */
   note(subscriptionId: string, errorCode: string | null): void
   /** Exchanges what was noted with the other workers now. */
@@ -35,6 +38,11 @@ export interface BreakerKeeperOptions {
   onProbe: (subscriptionIds: readonly string[]) => Promise<void>
 }
 
+/** So many failures in a row here, until a subscription that has answered here counts as failing. */
+const FAILURES_FORGIVEN = 3
+/** Of so many subscriptions it is remembered that they answer. */
+const ANSWERING_KEPT_MAX = 100_000
+
 /** Failures that are ours or the worker's: they tell nothing about the endpoint. */
 const notTheEndpoints = new Set(['aborted', 'secret_unreadable', 'invalid_headers', 'invalid_url'])
 
@@ -49,6 +57,17 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
   let failed = new Map<string, { failures: number; errorCode: string }>()
   let succeeded = new Set<string>()
   let forgottenAtMs = performance.now()
+  /** Those that have answered this worker, with their failures since. */
+  const answering = new Map<string, number>()
+  const isFailing = (id: string) => known.failing.has(id) && !answering.has(id)
+
+  function rememberAnswer(id: string, answered: boolean): void {
+    const failures = answered ? 0 : (answering.get(id) ?? FAILURES_FORGIVEN) + 1
+    answering.delete(id)
+    if (failures < FAILURES_FORGIVEN) answering.set(id, failures)
+    const [oldest] = answering.size > ANSWERING_KEPT_MAX ? answering.keys() : []
+    if (oldest !== undefined) answering.delete(oldest)
+  }
 
   async function writeNoted(): Promise<void> {
     const noted = { failed, succeeded }
@@ -122,7 +141,11 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
     isKnown: () => isKnown,
     isOpen: (subscriptionId) => known.open.has(subscriptionId),
     open: () => [...known.open],
+    isFailing,
+    failing: () => [...known.failing].filter(isFailing),
     note(subscriptionId, errorCode) {
+      if (errorCode === null || !notTheEndpoints.has(errorCode))
+        rememberAnswer(subscriptionId, errorCode === null)
       if (errorCode === null) {
         succeeded.add(subscriptionId)
         failed.delete(subscriptionId)

@@ -2,6 +2,8 @@
 const PREFETCH_FACTOR = 2
 /** Of all slots, the share that one subscription may hold: a dead endpoint leaves the rest to the others. */
 const SUBSCRIPTION_SHARE = 0.5
+/** Of all slots, the share that failing subscriptions may hold together: a thousand that hang leave the rest to the others. */
+const FAILING_SHARE = 0.5
 
 interface Lane<Job> {
   running: number
@@ -21,14 +23,21 @@ export interface Lanes<Job> {
   room(): number
   /** Lanes that hold as many jobs as they should: claim none for them. */
   full(): string[]
+  /** All failing subscriptions together hold as many jobs as they should: claim none for any of them. */
+  isFullOfFailing(): boolean
   /** Takes queued jobs out again, those that `unwanted` picks. */
   withdraw(unwanted: (job: Job) => boolean): Job[]
 }
 
-export function createLanes<Job extends { subscriptionId: string }>(concurrency: number): Lanes<Job> {
+export function createLanes<Job extends { subscriptionId: string }>(
+  concurrency: number,
+  isFailing: (subscriptionId: string) => boolean = () => false,
+): Lanes<Job> {
   const slotsPerLane = Math.max(1, Math.ceil(concurrency * SUBSCRIPTION_SHARE))
   const heldPerLaneMax = Math.ceil(slotsPerLane * PREFETCH_FACTOR)
   const heldMax = Math.ceil(concurrency * PREFETCH_FACTOR)
+  const slotsOfFailing = Math.max(1, Math.floor(concurrency * FAILING_SHARE))
+  const heldOfFailingMax = slotsOfFailing * PREFETCH_FACTOR
   // In the order of their turns: whoever got a slot goes to the end.
   const lanes = new Map<string, Lane<Job>>()
   let running = 0
@@ -36,6 +45,14 @@ export function createLanes<Job extends { subscriptionId: string }>(concurrency:
   const forget = (id: string, lane: Lane<Job>) => {
     if (lane.running === 0 && lane.queue.length === 0) lanes.delete(id)
   }
+
+  const sumOfFailing = (of: (lane: Lane<Job>) => number) => {
+    let sum = 0
+    for (const [id, lane] of lanes) if (isFailing(id)) sum += of(lane)
+    return sum
+  }
+  const runnableOf = (lane: Lane<Job>) =>
+    Math.min(lane.queue.length, Math.max(0, slotsPerLane - lane.running))
 
   return {
     add(job) {
@@ -45,7 +62,9 @@ export function createLanes<Job extends { subscriptionId: string }>(concurrency:
     },
     next() {
       if (running >= concurrency) return undefined
+      const runningFailing = sumOfFailing((lane) => lane.running)
       for (const [id, lane] of lanes) {
+        if (runningFailing >= slotsOfFailing && isFailing(id)) continue
         // Never more than are still free: however many endpoints are slow, something is left for the next one.
         if (lane.running >= Math.max(1, Math.min(slotsPerLane, concurrency - running))) continue
         const job = lane.queue.shift()
@@ -66,11 +85,13 @@ export function createLanes<Job extends { subscriptionId: string }>(concurrency:
       forget(subscriptionId, lane)
     },
     room() {
-      let runnable = 0
-      for (const lane of lanes.values()) {
-        runnable += Math.min(lane.queue.length, Math.max(0, slotsPerLane - lane.running))
-      }
-      return Math.max(0, heldMax - running - runnable)
+      let held = running
+      for (const lane of lanes.values()) held += runnableOf(lane)
+      const ofFailing = sumOfFailing((lane) => lane.running + runnableOf(lane))
+      return Math.max(0, heldMax - held + Math.max(0, ofFailing - heldOfFailingMax))
+    },
+    isFullOfFailing() {
+      return sumOfFailing(({ running: busy, queue }) => busy + queue.length) >= heldOfFailingMax
     },
     full() {
       const full: string[] = []

@@ -54,7 +54,7 @@ interface HeldJob extends ClaimedJob {
 
 export function startWorker(options: WorkerOptions): Worker {
   const { pool, sender, wakeups, log, metrics, workerId, leaseMs } = options
-  const lanes = createLanes<HeldJob>(options.concurrency)
+  const lanes = createLanes<HeldJob>(options.concurrency, (id) => breakers.isFailing(id))
   const sending = new Set<Promise<void>>()
   const returned = new Set<Promise<void>>()
   const reports = createReportBatcher(pool, () => wakeups.wake('results'))
@@ -82,7 +82,8 @@ export function startWorker(options: WorkerOptions): Worker {
   async function claimFrom(range: EventRange, passed: typeof passedOver.fresh): Promise<boolean> {
     const batchMax = lanes.room()
     if (batchMax === 0) return false
-    const except = [...lanes.full(), ...breakers.open()]
+    const failing = lanes.isFullOfFailing() ? breakers.failing() : []
+    const except = [...new Set([...lanes.full(), ...breakers.open(), ...failing])]
     const askedAtMs = performance.now()
     const freeSince = passed.from(except, askedAtMs)
     const claim = await claimJobs(pool, { range, batchMax, leaseMs, workerId, except, freeSince })
@@ -124,12 +125,15 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   function pump(): void {
+    const late: HeldJob[] = []
     for (let job = stopping ? undefined : lanes.next(); job !== undefined; job = lanes.next()) {
       if (isLate(job)) {
         lanes.done(job.subscriptionId)
-        void giveBack([job])
+        late.push(job)
       } else begin(job)
     }
+    // In one statement: when everything is slow, one for each would hold up the next claim until that is late as a whole.
+    if (late.length > 0) void giveBack(late)
   }
 
   function begin(job: HeldJob): void {

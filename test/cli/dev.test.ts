@@ -64,7 +64,7 @@ describe('sagapost dev', () => {
       PORT: '0',
       SAGAPOST_DATA_DIR: join(folder, 'key'),
     })
-    await expect.poll(() => dev.stderr(), { timeout: 20_000 }).toContain('Another migrator is at work')
+    await expect.poll(() => dev.stderr()).toContain('Another migrator is at work')
     dev.child.kill('SIGTERM')
     expect(await dev.exit).toBe(0)
     holder.release(true)

@@ -207,9 +207,7 @@ describe('deliveries and dead letters', () => {
     const { id: eventId } = await outputJson(['publish', 'cli.dead', payload])
     const list = ['deliveries', 'list', '--event', eventId]
     await expect
-      .poll(async () => (await outputJson([...list, '--status', 'DeadLettered'])).data.length, {
-        timeout: 30_000,
-      })
+      .poll(async () => (await outputJson([...list, '--status', 'DeadLettered'])).data.length)
       .toBe(1)
     expect(await output(list)).toMatch(/^\d+ +\d+ +\d+ +DeadLettered +1 +- +\S+( ago)? +http_500$/m)
     const [delivery] = (await outputJson([...list, '--subscription', id])).data
@@ -233,9 +231,7 @@ describe('deliveries and dead letters', () => {
     const line = await output(['dead-letters', 'requeue', letter.id])
     const [, deliveryId] = /requeued as delivery (\d+)\n$/.exec(line) ?? []
     expect(await outputJson(['dead-letters', 'requeue', letter.id])).toEqual({ deliveryId })
-    await expect
-      .poll(async () => (await client().deliveries.get(deliveryId ?? '')).status, { timeout: 30_000 })
-      .toBe('Completed')
+    await expect.poll(async () => (await client().deliveries.get(deliveryId ?? '')).status).toBe('Completed')
   })
 })
 
@@ -253,9 +249,7 @@ describe('keys', () => {
     expect(await output(['keys', 'revoke', id])).toMatch(new RegExp(`^Revoked key ${id} \\(checkout\\)`))
     expect((await outputJson(['keys', 'revoke', id])).revokedAt).toEqual(expect.any(String))
     await expect
-      .poll(async () => (await runCli(['publish', 'cli.key', '1'], { ...env(), ...withKey })).stderr, {
-        timeout: 30_000,
-      })
+      .poll(async () => (await runCli(['publish', 'cli.key', '1'], { ...env(), ...withKey })).stderr)
       .toContain('[unauthenticated]')
     expect(await refusal(['keys', 'revoke', '999'])).toContain('[api_key_not_found]')
     expect(await refusal(['keys', 'create', '--scope', 'read', '--name', ' '])).toContain('[api_key_invalid]')

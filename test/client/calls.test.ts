@@ -176,9 +176,7 @@ describe('deliveries and dead letters', () => {
     server.answer = () => ({ status: 500, body: 'broken' })
     const payloadJson = '{"n": 1.50}'
     const { id: eventId } = await events.publish({ type: 'client.dead', payloadJson })
-    await expect
-      .poll(async () => (await deliveries.list({ eventId })).data[0]?.status, { timeout: 20_000 })
-      .toBe('DeadLettered')
+    await expect.poll(async () => (await deliveries.list({ eventId })).data[0]?.status).toBe('DeadLettered')
     const [dead] = (await deliveries.list({ eventId, status: 'DeadLettered' })).data
     expectTypeOf(dead).toEqualTypeOf<Delivery | undefined>()
     expect(await deliveries.get(dead?.id ?? '')).toMatchObject({
@@ -191,9 +189,7 @@ describe('deliveries and dead letters', () => {
     server.answer = () => ({ status: 200 })
     const requeued = await deadLetters.requeue(letter?.id ?? '')
     expect(await deadLetters.requeue(letter?.id ?? '')).toEqual(requeued)
-    await expect
-      .poll(async () => (await deliveries.get(requeued.deliveryId)).status, { timeout: 20_000 })
-      .toBe('Completed')
+    await expect.poll(async () => (await deliveries.get(requeued.deliveryId)).status).toBe('Completed')
     expect(await deadLetters.get(letter?.id ?? '')).toMatchObject({
       payloadSnapshotJson: payloadJson,
       payloadSnapshot: { n: 1.5 },

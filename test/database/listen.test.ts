@@ -5,7 +5,6 @@ import { type ListenOptions, listen } from '../../src/database/listen.js'
 import { useDatabase } from '../support/database.js'
 
 const database = useDatabase()
-const WAIT = { timeout: 20_000 }
 const ends: (() => Promise<unknown>)[] = []
 
 afterEach(async () => {
@@ -49,13 +48,13 @@ describe('a listener', () => {
   it('[R1] hears its channel and, after every loss, hears it again; each loss is told once', async () => {
     const { listener, heard, losses, times } = start()
     for (const n of [1, 2, 3]) {
-      await expect.poll(times, WAIT).toBe(n)
+      await expect.poll(times).toBe(n)
       expect([listener.isListening(), losses.length]).toEqual([true, n - 1])
       await database.pool.query(`SELECT pg_notify('test channel', $1)`, [`news ${n}`])
-      await expect.poll(() => heard.at(-1), WAIT).toBe(`news ${n}`)
+      await expect.poll(() => heard.at(-1)).toBe(`news ${n}`)
       if (n === 3) break
       await cut()
-      await expect.poll(listener.isListening, WAIT).toBe(false)
+      await expect.poll(listener.isListening).toBe(false)
     }
     expect(heard).toEqual(['news 1', 'news 2', 'news 3'])
   })
@@ -67,7 +66,7 @@ describe('a listener', () => {
       socket.destroy()
     })
     const { listener, losses } = start({ databaseUrl: url })
-    await expect.poll(() => tries, WAIT).toBe(3)
+    await expect.poll(() => tries).toBeGreaterThanOrEqual(3)
     expect([losses.length, listener.isListening()]).toEqual([1, false])
   })
 
@@ -79,7 +78,7 @@ describe('a listener', () => {
       socket.destroy()
     })
     const { listener, losses } = start({ databaseUrl: url })
-    await vi.waitUntil(() => losses.length === 1, { timeout: 10_000 })
+    await vi.waitUntil(() => losses.length === 1, { timeout: 60_000 })
     await listener.stop()
     await vi.advanceTimersByTimeAsync(5_000)
     expect(tries).toBe(1)
@@ -111,12 +110,17 @@ describe('a listener', () => {
 
   it('[O6] stopped while it listens says goodbye and tells of no loss', async () => {
     const { listener, losses, times } = start()
-    await expect.poll(times, WAIT).toBe(1)
+    await expect.poll(times).toBe(1)
     await listener.stop()
+    // Of this database: other test files on the same server listen as well.
     const left = async () =>
-      (await database.pool.query(`SELECT FROM pg_stat_activity WHERE application_name = 'sagapost listen'`))
-        .rowCount
-    await expect.poll(left, WAIT).toBe(0)
+      (
+        await database.pool.query(
+          `SELECT FROM pg_stat_activity
+           WHERE application_name = 'sagapost listen' AND datname = current_database()`,
+        )
+      ).rowCount
+    await expect.poll(left).toBe(0)
     expect(losses).toEqual([])
   })
 })

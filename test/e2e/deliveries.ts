@@ -12,7 +12,7 @@ import type { Endpoint } from './use-receiver.js'
 
 type NewEvent = Parameters<typeof storeEvents>[1][number]
 
-export const SETTLE_MS_MAX = 120_000
+export const SETTLE_MS_MAX = 300_000
 
 /** Waits until everything that was published has come to its end. */
 export async function untilSettled(database: TestDatabase): Promise<void> {

@@ -46,7 +46,7 @@ it('[R2, S3, S13, J3, E1, D2] 10,000 events to 3 subscriptions each: byte for by
   expect(published.size).toBe(EVENTS)
 
   await expect
-    .poll(() => log.requests, { timeout: 200_000, interval: 500 })
+    .poll(() => log.requests, { timeout: 500_000, interval: 500 })
     .toBeGreaterThanOrEqual(EVENTS * SUBSCRIPTIONS)
   await untilSettled(database)
   await processes.stopCleanly()

@@ -70,7 +70,7 @@ export function useReceiver(database: TestDatabase): RecordingReceiver {
         { box, allowedCidrs: [LOOPBACK] },
       )
       const sender = createWebhookSender({
-        requestTimeoutMs: 10_000,
+        requestTimeoutMs: 30_000,
         allowedCidrs: [LOOPBACK],
         extraCertificateAuthorities: [receiver.certificateAuthority],
       })

@@ -88,7 +88,7 @@ it('[O2] shuts down at once a server that does not end fast enough', async () =>
           new Promise<boolean>((resolve) => setTimeout(() => resolve(false), limitMs)),
         ]),
     },
-    { fastShutdownMs: 300, immediateShutdownMs: 5_000 },
+    { fastShutdownMs: 300, immediateShutdownMs: 60_000 },
   )
   expect([gone, signals]).toEqual([true, ['SIGINT', 'SIGQUIT']])
 })

@@ -65,11 +65,14 @@ it('[O2] has one winner in each of 100 rounds of 6 processes, on new, stale and 
 it('[O2] never has two owners while 6 processes take and release it as fast as they can', async () => {
   const dir = makeFolder()
   const racers = Array.from({ length: 6 }, () => spawnOwnerProcess())
-  for (const racer of racers) racer.say(`churn ${dir} 2000`)
-  const counts = await Promise.all(racers.map(async (racer) => JSON.parse(await racer.nextLine())))
+  const counts: { taken: number; shared: number }[] = []
   const total = (key: 'taken' | 'shared') => counts.reduce((sum, count) => sum + count[key], 0)
+  // Again where a slow disk lets them take it a few times only.
+  do {
+    for (const racer of racers) racer.say(`churn ${dir} 2000`)
+    counts.push(...(await Promise.all(racers.map(async (racer) => JSON.parse(await racer.nextLine())))))
+  } while (total('taken') <= 50)
   expect(total('shared')).toBe(0)
-  expect(total('taken')).toBeGreaterThan(50)
 })
 
 it('[O2] does not mistake a later process with the same pid for the owner', async () => {

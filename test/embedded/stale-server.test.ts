@@ -5,6 +5,7 @@ import {
   existsSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -104,9 +105,15 @@ it('[O2] a first start that is killed at any point leaves nothing in the way of 
     'the database is being made': () => has('postmaster.pid'),
     'the password is written': () => existsSync(join(dataDir, 'password')),
   }
-  for (const [stage, reached] of Object.entries(stages)) {
+  const isMade = () => existsSync(join(dataDir, 'postgres'))
+  /** Whether it was killed at that stage; on a busy machine it may be past it before anybody looks. */
+  async function killAt(stage: string, reached: () => boolean): Promise<boolean> {
     const { child, ended } = spawnServerProcess({ dataDir, settings: quick })
-    await waitFor(stage, reached)
+    let isReached = false
+    await waitFor(stage, () => {
+      isReached = reached()
+      return isReached || isMade()
+    })
     const folder = scratch()
     child.kill('SIGKILL')
     await ended
@@ -117,6 +124,12 @@ it('[O2] a first start that is killed at any point leaves nothing in the way of 
         () => !existsSync(folder) || findServerProcesses(folder, 0).length === 0,
       )
     }
+    return isReached
+  }
+  for (const [stage, reached] of Object.entries(stages)) {
+    // The last stage may end on either side of the end.
+    const isLast = stage === Object.keys(stages).at(-1)
+    while (!(await killAt(stage, reached)) || (isMade() && !isLast)) rmSync(dataDir, { recursive: true })
   }
   const server = await startServer({ dataDir, settings: quick })
   expect(await query(server.url, 'SELECT current_database() AS name')).toEqual([{ name: 'sagapost' }])

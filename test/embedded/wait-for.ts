@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const waitMsMax = 20_000
+const waitMsMax = 60_000
 
 /** Polls until the condition holds. */
 export async function waitFor(what: string, condition: () => unknown): Promise<void> {

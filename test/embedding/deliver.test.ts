@@ -46,7 +46,7 @@ describe('an instance', () => {
       return instance.publish(client, event)
     })
     instance.wake()
-    await expect.poll(() => statuses(instance, id), { timeout: 15_000 }).toEqual(['Completed'])
+    await expect.poll(() => statuses(instance, id)).toEqual(['Completed'])
     expect(bodies(receiver)).toEqual([exact])
     const [request] = receiver.requests
     expect(request?.headers).toMatchObject({
@@ -73,15 +73,19 @@ describe('an instance', () => {
     await publisher.start()
     await transact((client) => publisher.publish(client, { type: 'embed.remote', payload: [1] }))
     publisher.wake()
-    await expect.poll(() => statuses(publisher, id), { timeout: 15_000 }).toEqual(['Completed'])
+    await expect.poll(() => statuses(publisher, id)).toEqual(['Completed'])
     await expect(
       publisher.subscriptions.create({ eventType: 'embed.remote', callbackUrl: 'https://example.com/' }),
     ).rejects.toMatchObject({ code: 'config_invalid' })
-    const { rows } = await database.pool.query(
-      `SELECT count(*)::int AS open FROM pg_stat_activity
-       WHERE datname = current_database() AND application_name = 'sagapost router_worker'`,
-    )
-    expect(rows[0].open).toBeLessThanOrEqual(2) // those of the other instance
+    const routers = async () =>
+      (
+        await database.pool.query(
+          `SELECT FROM pg_stat_activity
+           WHERE datname = current_database() AND application_name = 'sagapost router_worker'`,
+        )
+      ).rowCount
+    // Those of the other instance; of the tests before, some may still be about to go.
+    await expect.poll(routers).toBeLessThanOrEqual(2)
   })
 
   it('[R1] that runs nothing wakes others by NOTIFY: at once, and not once for each call', async () => {
@@ -130,9 +134,9 @@ describe('an instance', () => {
       await instance.publish(pools[at as 0 | 1], { type: 'embed.two', payload: { at } })
     }
     for (const at of [0, 1] as const) {
-      await expect.poll(() => bodies(receivers[at]), { timeout: 15_000 }).toEqual([`{"at":${at}}`])
+      await expect.poll(() => bodies(receivers[at])).toEqual([`{"at":${at}}`])
       await expect
-        .poll(() => instances[at].metrics(), { timeout: 15_000 })
+        .poll(() => instances[at].metrics())
         .toMatch(/sagapost_attempts_total\{outcome="delivered"\} 1\n/)
     }
   })
@@ -149,22 +153,26 @@ describe('what can go wrong', () => {
       const instance = embed({ databaseUrl: database.url }, receiver)
       await instance.start()
       const { id } = await subscribe(instance, receiver, 'embed.killed')
-      let killed = 0
       for (const round of [1, 2, 3, 4, 5]) {
         await instance.publish(database.pool, { type: 'embed.killed', payload: { round } })
         instance.wake()
-        const { rowCount } = await database.pool.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-           WHERE datname = current_database() AND application_name LIKE 'sagapost%'`,
-        )
-        killed += rowCount ?? 0
+        let killed = 0
+        await expect
+          .poll(async () => {
+            const { rowCount } = await database.pool.query(
+              `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+               WHERE datname = current_database() AND application_name LIKE 'sagapost%'`,
+            )
+            killed += rowCount ?? 0
+            return killed
+          })
+          .toBeGreaterThan(2)
       }
-      expect(killed).toBeGreaterThan(10)
       const done = async () => {
         const found = await statuses(instance, id).catch(() => [])
         return found.filter((status) => status === 'Completed').length
       }
-      await expect.poll(done, { timeout: 40_000 }).toBe(5)
+      await expect.poll(done).toBe(5)
       expect(new Set(bodies(receiver)).size).toBe(5)
       await instance.stop()
       expect(unhandled).toEqual([])
@@ -189,7 +197,7 @@ describe('what can go wrong', () => {
       expect(
         await transact((client) => instance.publish(client, { type: 'embed.types', payload: 1 })),
       ).toMatch(/^\d+$/)
-      await expect.poll(() => statuses(instance, created.id), { timeout: 15_000 }).toEqual(['Completed'])
+      await expect.poll(() => statuses(instance, created.id)).toEqual(['Completed'])
     } finally {
       for (const [at, oid] of oids.entries()) setTypeParser(oid, before[at] as (text: string) => unknown)
     }

@@ -111,7 +111,7 @@ it('[S17, D2, D4] dead letters: found with their payload, requeued once, deliver
   const subscription = await subscribe(instance, receiver, 'operate.dead')
   await instance.events.publishMany([{ type: 'operate.dead', payloadJson: '{"n":  1}' }])
   const letters = async () => (await instance.deadLetters.list({ subscriptionId: subscription.id })).data
-  await expect.poll(async () => (await letters()).length, { timeout: 15_000 }).toBe(1)
+  await expect.poll(async () => (await letters()).length).toBe(1)
   const [letter] = await letters()
   const { id = '', deliveryId = '' } = letter ?? {}
   expect(await instance.deadLetters.get(id)).toEqual({ ...letter, payloadSnapshotJson: '{"n":  1}' })
@@ -125,7 +125,7 @@ it('[S17, D2, D4] dead letters: found with their payload, requeued once, deliver
   expect(requeued.created).toBe(true)
   expect(await instance.deadLetters.requeue(id)).toEqual({ ...requeued, created: false })
   await expect
-    .poll(async () => (await instance.deliveries.get(requeued.deliveryId))?.status, { timeout: 15_000 })
+    .poll(async () => (await instance.deliveries.get(requeued.deliveryId))?.status)
     .toBe('Completed')
   expect(bodies(receiver)).toEqual(['{"n":  1}', '{"n":  1}'])
   await expect(instance.deadLetters.requeue('no id')).rejects.toMatchObject({ code: 'dead_letter_not_found' })

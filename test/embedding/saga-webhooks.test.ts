@@ -13,7 +13,6 @@ import { useInstances } from './use-instances.js'
 
 const database = useDatabase()
 const { embed, receive } = useInstances()
-const timeout = 30_000
 
 /** Of every type that a history can be published as. */
 const types = [
@@ -96,7 +95,7 @@ describe('the webhooks of a saga', () => {
         ...event,
         error: event.error && { code: event.error.code, message: '' },
       }))
-      await expect.poll(() => historyOf(receiver, handle.id).length, { timeout }).toBe(history.length)
+      await expect.poll(() => historyOf(receiver, handle.id).length).toBe(history.length)
       const seen = historyOf(receiver, handle.id)
       expect(seen).toEqual(history)
       const steps = await storage.listSteps(handle.id)
@@ -151,7 +150,7 @@ describe('a saga that delivers', () => {
     await subscribeTo(instance, receiver, ['order.paid'])
     const handle = await instance.sagas.start(order, { id: 7 })
     const stuck = async () => (await instance.sagas.list({ awaitingOperator: true })).data.map(({ id }) => id)
-    await expect.poll(stuck, { timeout }).toEqual([handle.id])
+    await expect.poll(stuck).toEqual([handle.id])
     down = false
     const letters = await instance.deadLetters.list({ eventType: 'order.paid' })
     for (const { id } of letters.data) await instance.deadLetters.requeue(id)

@@ -16,7 +16,7 @@ export function useInstances() {
       const instance = new Sagapost({
         masterKey,
         allowedCidrs: [loopback],
-        requestTimeout: '5s',
+        requestTimeout: '30s',
         retryBaseDelay: 100,
         ...(receiver && { extraCertificateAuthorities: [receiver.certificateAuthority] }),
         ...options,

@@ -112,10 +112,7 @@ describe('keys', () => {
     expect((await api.call('GET', '/v1/events', { key })).status).toBe(200)
     await revokeKey(database.as('api_key_admin'), id)
     await expect
-      .poll(async () => (await api.call('GET', '/v1/events', { key })).status, {
-        timeout: 10_000,
-        interval: 200,
-      })
+      .poll(async () => (await api.call('GET', '/v1/events', { key })).status, { interval: 200 })
       .toBe(401)
   })
 

@@ -17,19 +17,21 @@ it('[E1, S22] every event that was acknowledged is there after the server is kil
   })
   const [, url = ''] = await serve.printed(/"url":"(http:[^"]+)"/)
   const acknowledged: string[] = []
-  const posts = Array.from({ length: POSTS }, async (_, index) => {
-    const key = index % 2 ? { idempotencyKey: `post-${index}` } : {}
-    const { status, body } = await call(`${url}/v1/events`, 'POST', {
-      body: { type: 'kill', payload: index, ...key },
-    })
-    expect(status).toBe(202)
-    acknowledged.push(body.id)
-    if (acknowledged.length === ACKNOWLEDGED_BEFORE_THE_KILL) serve.child.kill('SIGKILL')
-  })
-  const outcomes = await Promise.allSettled(posts)
+  /** One after the other until the server is gone: however slow we read, some are under way when it is killed. */
+  const post = async (_: unknown, index: number) => {
+    for (let round = 0; ; round++) {
+      const key = index % 2 ? { idempotencyKey: `post-${index}-${round}` } : {}
+      const body = { type: 'kill', payload: index, ...key }
+      const answer = await call(`${url}/v1/events`, 'POST', { body }).catch(() => undefined)
+      if (answer === undefined) return
+      expect(answer.status).toBe(202)
+      acknowledged.push(answer.body.id)
+      if (acknowledged.length === ACKNOWLEDGED_BEFORE_THE_KILL) serve.child.kill('SIGKILL')
+    }
+  }
+  await Promise.all(Array.from({ length: POSTS }, post))
   expect(await serve.exit).toBe('SIGKILL')
   expect(acknowledged.length).toBeGreaterThanOrEqual(ACKNOWLEDGED_BEFORE_THE_KILL)
-  expect(outcomes.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0)
   const { rows } = await database.pool.query('SELECT id FROM sagapost.events WHERE id = ANY ($1::bigint[])', [
     acknowledged,
   ])

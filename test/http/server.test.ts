@@ -15,14 +15,15 @@ type Any = any
 
 /** What a bare socket gets for these bytes. */
 function exchange(bytes: string): Promise<string> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const { hostname, port } = new URL(api.url)
     const socket = connect(Number(port), hostname, () => socket.write(bytes))
     let text = ''
     socket.setEncoding('utf8').on('data', (data) => {
       text += data
     })
-    socket.on('close', () => resolve(text)).on('error', reject)
+    // A server that hangs up on what it will not read may reset the connection behind its answer.
+    socket.on('close', () => resolve(text)).on('error', () => {})
   })
 }
 

@@ -16,8 +16,11 @@ import {
 } from '../../src/https/index.js'
 import { waitFor } from '../embedded/wait-for.js'
 
-/** Short, for receivers that never end; only the outcome is asserted, never the time. */
-const SHORT_MS = 1_000
+/**
+ * Short, for receivers that never end; only the outcome is asserted, never the time. On a busy machine the time may be up
+ * before the receiver has said what it had to say: then it gets the long one.
+ */
+const SHORT_MS = 300
 
 /** Long, for receivers whose fault must be noticed by itself and not by the deadline. */
 const LONG_MS = 30_000
@@ -320,7 +323,10 @@ const cases: Case[] = [
 describe('a receiver that', () => {
   it.each(cases)('[J6] $title: the outcome is known and the connection closes', async (hostile) => {
     const { url, open } = await listen(tlsServer(hostile.misbehave))
-    expect(await send(hostile.sender(), url)).toMatchObject(hostile.outcome)
+    const outcome = await send(hostile.sender(), url)
+    const isTooEarly = hostile.sender() === impatient && outcome.responseStatus === undefined
+    const isCut = isTooEarly && 'responseStatus' in hostile.outcome
+    expect(isCut ? await send(patient, url) : outcome).toMatchObject(hostile.outcome)
     if (hostile.outcome['delivered'] && hostile.title.includes('gzip')) return
     await waitFor('the connection closes', () => open.size === 0)
   })

@@ -168,6 +168,14 @@ describe('startLoop on a clock that is moved', () => {
     expect(times()).toEqual([0, 100, 300, 700, 1_200, 1_700, 1_700, 1_800])
   })
 
+  it('[O6] tries again every two seconds, however long it has failed', async () => {
+    const { loop, times } = startScripted(Array(40).fill(away))
+    await vi.advanceTimersByTimeAsync(60_000)
+    await loop.stop()
+    const pauses = times().map((atMs, index, all) => atMs - (all[index - 1] ?? 0))
+    expect(Math.max(...pauses)).toBe(2_000)
+  })
+
   it('[O6] a wake-up does not shorten the pause after an error', async () => {
     const { loop, times } = startScripted([away, away, false])
     await vi.advanceTimersByTimeAsync(50)

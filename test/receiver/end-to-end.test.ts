@@ -92,7 +92,7 @@ it.each([
       expect(await sendTestRequest(admin(), id, { box, sender })).toMatchObject({ responseStatus: 204 })
 
       await publish(eventType, '{ "order":  7 }')
-      await expect.poll(() => events.length, { timeout: 30_000 }).toBe(1)
+      await expect.poll(() => events.length).toBe(1)
       expect(events[0]).toMatchObject({
         kind: 'event',
         id: expect.stringMatching(/^evt_\d+$/),
@@ -105,10 +105,10 @@ it.each([
 
       const rotated = await rotateSecret(admin(), id, { box })
       await publish(eventType, '{"order": 8}')
-      await expect.poll(() => events.length, { timeout: 30_000 }).toBe(2)
+      await expect.poll(() => events.length).toBe(2)
       secrets = [rotated?.secret ?? '']
       await publish(eventType, '{"order": 9}')
-      await expect.poll(() => events.length, { timeout: 30_000 }).toBe(3)
+      await expect.poll(() => events.length).toBe(3)
       await expect
         .poll(async () => {
           const { rows } = await database.pool.query(

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { formatSecret, generateSecret, parseSecret, publicKeyOf } from '../../src/https/index.js'
 import { verify } from '../../src/receiver/index.js'
 import { challengeBody, type SignedRequest, signRequest } from '../receiver/signed-request.js'
+import { freePort } from '../support/free-port.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const tsx = import.meta.resolve('tsx')
@@ -107,7 +107,7 @@ async function run(name: string): Promise<{ port: number; stdout: () => string; 
   const answers = () => fetch(`http://localhost:${port}/webhooks`).then(() => 'answers')
   const ended = exited.then(() => stderr)
   await expect
-    .poll(() => (child.exitCode === null ? answers() : 'ended'), { timeout: 30_000 })
+    .poll(() => (child.exitCode === null ? answers() : 'ended'))
     .toMatch(/answers|ended/)
     .catch((error) => {
       child.kill('SIGKILL')
@@ -122,14 +122,6 @@ async function run(name: string): Promise<{ port: number; stdout: () => string; 
       await exited
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 describe('a sample', () => {

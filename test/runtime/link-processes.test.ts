@@ -21,7 +21,7 @@ async function startProcess(waitsFor: readonly Stage[]) {
       losses += 1
     },
   })
-  await expect.poll(link.isListening, { timeout: 10_000 }).toBe(true)
+  await expect.poll(link.isListening).toBe(true)
   woken.length = 0
   return { wakeups, woken, link, losses: () => losses }
 }
@@ -32,9 +32,9 @@ describe('wake-ups between processes', () => {
     const router = await startProcess(['routing'])
     const worker = await startProcess(['claims'])
     api.wakeups.wake('routing')
-    await expect.poll(() => router.woken, { timeout: 10_000 }).toEqual(['routing'])
+    await expect.poll(() => router.woken).toEqual(['routing'])
     router.wakeups.wake('claims')
-    await expect.poll(() => worker.woken, { timeout: 10_000 }).toEqual(['claims'])
+    await expect.poll(() => worker.woken).toEqual(['claims'])
     expect([api.woken, router.woken]).toEqual([[], ['routing']])
     for (const each of [api, router, worker]) await each.link.stop()
   })
@@ -47,7 +47,7 @@ describe('wake-ups between processes', () => {
     expect([allInOne.woken, other.woken]).toEqual([['routing'], ['claims']])
     const marker = await startProcess([])
     marker.wakeups.wake('results')
-    await expect.poll(() => other.woken, { timeout: 10_000 }).toEqual(['claims', 'results'])
+    await expect.poll(() => other.woken).toEqual(['claims', 'results'])
     for (const each of [allInOne, other, marker]) await each.link.stop()
   })
 
@@ -57,10 +57,10 @@ describe('wake-ups between processes', () => {
     sender.wakeups.wake('routing')
     // Somebody waits for it here now, when the notification comes back.
     sender.wakeups.onWake('routing', () => sender.woken.push('routing'))
-    await expect.poll(() => other.woken, { timeout: 10_000 }).toEqual(['routing'])
+    await expect.poll(() => other.woken).toEqual(['routing'])
     // Notifications come in the order of their commits: with this one, the other has been here.
     other.wakeups.wake('claims')
-    await expect.poll(() => sender.woken.includes('claims'), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => sender.woken.includes('claims')).toBe(true)
     expect(sender.woken).toEqual(['claims'])
     for (const each of [sender, other]) await each.link.stop()
   })
@@ -69,16 +69,17 @@ describe('wake-ups between processes', () => {
     const api = await startProcess([])
     const router = await startProcess(['routing'])
     for (let n = 0; n < 500; n++) api.wakeups.wake('routing')
-    await expect.poll(() => router.woken.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => router.woken.length).toBe(2)
     for (const each of [api, router]) await each.link.stop()
   })
 
   it('[R1] a lost connection is made again, and everybody looks for what was missed', async () => {
     const worker = await startProcess(['claims', 'results'])
     await database.pool.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sagapost listen'`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE application_name = 'sagapost listen' AND datname = current_database()`,
     )
-    await expect.poll(() => worker.woken.toSorted(), { timeout: 15_000 }).toEqual(['claims', 'results'])
+    await expect.poll(() => worker.woken.toSorted()).toEqual(['claims', 'results'])
     expect([worker.losses(), worker.link.isListening()]).toEqual([1, true])
     await worker.link.stop()
   })

@@ -7,7 +7,6 @@ import { useDatabase } from '../support/database.js'
 import { insertDelivery } from '../support/fixtures.js'
 
 const database = useDatabase()
-const WAIT = { timeout: 20_000 }
 const POLL_MS = 333
 const SETTLE_MS = 100
 let window: WorkWindow
@@ -62,17 +61,17 @@ describe('the orchestrator', () => {
       pollMs: () => POLL_MS,
     })
     stops.push(() => loop.stop())
-    await expect.poll(() => pauses().slice(0, 7), WAIT).toEqual([40, 80, 160, 320, POLL_MS, POLL_MS, POLL_MS])
+    await expect.poll(() => pauses().slice(0, 7)).toEqual([40, 80, 160, 320, POLL_MS, POLL_MS, POLL_MS])
     expect([await status(id), claims]).toEqual(['Pending', []])
     await letGo()
-    await expect.poll(() => status(id), WAIT).toBe('InProgress')
-    await expect.poll(() => claims, WAIT).toEqual(['claims'])
+    await expect.poll(() => status(id)).toBe('InProgress')
+    await expect.poll(() => claims).toEqual(['claims'])
 
     // After work it begins anew with short pauses, for what is left.
     await expect
-      .poll(() => pauses().slice(pauses().indexOf(SETTLE_MS)).slice(0, 5), WAIT)
+      .poll(() => pauses().slice(pauses().indexOf(SETTLE_MS)).slice(0, 5))
       .toEqual([SETTLE_MS, 20, 40, 80, 160])
     await letOtherGo()
-    await expect.poll(() => status(other.id), WAIT).toBe('InProgress')
+    await expect.poll(() => status(other.id)).toBe('InProgress')
   })
 })

@@ -5,7 +5,6 @@ import { startRouter } from '../../src/runtime/start-router.js'
 import { useDatabase } from '../support/database.js'
 
 const database = useDatabase()
-const WAIT = { timeout: 20_000 }
 const HALF_A_MINUTE_MS = 30_000
 
 afterEach(() => void vi.restoreAllMocks())
@@ -31,12 +30,12 @@ describe('the router', () => {
       },
     })
     try {
-      await expect.poll(() => pauses().slice(0, 2), WAIT).toEqual([200, 200])
+      await expect.poll(() => pauses().slice(0, 2)).toEqual([200, 200])
       laterMs = HALF_A_MINUTE_MS
-      await expect.poll(() => pauses().slice(-2), WAIT).toEqual([500, 500])
+      await expect.poll(() => pauses().slice(-2)).toEqual([500, 500])
       await database.pool.query(`SELECT sagapost.publish('quiet.over', '{}')`)
-      await expect.poll(() => routed, WAIT).toBe(1)
-      await expect.poll(() => pauses().slice(-2), WAIT).toEqual([200, 200])
+      await expect.poll(() => routed).toBe(1)
+      await expect.poll(() => pauses().slice(-2)).toEqual([200, 200])
     } finally {
       await loop.stop()
     }

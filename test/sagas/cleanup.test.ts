@@ -28,7 +28,8 @@ it('[G8, G13] 100,000 finished sagas go in short transactions, and sagas start a
   const finished = await count('state IN (3, 5, 6, 7, 8)')
   const unfinished = await count('state IN (0, 1, 2, 4)')
   expect(finished).toBeGreaterThanOrEqual(TERMINAL)
-  const moment = new Date(Date.now() + 1_000)
+  // What ends from now on is not of that age: whoever waits for it still finds it.
+  const moment = new Date()
 
   // Not more than asked for, and nothing once it was told to stop.
   expect(await storage.cleanUpExpired(moment, { limit: 1_500, batch: BATCH })).toBe(1_500)
@@ -65,7 +66,7 @@ it('[G8, G13] 100,000 finished sagas go in short transactions, and sagas start a
     if (!over) meanwhile++
   }
   await coordinator.stop()
-  expect(await cleaning).toBeGreaterThanOrEqual(finished - 1_500)
+  expect(await cleaning).toBe(finished - 1_500)
   expect(Math.max(...batches)).toBeLessThanOrEqual(BATCH)
   expect(batches.length).toBeGreaterThanOrEqual(TERMINAL / BATCH - 2)
   // Nobody waited for the whole: sagas were run while batches were under way.

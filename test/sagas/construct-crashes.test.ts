@@ -9,6 +9,7 @@ import {
   type ConstructScenario,
   type ConstructWorld,
   constructScenarios,
+  SIGNAL_WAIT_MS,
 } from './random-constructs.js'
 import { type StorageUnderTest, storages } from './storages.js'
 
@@ -68,44 +69,49 @@ async function survive(
       abortGraceMs: 5,
     })
   const overs = async () => isOver(await storage.getSaga(id)) && (await childrenOf()).every(isOver)
-  const sendLate = async () => {
+  /** What it waits for comes, or its time is over. */
+  const endWaits = async () => {
     const waiting = (await storage.listSteps(id)).filter(({ state }) => state === 'Running')
     for (const { key, when } of world.signals) {
-      if (when === 'late' && waiting.some(({ waitsFor }) => waitsFor === `signal:news:${key}`)) {
-        await storage.signal({ name: 'news', key, payload: '{"n":2}' })
-      }
+      if (!waiting.some(({ waitsFor }) => waitsFor === `signal:news:${key}`)) continue
+      if (when === 'late') await storage.signal({ name: 'news', key, payload: '{"n":2}' })
+      if (when === 'never') await under.moveMs(SIGNAL_WAIT_MS)
     }
   }
-  const becomeOver = () =>
-    expect
+  /** Answers whether it came first. */
+  const becomeOverUnless = async (other: Promise<unknown>): Promise<boolean> => {
+    let otherCame = false
+    void other.then(() => {
+      otherCame = true
+    })
+    await expect
       .poll(
         async () => {
-          await sendLate()
+          if (otherCame) return true
+          await endWaits()
           return overs()
         },
-        { timeout: 30_000, interval: 5 },
+        { interval: 5 },
       )
       .toBe(true)
+    return !otherCame
+  }
 
   const first = pause && pauseAt(storage, pause.at)
   const believer = first && coordinate(dieAt(first.pausable, null, onWrite).mortal)
   if (pause && first) {
-    const over = becomeOver()
     // With fewer writes than that nobody is paused.
-    await Promise.race([first.paused, over])
-    over.catch(() => {})
+    await becomeOverUnless(first.paused)
     resume = { atWrite: writes + pause.resumeAfter, now: first.resume }
     await under.moveMs(LEASE_MS + 1)
   }
   for (const crash of [...scenario.crashes, null]) {
     const { mortal, death } = dieAt(storage, crash, onWrite)
     const coordinator = coordinate(mortal)
-    const over = becomeOver()
-    const ended = await Promise.race([death.then(() => 'died'), over.then(() => 'over')])
+    const over = await becomeOverUnless(death)
     first?.resume()
     await coordinator.stop({ timeoutMs: 0 })
-    if (ended === 'over') break
-    over.catch(() => {})
+    if (over) break
     await under.moveMs(LEASE_MS + 1)
   }
   await believer?.stop({ timeoutMs: 5_000 })
@@ -115,7 +121,7 @@ async function survive(
 async function check(
   { storage, pool }: StorageUnderTest,
   { stages, pivot, cancelAfterWrites }: ConstructScenario,
-  { child, calls, late }: ConstructWorld,
+  { definition, child, calls, ends, late }: ConstructWorld,
   id: string,
   overdue: boolean,
 ): Promise<void> {
@@ -157,6 +163,21 @@ async function check(
   if (pivot === 0) expect(stored?.pivotedAt).toBeNull()
   // What stands in the rows is what was called, but for calls that a crash kept from being made.
   for (const { name, attempts } of steps) expect(calls.get(name) ?? 0).toBeLessThanOrEqual(attempts)
+  // Nothing is said to be done, or undone, that was not done to its end.
+  const told = new Map<string, number>()
+  for (const [sagaId, { steps: plans }] of [
+    [id, definition] as const,
+    ...children.map((each) => [each.id, child] as const),
+  ]) {
+    for (const { type, stepIndex } of await storage.listEvents(sagaId)) {
+      const plan = plans[stepIndex ?? -1]
+      const isEnd = type === 'saga.step.completed' || type === 'compensation.step.completed'
+      if (!isEnd || (plan?.kind !== 'step' && plan?.kind !== 'transaction')) continue
+      const what = type === 'saga.step.completed' ? plan.name : `undo ${plan.name}`
+      told.set(what, (told.get(what) ?? 0) + 1)
+    }
+  }
+  expect([...told].filter(([what, times]) => times > (ends.get(what) ?? 0))).toEqual([])
   // Transactional steps exactly once.
   if (pool) {
     const { rows } = await pool.query<{ name: string }>(

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type Coordinator, createCoordinator, NonRetryableError, saga } from '../../src/sagas/index.js'
+import {
+  type Coordinator,
+  createCoordinator,
+  createMemoryStorage,
+  NonRetryableError,
+  saga,
+} from '../../src/sagas/index.js'
 import { expectHistoryToReplay, historyOf } from './history.js'
 import { storages } from './storages.js'
 
@@ -52,10 +58,10 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     expect(asleep).toMatchObject({ state: 'Running', leaseOwner: null, leaseUntil: null })
     const slept = Number(asleep?.wakeAt) - Number(asleep?.updatedAt)
     expect(slept).toBe(3_600_000)
-    await under.moveMs(3_599_000)
+    await under.moveMs(3_540_000)
     coordinator.wake()
     expect(await stateOf(handle.id)).toBe('Running')
-    await under.moveMs(1_001)
+    await under.moveMs(60_001)
     coordinator.wake()
     expect(await handle.result()).toMatchObject({ state: 'Completed', result: 'up' })
     // Its start, the intent with the release, one write for its end and the next intent, and the end.
@@ -195,7 +201,10 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
       const coordinator = run([definition])
       const handle = await coordinator.start(definition, undefined)
       await waits(handle.id, 'wait')
-      if (kind === 'saga') await expect.poll(() => coordinator.running).toBe(0)
+      if (kind === 'saga') {
+        const [child] = await under.storage.listSagas({ definitionId: inner.name })
+        await waits(child?.id ?? '', 'rest')
+      }
       await coordinator.cancel(handle.id, { by: 'test', reason: 'enough' })
       expect((await handle.result()).state).toBe('Cancelled')
       expect(undone).toEqual(kind === 'saga' ? ['inner', 'first'] : ['first'])
@@ -255,6 +264,27 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     expect(calls).toHaveLength(4)
     for (const { id } of [neither, both, none]) await expectHistoryToReplay(under.storage, id)
     await settle(failed.id)
+  })
+
+  it('[G14] a branch is tried again though its timer goes off early: they count whole milliseconds', async () => {
+    let open = () => {}
+    const gate = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    const wide = saga(unique('hasty')).parallel({
+      patient: { run: () => gate },
+      hasty: {
+        retry: { ...retry, maxAttempts: 60 },
+        run: ({ attempt }) => {
+          if (attempt < 60) throw new Error('not yet')
+          open()
+        },
+      },
+    })
+    const coordinator = run([wide])
+    const handle = await coordinator.start(wide, undefined)
+    expect(await handle.result()).toMatchObject({ state: 'Completed' })
+    await settle(handle.id)
   })
 
   it('[G14] a branch that was begun alone, others having failed for now, is stopped when one fails for good', async () => {
@@ -478,4 +508,16 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await expect.poll(() => stateOf(child?.id ?? '')).toBe('Completed')
     await settle(handle.id)
   })
+})
+
+it('[G13] all that one write in memory says is of one moment, though the clock goes on meanwhile', async () => {
+  let ticks = Date.now()
+  const storage = createMemoryStorage({ now: () => ticks++ })
+  const nap = saga(unique('ticks')).sleep('rest', { for: '1h' })
+  const coordinator = createCoordinator({ storage, definitions: [nap], onError: () => {} })
+  const { id } = await coordinator.start(nap, undefined)
+  await expect.poll(async () => (await storage.getSaga(id))?.leaseOwner).toBeNull()
+  const { wakeAt, updatedAt } = (await storage.getSaga(id)) ?? {}
+  expect(Number(wakeAt) - Number(updatedAt)).toBe(3_600_000)
+  await coordinator.stop()
 })

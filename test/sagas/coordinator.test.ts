@@ -414,7 +414,10 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     await expect
       .poll(() => errors.splice(0).map(({ message }) => message))
       .toEqual([expect.stringContaining('needs a new version')])
-    expect(await under.storage.getSaga(handle.id)).toMatchObject({ state: 'Pending', leaseOwner: null })
+    // It is said before it is let go.
+    await expect
+      .poll(() => under.storage.getSaga(handle.id))
+      .toMatchObject({ state: 'Pending', leaseOwner: null })
   })
 
   it.each(['overdue', 'cancelled'])('[G14] one that fits no definition waits, be it %s', async (why) => {
@@ -479,6 +482,15 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
   })
 
   it('[G14] a renewal that nobody answers is asked for again while the lease still lasts', async () => {
+    // A machine that stood still may have lost the short one: then once more with a long one.
+    const short = await loseARenewal(1_500)
+    const isKept = short.attempts === 1 && short.told.length === 1
+    const { told, ...run } = isKept ? short : await loseARenewal(15_000)
+    expect(run).toEqual({ state: 'Completed', result: false, attempts: 1 })
+    expect(told).toEqual([expect.stringMatching(/^leases were not renewed within (500|5000) ms$/)])
+  })
+
+  async function loseARenewal(leaseMs: number) {
     let asked = 0
     let askedTwice = () => {}
     const twice = new Promise<void>((resolve) => {
@@ -491,7 +503,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
         return under.storage.renew(...args).finally(askedTwice)
       },
     }
-    const patient = saga('patient').step('only', {
+    const patient = saga(`patient-${leaseMs}`).step('only', {
       run: async ({ signal }) => {
         await twice
         return signal.aborted
@@ -500,14 +512,14 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     const told: string[] = []
     const coordinator = coordinate([patient], {
       storage: forgetful,
-      leaseMs: 4_500,
+      leaseMs,
       onError: ({ message }) => told.push(message),
     })
     const handle = await coordinator.start(patient, undefined)
-    expect(await handle.result()).toMatchObject({ state: 'Completed', result: false })
-    expect(told).toEqual(['leases were not renewed within 1500 ms'])
-    expect(await under.storage.listSteps(handle.id)).toMatchObject([{ attempts: 1 }])
-  })
+    const { state, result } = await handle.result()
+    const [step] = await under.storage.listSteps(handle.id)
+    return { state, result, attempts: step?.attempts, told }
+  }
 
   it('[G14] holds the limit of a definition also while a claim is under way', async () => {
     const single = saga('single-file', { concurrency: 1 }).step('only', { run: () => gate })
@@ -545,6 +557,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     )
     const counting = {
       ...under.storage,
+      lookAhead: async () => ({ news: true, dueInMs: 0 }),
       claim: (request: Parameters<StateStorage['claim']>[0]) => {
         asked.push(request.definitions[0]?.name ?? '')
         return under.storage.claim(request)
@@ -657,9 +670,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     const elsewhere = await coordinate([]).start(other, undefined)
     await under.moveMs(60_001)
     coordinator.wake()
-    await expect
-      .poll(async () => (await under.storage.getSaga(elsewhere.id))?.state, { timeout: 30_000 })
-      .toBe('Completed')
+    await expect.poll(async () => (await under.storage.getSaga(elsewhere.id))?.state).toBe('Completed')
     letEnd()
     expect(await handle.result()).toMatchObject({ state: 'Completed', result: 'done' })
     expect(calls).toEqual(['begins 1', 'begins 2'])

@@ -130,7 +130,7 @@ async function survive(scenario: Scenario): Promise<void> {
           )
           return dead || isOver((await storage.getSaga(id))?.state)
         },
-        { timeout: 60_000, interval: 5 },
+        { interval: 5 },
       )
       .toBe(true)
     await coordinator.stop({ timeoutMs: 0 })

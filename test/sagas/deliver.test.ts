@@ -57,13 +57,11 @@ async function waiting(options: Record<string, unknown> = {}, { receivers = 1, p
   })
   const coordinator = coordinate(definition)
   const handle = await coordinator.start(definition, { order: 7 })
-  await expect.poll(async () => (await eventsOf(type)).length, { timeout: 15_000 }).toBe(1)
+  await expect.poll(async () => (await eventsOf(type)).length).toBe(1)
   const [event] = await eventsOf(type)
   if (event === undefined) throw new Error('there is no event')
-  const ended = async (timeout = 15_000) => {
-    await expect
-      .poll(() => stateOf(handle.id), { timeout })
-      .toMatch(/Completed|Compensated|Failed|Cancelled|TimedOut/)
+  const ended = async () => {
+    await expect.poll(() => stateOf(handle.id)).toMatch(/Completed|Compensated|Failed|Cancelled|TimedOut/)
     return storage().getSaga(handle.id)
   }
   return { type, definition, coordinator, id: handle.id, event, undone, ended }
@@ -78,7 +76,7 @@ async function stuck(id: string, code: string): Promise<void> {
       state === 'Running' ? error?.code : [],
     )
   }
-  await expect.poll(errors, { timeout: 15_000 }).toEqual([code])
+  await expect.poll(errors).toEqual([code])
 }
 
 describe('a step that delivers an event', () => {
@@ -89,9 +87,7 @@ describe('a step that delivers an event', () => {
     expect(before).toMatchObject({ state: 'Running', currentStep: 1 })
     expect(event.correlation_id).toBe(id)
     expect(event.traceparent).toMatch(new RegExp(`^00-${before?.traceId}-[0-9a-f]{16}-01$`))
-    await expect
-      .poll(() => storage().getSaga(id), { timeout: 15_000 })
-      .toMatchObject({ leaseOwner: null, wakeAt: null })
+    await expect.poll(() => storage().getSaga(id)).toMatchObject({ leaseOwner: null, wakeAt: null })
     await deliveries.route()
     const [first = '', second = ''] = await deliveries.list(event.id)
     await deliveries.end(event.id, 'Completed', first)
@@ -155,7 +151,7 @@ describe('a step that delivers an event', () => {
     await stuck(id, 'delivery_dead_lettered')
     await deliveries.requeue(event.id)
     await expect
-      .poll(() => storage().getSaga(id), { timeout: 15_000 })
+      .poll(() => storage().getSaga(id))
       .toMatchObject({ state: 'Running', awaitingOperator: false })
     expect((await storage().listSteps(id))[1]).toMatchObject({ state: 'Running', error: null })
     // It dies once more, and once more it is taken up.
@@ -183,7 +179,7 @@ describe('a step that delivers an event', () => {
     }
     await deliveries.route()
     await deliveries.end(event.id, 'DeadLettered')
-    await expect.poll(awaited, { timeout: 15_000 }).toEqual({ told: 'dead 1 1', operator: true })
+    await expect.poll(awaited).toEqual({ told: 'dead 1 1', operator: true })
     let looker = coordinator
     for (const told of ['dead 2 1', 'dead 3 1']) {
       await looker.stop()
@@ -194,7 +190,7 @@ describe('a step that delivers an event', () => {
         [id],
       )
       looker = coordinate(definition)
-      await expect.poll(awaited, { timeout: 15_000 }).toEqual({ told, operator: true })
+      await expect.poll(awaited).toEqual({ told, operator: true })
     }
     await deliveries.requeue(event.id)
     await deliveries.end(event.id, 'Completed')
@@ -209,7 +205,7 @@ describe('a step that delivers an event', () => {
     await deliveries.end(event.id, 'DeadLettered')
     await stuck(id, 'delivery_dead_lettered')
     await expect
-      .poll(() => storage().getSaga(id), { timeout: 15_000 })
+      .poll(() => storage().getSaga(id))
       .toMatchObject({ awaitingOperator: true, leaseOwner: null, wakeAt: null })
     expect(await eventsOf(type)).toHaveLength(1)
     await deliveries.requeue(event.id)
@@ -260,7 +256,7 @@ describe('a step that delivers an event', () => {
       .pivot()
     const coordinator = coordinate(definition)
     const { id } = await coordinator.start(definition, undefined)
-    await expect.poll(async () => (await eventsOf(type)).length, { timeout: 15_000 }).toBe(1)
+    await expect.poll(async () => (await eventsOf(type)).length).toBe(1)
     await deliveries.route()
     await deliveries.end((await eventsOf(type))[0]?.id ?? '', 'DeadLettered')
     await stuck(id, 'delivery_dead_lettered')
@@ -345,7 +341,7 @@ describe('a step that delivers an event', () => {
     const handles = await Promise.all(
       Array.from({ length: 40 }, (_, number) => (number % 2 ? one : two).start(definition, number)),
     )
-    await expect.poll(async () => (await eventsOf(type)).length, { timeout: 20_000 }).toBe(40)
+    await expect.poll(async () => (await eventsOf(type)).length).toBe(40)
     await deliveries.route()
     const events = await eventsOf(type)
     for (const { id } of events) await deliveries.end(id, 'Completed')

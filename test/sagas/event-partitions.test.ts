@@ -8,55 +8,64 @@ import { explain } from '../support/explain.js'
 import { codeOf } from '../support/refusal.js'
 import { expectHistoryToReplay } from './history.js'
 
-const database = useDatabase()
 const definition = saga('partitioned')
   .step('one', { run: () => 1 })
   .step('two', { run: () => 2 })
-let storage: StateStorage
-let before: string
 
-const runOne = async () => {
-  const coordinator = createCoordinator({
-    storage,
-    definitions: [definition],
-    onError: (error) => {
-      throw error
-    },
+/** Months differ in length, and the partitions of one begin where the last one ended. */
+const days = [
+  ['an ordinary day', '2031-03-10 10:30:00Z'],
+  ['a day that the next month lacks', '2031-01-30 12:20:00Z'],
+  ['the end of a leap day', '2032-02-29 23:59:58Z'],
+] as const
+
+describe.each(days)('[G15] saga_events, partitioned by time, begun on %s', (_, today) => {
+  const database = useDatabase()
+  let storage: StateStorage
+  let before: string
+
+  const runOne = async () => {
+    const coordinator = createCoordinator({
+      storage,
+      definitions: [definition],
+      onError: (error) => {
+        throw error
+      },
+    })
+    const handle = await coordinator.start(definition, undefined)
+    expect((await handle.result()).state).toBe('Completed')
+    await coordinator.stop()
+    return handle.id
+  }
+  const partitions = async () => {
+    const { rows } = await database
+      .as('saga_readonly_role')
+      .query('SELECT partition_name FROM sagapost.saga_event_partitions')
+    return rows.map(({ partition_name }) => partition_name as string)
+  }
+  const answerTo = async (sql: string, values: unknown[] = []) => {
+    const { rows } = await database.as('schema_maintainer').query(`SELECT ${sql} AS value`, values)
+    return rows[0].value
+  }
+  /** Of each index on a table of events, but for its name. */
+  const indexesOf = async (table: string) => {
+    const { rows } = await database.pool.query(
+      `SELECT regexp_replace(pg_get_indexdef(indexrelid), '^.* USING ', '') AS definition
+       FROM pg_index WHERE indrelid = ('sagapost.' || $1)::regclass ORDER BY 1`,
+      [table],
+    )
+    return rows.map(({ definition: text }) => text)
+  }
+
+  beforeAll(async () => {
+    storage = createPostgresStorage({ pool: database.as('saga_app_role') })
+    await installClock(database.pool)
+    await database.pool.query('UPDATE test_clock.shift SET by = $1::timestamptz - pg_catalog.now()', [today])
+    before = await runOne()
+    expect(await answerTo('sagapost.ensure_saga_event_partitions()')).toBe(0)
+    await database.pool.query(`SELECT sagapost.partition_saga_events('1 month')`)
   })
-  const handle = await coordinator.start(definition, undefined)
-  expect((await handle.result()).state).toBe('Completed')
-  await coordinator.stop()
-  return handle.id
-}
-const partitions = async () => {
-  const { rows } = await database
-    .as('saga_readonly_role')
-    .query('SELECT partition_name FROM sagapost.saga_event_partitions')
-  return rows.map(({ partition_name }) => partition_name as string)
-}
-const answerTo = async (sql: string, values: unknown[] = []) => {
-  const { rows } = await database.as('schema_maintainer').query(`SELECT ${sql} AS value`, values)
-  return rows[0].value
-}
-/** Of each index on a table of events, but for its name. */
-const indexesOf = async (table: string) => {
-  const { rows } = await database.pool.query(
-    `SELECT regexp_replace(pg_get_indexdef(indexrelid), '^.* USING ', '') AS definition
-     FROM pg_index WHERE indrelid = ('sagapost.' || $1)::regclass ORDER BY 1`,
-    [table],
-  )
-  return rows.map(({ definition: text }) => text)
-}
 
-beforeAll(async () => {
-  storage = createPostgresStorage({ pool: database.as('saga_app_role') })
-  await installClock(database.pool)
-  before = await runOne()
-  expect(await answerTo('sagapost.ensure_saga_event_partitions()')).toBe(0)
-  await database.pool.query(`SELECT sagapost.partition_saga_events('1 month')`)
-})
-
-describe('[G15] saga_events, partitioned by time', () => {
   it('keeps the empty partitions of the time to come, whatever moment is named', async () => {
     const there = await partitions()
     expect(await answerTo(`sagapost.drop_saga_event_partitions('infinity')`)).toBe(0)
@@ -66,10 +75,16 @@ describe('[G15] saga_events, partitioned by time', () => {
   it('keeps the history that was there, and switching it on again does nothing', async () => {
     await database.pool.query('SELECT sagapost.partition_saga_events()')
     await expectHistoryToReplay(storage, before)
-    expect(await partitions()).toEqual([
-      'saga_events_before',
-      ...Array(3).fill(expect.stringMatching(/^saga_events_from_\d{8}t\d{4}$/)),
-    ])
+    const [first, ...ahead] = await partitions()
+    expect(first).toBe('saga_events_before')
+    expect(ahead).toEqual(ahead.map(() => expect.stringMatching(/^saga_events_from_\d{8}t\d{4}$/)))
+    // As many as three months need, and no more.
+    const { rows } = await database.pool.query(
+      `SELECT max(to_time) > sagapost.now() + interval '3 months' AS enough,
+              max(from_time) > sagapost.now() + interval '3 months' AS too_many
+       FROM sagapost.saga_event_partitions`,
+    )
+    expect(rows).toEqual([{ enough: true, too_many: false }])
   })
 
   it('runs sagas as before, with their history in the newest partitions and in order', async () => {
@@ -104,7 +119,7 @@ describe('[G15] saga_events, partitioned by time', () => {
     expect(plan.indexes.some((index) => index.startsWith('idx_event_saga_timestamp'))).toBe(true)
     const { rows } = await database.pool.query(
       `EXPLAIN SELECT FROM sagapost.saga_events WHERE "timestamp" > sagapost.now() + interval '2 months' - interval '1 hour'
-         AND "timestamp" < '${new Date(Date.now() + 65 * 86_400_000).toISOString()}'`,
+         AND "timestamp" < timestamptz '${today}' + interval '65 days'`,
     )
     const text = rows.map((row) => row['QUERY PLAN']).join('\n')
     expect(text).not.toContain('saga_events_before')

@@ -80,12 +80,17 @@ describe('a saga whose row somebody holds for long', () => {
     await coordinator.stop()
     await under.storage.signal({ name: 'moment', key: 'm', payload: undefined })
     const passWhileWritten = async () => {
-      let passed: Promise<boolean> | undefined
+      let passed: Promise<unknown> | undefined
+      let over = false
       await whileOpen(
         (client) => client.query('SELECT FROM sagapost.saga_instances WHERE id = $1 FOR UPDATE', [id]),
         async () => {
-          passed = under.storage.passNewsOn(10)
-          await expect.poll(() => countLockWaiters(database.pool), { interval: 1 }).toBe(1)
+          passed = under.storage.passNewsOn(10).finally(() => {
+            over = true
+          })
+          await expect
+            .poll(async () => over || (await countLockWaiters(database.pool)) > 0, { interval: 1 })
+            .toBe(true)
         },
       )
       await passed
@@ -135,6 +140,27 @@ describe('a signal in a transaction that stays open', () => {
       created: true,
     })
   })
+})
+
+it('[O8] starts whose key an open transaction holds wait a little, and then say so; other sagas go on meanwhile', async () => {
+  const keyed = saga<number>(`keyed-${randomUUID()}`).step('one', { run: ({ input }) => input })
+  const plain = saga(`plain-${randomUUID()}`).step('one', { run: () => 1 })
+  const coordinator = coordinate([keyed, plain])
+  const key = randomUUID()
+  await whileOpen(
+    (client) => startSaga(under.storage, keyed, 7, { key, tx: client }),
+    async () => {
+      const starts = Promise.allSettled(Array.from({ length: 8 }, () => coordinator.start(keyed, 7, { key })))
+      const other = await coordinator.start(plain, undefined)
+      expect((await other.result()).state).toBe('Completed')
+      const outcomes = await starts
+      expect(outcomes.map((outcome) => (outcome as PromiseRejectedResult).reason?.code)).toEqual(
+        outcomes.map(() => 'idempotency_key_busy'),
+      )
+    },
+  )
+  const handle = await coordinator.start(keyed, 7, { key })
+  expect([handle.created, (await handle.result()).state]).toEqual([true, 'Completed'])
 })
 
 it('signals whose time is over are removed as fast as they come', async () => {

@@ -2,6 +2,10 @@ import fc from 'fast-check'
 import { NonRetryableError, type SagaDefinition, type StateStorage, saga } from '../../src/sagas/index.js'
 import type { Crash } from './crash-storage.js'
 
+/** For a signal: nobody waits so long, the clock is moved when one will never come. */
+const SIGNAL_WAIT = '10m'
+export const SIGNAL_WAIT_MS = 600_000
+
 type Kind = 'step' | 'transaction' | 'sleep' | 'signal' | 'child' | 'parallel'
 
 /** How one stage behaves: what it is, how often its runs and undos fail first (for good when `fatal`). */
@@ -50,6 +54,8 @@ export interface ConstructWorld {
   child: SagaDefinition
   /** Calls by `name` of run and `undo name`, of all sagas. */
   calls: Map<string, number>
+  /** Those that ended well, by the same names. */
+  ends: Map<string, number>
   /** Runs that were called after the row had been Completed. */
   late: string[]
   /** Keys of the signals that it waits for. */
@@ -58,6 +64,7 @@ export interface ConstructWorld {
 
 type Context = {
   sagaId: string
+  signal: AbortSignal
   tx?: { query(sql: string, values: unknown[]): Promise<unknown> }
 }
 
@@ -69,27 +76,32 @@ export function buildConstructs(
 ): ConstructWorld {
   const retry = { maxAttempts: 2, backoff: 'fixed', initialInterval: '1ms', jitter: 'none' } as const
   const calls: ConstructWorld['calls'] = new Map()
+  const ends: ConstructWorld['ends'] = new Map()
   const late: string[] = []
   const signals: ConstructWorld['signals'] = []
   const count = (name: string) => {
     calls.set(name, (calls.get(name) ?? 0) + 1)
     return calls.get(name) ?? 0
   }
+  const noteEnd = (name: string) => ends.set(name, (ends.get(name) ?? 0) + 1)
 
   const code = (name: string, plan: StagePlan, undoable: boolean) => ({
-    run: async ({ sagaId, tx }: Context) => {
+    run: async ({ sagaId, signal, tx }: Context) => {
       const times = count(name)
       const step = (await storage.listSteps(sagaId)).find((each) => each.name === name)
-      if (step?.state !== 'Running') late.push(name)
+      // Whoever was told to stop is not waited for long, and what it reads may be what came after it.
+      if (step?.state !== 'Running' && !signal.aborted) late.push(name)
       await tx?.query('INSERT INTO public.done (saga_id, name) VALUES ($1, $2)', [sagaId, name])
       if (plan.fatal && undoable) throw new NonRetryableError('never')
       if (times <= plan.failures) throw new Error('not yet')
+      noteEnd(name)
       return name
     },
     ...(undoable
       ? {
           compensate: () => {
             if (count(`undo ${name}`) <= plan.undoFailures) throw new Error('not undone yet')
+            noteEnd(`undo ${name}`)
           },
         }
       : {}),
@@ -118,7 +130,12 @@ export function buildConstructs(
       case 'signal': {
         const key = `${unique}-${place}`
         if (plan.when !== false) signals.push({ key, when: plan.signal })
-        definition = definition.waitFor(name, { signal: 'news', key: () => key, timeout: '300ms', ...when })
+        definition = definition.waitFor(name, {
+          signal: 'news',
+          key: () => key,
+          timeout: SIGNAL_WAIT,
+          ...when,
+        })
         break
       }
       case 'child':
@@ -138,5 +155,5 @@ export function buildConstructs(
         definition = definition.step(name, { ...code(name, plan, undoable), ...when })
     }
   }
-  return { definition, child, calls, late, signals }
+  return { definition, child, calls, ends, late, signals }
 }

@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { NonRetryableError, type SagaDefinition, saga } from '../../src/sagas/index.js'
 
+/** Of the processes' connections. */
+export const APPLICATION_NAME = 'saga process'
+
 /** How one step behaves: how often its runs and undos fail first (for good when `fatal`). */
 interface StepPlan {
   readonly transaction: boolean

@@ -1,7 +1,7 @@
 /** A process that runs the sagas of some plans, and stops itself at a point between two writes. See killed-processes.test.ts. */
 import pg from 'pg'
 import { createCoordinator, createPostgresStorage, type StateStorage } from '../../src/sagas/index.js'
-import { defineSaga, type SagaPlan } from './random-definitions.js'
+import { APPLICATION_NAME, defineSaga, type SagaPlan } from './random-definitions.js'
 
 export interface ProcessOptions {
   readonly databaseUrl: string
@@ -19,11 +19,13 @@ export interface ProcessOptions {
 
 const options = JSON.parse(process.argv[2] ?? '') as ProcessOptions
 const { databaseUrl, plans, leaseMs, first, stop } = options
-/** Long after every lease has ended: whatever is still open is lost. */
-const LIFE_MS_MAX = 60_000
-const pool = new pg.Pool({ connectionString: databaseUrl, max: 6 })
-const side = new pg.Pool({ connectionString: databaseUrl, max: 3 })
-const transactionPool = new pg.Pool({ connectionString: databaseUrl, max: 4 })
+/** Nothing that is due takes so long: whatever is still open is lost. */
+const LIFE_MS_MAX = 120_000
+const openPool = (max: number) =>
+  new pg.Pool({ connectionString: databaseUrl, application_name: APPLICATION_NAME, max })
+const pool = openPool(6)
+const side = openPool(3)
+const transactionPool = openPool(4)
 const storage = createPostgresStorage({ pool, transactionPool })
 let writes = 0
 let statements = 0

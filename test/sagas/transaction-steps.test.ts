@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
   type Coordinator,
   type CoordinatorOptions,
@@ -40,7 +40,7 @@ const sleepers = async () => {
 }
 
 beforeAll(() => {
-  pool = new pg.Pool({ connectionString: database.url, max: 2, connectionTimeoutMillis: 500 })
+  pool = new pg.Pool({ connectionString: database.url, max: 2 })
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   const connect = pool.connect.bind(pool) as (...args: unknown[]) => unknown
@@ -85,7 +85,18 @@ describe('a transaction step', () => {
     const busy = saga('busy').transaction('wait', {
       run: ({ tx }) => tx.query('SELECT pg_sleep(0.4)').then(() => 1),
     })
-    const coordinator = coordinate([busy])
+    // Its two connections are there: only who waits for one in the pool is told after half a second.
+    const limits = { max: 2, connectionTimeoutMillis: 500, idleTimeoutMillis: 0 }
+    const impatient = new pg.Pool({ connectionString: database.url, ...limits })
+    onTestFinished(() => impatient.end())
+    for (let made = 0; made < limits.max; ) {
+      const clients = await Promise.allSettled([1, 2].map(() => impatient.connect()))
+      made = clients.filter(({ status }) => status === 'fulfilled').length
+      for (const client of clients) if (client.status === 'fulfilled') client.value.release()
+    }
+    const coordinator = coordinate([busy], {
+      storage: createPostgresStorage({ pool: database.as('saga_app_role'), transactionPool: impatient }),
+    })
     const handles = await Promise.all(Array.from({ length: 8 }, () => coordinator.start(busy, undefined)))
     for (const handle of handles) {
       expect((await handle.result()).state).toBe('Completed')
@@ -135,10 +146,8 @@ describe('a transaction step', () => {
     const first = coordinate([cut], { leaseMs: 1_000, onError: () => {} })
     const handle = await first.start(cut, undefined)
     await expect.poll(() => cutOff).toBe(false)
-    coordinate([cut], { leaseMs: 1_000 })
-    await expect
-      .poll(async () => (await storage().getSaga(handle.id))?.state, { timeout: 20_000 })
-      .toBe('Completed')
+    coordinate([cut])
+    await expect.poll(async () => (await storage().getSaga(handle.id))?.state).toBe('Completed')
     comeBack()
   })
 })

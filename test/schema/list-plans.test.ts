@@ -74,7 +74,7 @@ beforeAll(async () => {
     [RARE, ...OLD],
   )
   await pool.query('ANALYZE')
-}, 120_000)
+})
 
 const readOnly = () => database.as('saga_readonly_role')
 /** The empty partition ahead is no table of any size. */

@@ -71,19 +71,22 @@ describe('migrate', () => {
   })
 
   it('[G11] does its work whatever the database has set for its sessions', async () => {
-    const { rows } = await database.pool.query('SELECT current_database() AS name')
+    // One connection for both: another, made in between, would keep the settings for itself.
+    const owner = await database.pool.connect()
+    const { rows } = await owner.query('SELECT current_database() AS name')
     await nextFile('SELECT pg_sleep(1.2)')
     for (const setting of [
       `search_path = nowhere`,
       `statement_timeout = '1s'`,
       `default_transaction_isolation = 'serializable'`,
     ]) {
-      await database.pool.query(`ALTER DATABASE ${rows[0].name} SET ${setting}`)
+      await owner.query(`ALTER DATABASE ${rows[0].name} SET ${setting}`)
     }
     try {
       expect((await migrate({ databaseUrl, folder })).length).toBeGreaterThan(0)
     } finally {
-      await database.pool.query(`ALTER DATABASE ${rows[0].name} RESET ALL`)
+      await owner.query(`ALTER DATABASE ${rows[0].name} RESET ALL`)
+      owner.release()
     }
   })
 
@@ -180,12 +183,14 @@ describe('what others have put in the way', () => {
   })
 
   it('[O3] backslashes mean what they mean, whatever the database says', async () => {
-    const { rows } = await database.pool.query('SELECT current_database() AS name')
-    await database.pool.query(`ALTER DATABASE ${rows[0].name} SET standard_conforming_strings = off`)
+    const owner = await database.pool.connect()
+    const { rows } = await owner.query('SELECT current_database() AS name')
+    await owner.query(`ALTER DATABASE ${rows[0].name} SET standard_conforming_strings = off`)
     try {
       await migrate({ databaseUrl, folder })
     } finally {
-      await database.pool.query(`ALTER DATABASE ${rows[0].name} RESET ALL`)
+      await owner.query(`ALTER DATABASE ${rows[0].name} RESET ALL`)
+      owner.release()
     }
     const { rows: headroom } = await database.pool.query('SELECT headroom FROM sagapost.partition_headroom()')
     expect(Number(headroom[0].headroom)).toBeGreaterThan(0)

@@ -142,7 +142,7 @@ describe('partitions', () => {
     await holder.query('ROLLBACK')
     holder.release()
     // The refused call tells its error before it lets go of the row that is the lock.
-    await expect.poll(ensure, { timeout: 30_000 }).toBeGreaterThanOrEqual(2 * WIDTH)
+    await expect.poll(ensure).toBeGreaterThanOrEqual(2 * WIDTH)
     expect(await lastTo()).toBeGreaterThan(before)
   })
 
@@ -155,7 +155,7 @@ describe('partitions', () => {
     expect(await lastTo()).toBe(before)
     await database.pool.query(`DROP TABLE sagapost.dead_letters_from_${before}`)
     // The refused call tells its error before it lets go of the row that is the lock.
-    await expect.poll(ensure, { timeout: 30_000 }).toBeGreaterThanOrEqual(2 * WIDTH)
+    await expect.poll(ensure).toBeGreaterThanOrEqual(2 * WIDTH)
   })
 })
 
@@ -265,7 +265,7 @@ describe('the loop', () => {
     })
     await expect.poll(() => errors.length).toBeGreaterThan(1)
     await database.pool.query(`GRANT EXECUTE ON FUNCTION sagapost.ensure_partitions() TO schema_maintainer`)
-    await expect.poll(async () => (await headroom()).low, { timeout: 30_000 }).toBe(false)
+    await expect.poll(async () => (await headroom()).low).toBe(false)
     await loop.stop()
     const seen = errors.length
     await setNextId(11_000_000_000)

@@ -24,7 +24,7 @@ partition_settings       .          .       .       .             .       .     
 partitions               .          .       .       .             .       .         .     .     S           .     S
 request_keys             .          .       .       .             .       .         Siu   .     .           .     .
 requeue_batches          .          .       .       .             .       .         .     .     .           .     S
-saga_awaited_events      .          .       .       .             .       .         .     .     .           .     S
+saga_awaited_events      .          .       .       .             .       .         .     .     .           S     S
 saga_event_partitions    .          .       .       .             .       .         .     .     S           .     S
 saga_events              .          .       .       .             .       .         .     .     .           SI    S
 saga_index_usage         .          .       .       .             .       .         .     .     S           .     S

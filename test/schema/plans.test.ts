@@ -73,7 +73,7 @@ beforeAll(async () => {
   )
   await pool.query(`SELECT setval('sagapost.events_id_seq', $1)`, [HOT_FROM + HOT_EVENTS])
   await pool.query('ANALYZE')
-}, 120_000)
+})
 
 const hot = (...tables: string[]) => tables.map((table) => `${table}_from_${HOT_FROM}`).sort()
 

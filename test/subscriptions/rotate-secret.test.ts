@@ -163,7 +163,7 @@ describe('the end of an overlap', () => {
     const due = `SELECT FROM sagapost.saga_instances
       WHERE definition_id = 'sagapost.rotate-secret' AND state IN (0, 1, 2)
         AND (wake_at <= sagapost.now() OR lease_owner IS NOT NULL)`
-    await expect.poll(async () => (await database.pool.query(due)).rowCount, { timeout: 20_000 }).toBe(0)
+    await expect.poll(async () => (await database.pool.query(due)).rowCount).toBe(0)
     await coordinator.stop()
   }
   /** Oldest first: whether anything of it is kept. */

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { parseMasterKey } from '../../src/config/index.js'
 import { SagapostError } from '../../src/errors/index.js'
-import { createSecretBox, parseMasterKey } from '../../src/subscriptions/index.js'
+import { createSecretBox } from '../../src/subscriptions/index.js'
 
 const masterKey = randomBytes(32)
 const box = createSecretBox(masterKey)

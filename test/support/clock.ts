@@ -1,4 +1,4 @@
-import type pg from 'pg'
+import pg from 'pg'
 
 /**
  * Puts a clock that tests can move in the place of sagapost.now() and sagapost.clock(), for all sessions of the database at once
@@ -15,6 +15,16 @@ export async function installClock(pool: pg.Pool): Promise<void> {
       AS $$ SELECT pg_catalog.now() + by FROM test_clock.shift $$;
     CREATE OR REPLACE FUNCTION sagapost.clock() RETURNS timestamptz LANGUAGE sql VOLATILE
       AS $$ SELECT pg_catalog.clock_timestamp() + by FROM test_clock.shift $$`)
+}
+
+/** The same, but it stands still until it is moved: for tests to which a moment matters, however long they take. */
+export async function installStoppedClock(pool: pg.Pool, at = '2031-03-10 10:30:00Z'): Promise<void> {
+  await installClock(pool)
+  await pool.query(`
+    CREATE OR REPLACE FUNCTION sagapost.now() RETURNS timestamptz LANGUAGE sql STABLE
+      AS $$ SELECT timestamptz ${pg.escapeLiteral(at)} + by FROM test_clock.shift $$;
+    CREATE OR REPLACE FUNCTION sagapost.clock() RETURNS timestamptz LANGUAGE sql VOLATILE
+      AS $$ SELECT timestamptz ${pg.escapeLiteral(at)} + by FROM test_clock.shift $$`)
 }
 
 export async function moveClock(pool: pg.Pool, by: string): Promise<void> {

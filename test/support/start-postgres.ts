@@ -27,6 +27,8 @@ export default async function startPostgres(project: TestProject): Promise<() =>
       synchronous_commit: 'off',
       full_page_writes: 'off',
       max_wal_size: '4GB',
+      // Statistics change when a test says so; nobody else holds a lock or rewrites a plan in the middle of one.
+      autovacuum: 'off',
       // End to end, some twenty processes have their pools here.
       max_connections: '300',
     },

@@ -1,14 +1,14 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { defaultBreakerPolicy, noteFailures, noteSuccesses } from '../../src/worker/note-outcomes.js'
 import { readOpenBreakers, takeProbes } from '../../src/worker/read-breakers.js'
-import { installClock, moveClock } from '../support/clock.js'
+import { installStoppedClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
 
 const database = useDatabase()
 const policy = defaultBreakerPolicy
 
-beforeAll(() => installClock(database.pool))
+beforeAll(() => installStoppedClock(database.pool))
 beforeEach(() => database.pool.query('DELETE FROM sagapost.subscription_breakers'))
 
 const worker = () => database.as('job_worker')
@@ -33,13 +33,14 @@ describe('the breaker of a subscription', () => {
     await fail(few, 8)
     const brief = await insertSubscription(database.pool)
     await fail(brief, 50)
-    await moveClock(database.pool, '119 seconds')
+    await moveClock(database.pool, '119.999999 seconds')
     expect(await fail(brief)).toEqual([])
     await moveClock(database.pool, '1 hour')
     expect(await fail(few)).toEqual([])
     expect((await readOpenBreakers(worker())).failing).toEqual(new Set([few, brief]))
     expect(await fail(few)).toEqual([few])
     expect([await isOpen(few), await isOpen(brief)]).toEqual([true, false])
+    await moveClock(database.pool, '1 second')
     expect(await fail(few)).toEqual([])
   })
 

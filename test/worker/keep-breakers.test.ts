@@ -7,7 +7,6 @@ import { useDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
 
 const database = useDatabase()
-const WAIT = { timeout: 15_000 }
 const stops: (() => Promise<void>)[] = []
 
 beforeEach(() => database.pool.query('DELETE FROM sagapost.subscription_breakers'))
@@ -40,7 +39,7 @@ async function start(onQuery: (sql: string) => void = () => {}) {
     },
   })
   stops.push(breakers.stop)
-  await expect.poll(breakers.isKnown, WAIT).toBe(true)
+  await expect.poll(breakers.isKnown).toBe(true)
   events.length = 0
   statements.length = 0
   return { breakers, statements, events }
@@ -62,7 +61,7 @@ describe('what is noted between two exchanges', () => {
     const failing = await subscription()
     for (let n = 0; n < 2; n++) breakers.note(failing, 'http_500')
     breakers.wake()
-    await expect.poll(written, WAIT).toEqual({ [failing]: 2 })
+    await expect.poll(written).toEqual({ [failing]: 2 })
   })
 
   it.each([
@@ -74,7 +73,7 @@ describe('what is noted between two exchanges', () => {
     for (const outcome of outcomes) breakers.note(mixed, outcome)
     breakers.note(failing, 'http_500')
     breakers.wake()
-    await expect.poll(written, WAIT).toEqual({ [failing]: 1 })
+    await expect.poll(written).toEqual({ [failing]: 1 })
   })
 
   it.each(['aborted', 'secret_unreadable', 'invalid_headers', 'invalid_url'])(
@@ -85,7 +84,7 @@ describe('what is noted between two exchanges', () => {
       breakers.note(ours, code)
       breakers.note(failing, 'connection_refused')
       breakers.wake()
-      await expect.poll(written, WAIT).toEqual({ [failing]: 1 })
+      await expect.poll(written).toEqual({ [failing]: 1 })
     },
   )
 
@@ -96,12 +95,12 @@ describe('what is noted between two exchanges', () => {
     breakers.note(healthy, null)
     breakers.note(failing, 'http_500')
     breakers.wake()
-    await expect.poll(written, WAIT).toEqual({ [failing]: 1 })
+    await expect.poll(written).toEqual({ [failing]: 1 })
     expect(deletions()).toBe(0)
-    await expect.poll(() => statements.some((sql) => sql.includes('probe_due')), WAIT).toBe(true)
+    await expect.poll(() => statements.some((sql) => sql.includes('probe_due'))).toBe(true)
     breakers.note(failing, null)
     breakers.wake()
-    await expect.poll(written, WAIT).toEqual({})
+    await expect.poll(written).toEqual({})
     expect([deletions(), events]).toEqual([1, []])
   })
 
@@ -110,14 +109,14 @@ describe('what is noted between two exchanges', () => {
     const failing = await subscription()
     breakers.note(failing, 'http_500')
     breakers.wake()
-    await expect.poll(written, WAIT).toEqual({ [failing]: 1 })
+    await expect.poll(written).toEqual({ [failing]: 1 })
     for (let n = 0; n < 2; n++) breakers.note(failing, 'http_500')
     breakers.wake()
-    await expect.poll(() => breakers.isOpen(failing), WAIT).toBe(true)
+    await expect.poll(() => breakers.isOpen(failing)).toBe(true)
     expect([breakers.open(), events]).toEqual([[failing], ['opened', 'onOpen']])
     breakers.note(failing, null)
     breakers.wake()
-    await expect.poll(() => breakers.isOpen(failing), WAIT).toBe(false)
+    await expect.poll(() => breakers.isOpen(failing)).toBe(false)
     expect(events).toEqual(['opened', 'onOpen', 'closed', 'onClose'])
   })
 })
@@ -136,7 +135,7 @@ describe('an exchange that fails', () => {
     for (let n = 0; n < 2; n++) breakers.note(failing, 'http_500')
     breakers.note(recovered, 'http_500')
     breakers.wake()
-    await expect.poll(written, WAIT).toEqual({ [failing]: 2 })
+    await expect.poll(written).toEqual({ [failing]: 2 })
     expect(meanwhile).toBeUndefined()
   })
 
@@ -152,7 +151,7 @@ describe('an exchange that fails', () => {
     meanwhile = () => breakers.note(failing, 'timeout')
     breakers.note(failing, 'http_500')
     breakers.wake()
-    await expect.poll(written, WAIT).toEqual({ [failing]: 2 })
+    await expect.poll(written).toEqual({ [failing]: 2 })
   })
 
   it('[J7] loses no success, whatever fails meanwhile', async () => {
@@ -166,11 +165,43 @@ describe('an exchange that fails', () => {
     const failing = await subscription()
     breakers.note(failing, 'http_500')
     breakers.wake()
-    await expect.poll(written, WAIT).toEqual({ [failing]: 1 })
+    await expect.poll(written).toEqual({ [failing]: 1 })
     away = true
     breakers.note(failing, null)
     breakers.wake()
-    await expect.poll(written, WAIT).toEqual({})
+    await expect.poll(written).toEqual({})
     expect(away).toBe(false)
+  })
+})
+
+describe('whether an endpoint is failing', () => {
+  it('[J7] one that has never answered here is, as soon as any worker has noted its failure', async () => {
+    const { breakers } = await start()
+    const [dead, other] = [await subscription(), await subscription()]
+    expect(breakers.isFailing(dead)).toBe(false)
+    breakers.note(dead, 'timeout')
+    breakers.wake()
+    await expect.poll(() => breakers.isFailing(dead)).toBe(true)
+    expect([breakers.failing(), breakers.isFailing(other)]).toEqual([[dead], false])
+  })
+
+  it('[J7] one that has answered is forgiven a failure or two, and no more until it answers again', async () => {
+    const { breakers, statements } = await start()
+    const shaky = await subscription()
+    const noteAndExchange = async (...outcomes: (string | null)[]) => {
+      for (const outcome of outcomes) breakers.note(shaky, outcome)
+      statements.length = 0
+      breakers.wake()
+      // What is noted is written, then read.
+      await expect.poll(() => statements.filter((sql) => /^\s*SELECT/.test(sql)).length).toBeGreaterThan(0)
+    }
+    await noteAndExchange(null)
+    await noteAndExchange('timeout', 'timeout')
+    await expect.poll(written).toEqual({ [shaky]: 2 })
+    expect(breakers.isFailing(shaky)).toBe(false)
+    await noteAndExchange('timeout')
+    await expect.poll(() => breakers.isFailing(shaky)).toBe(true)
+    await noteAndExchange(null)
+    expect(breakers.isFailing(shaky)).toBe(false)
   })
 })

@@ -32,6 +32,28 @@ describe('lanes', () => {
     expect(lanes.next()).toEqual({ subscriptionId: 'quick', n: 0 })
   })
 
+  it('[J3] failing endpoints share half of the slots, however many they are, and one that works gets the rest', () => {
+    const isFailing = (id: string) => id.startsWith('dead')
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(10, isFailing)
+    for (let n = 0; n < 40; n++) for (const job of jobs(`dead-${n}`, 1)) lanes.add(job)
+    expect(drain(lanes.next)).toHaveLength(5)
+    expect(lanes.isFullOfFailing()).toBe(true)
+    // As if they held no more than their share.
+    expect(lanes.room()).toBe(10)
+    for (const job of jobs('quick', 10)) lanes.add(job)
+    const begun = drain(lanes.next).map(({ subscriptionId }) => subscriptionId)
+    expect(new Set(begun)).toEqual(new Set(['quick']))
+    lanes.done('dead-0')
+    expect(lanes.next()?.subscriptionId).toBe('dead-5')
+  })
+
+  it('[J3] a single slot is for failing endpoints as well', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(1, () => true)
+    for (const job of jobs('dead', 3)) lanes.add(job)
+    expect(drain(lanes.next)).toHaveLength(1)
+    expect(lanes.isFullOfFailing()).toBe(true)
+  })
+
   it('[J3] what waits behind a slow endpoint takes no room from the others', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(10)
     for (const job of jobs('slow', 50)) lanes.add(job)

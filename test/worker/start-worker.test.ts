@@ -29,8 +29,6 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-const WAIT = { timeout: 15_000 }
-
 interface Job {
   id: string
   eventId: string
@@ -112,7 +110,7 @@ describe('a delivery', () => {
     wakeups.onWake('results', () => {
       woken += 1
     })
-    await expect.poll(() => status(job), WAIT).toBe('Completed')
+    await expect.poll(() => status(job)).toBe('Completed')
     expect(sent.map(({ request }) => request)).toMatchObject([
       {
         url: 'https://receiver.example/hooks',
@@ -127,13 +125,13 @@ describe('a delivery', () => {
         },
       },
     ])
-    await expect.poll(() => woken, WAIT).toBe(1)
+    await expect.poll(() => woken).toBe(1)
   })
 
   it('[J6] without a readable secret is not sent and fails', async () => {
     const [job] = (await newJobs(1)).jobs as [Job]
     const { sent } = start({ readSecrets: async () => new Map() })
-    await expect.poll(() => status(job), WAIT).toBe('Failed')
+    await expect.poll(() => status(job)).toBe('Failed')
     expect(await row(job)).toMatchObject({ error_code: 'secret_unreadable' })
     expect(sent).toEqual([])
   })
@@ -141,13 +139,13 @@ describe('a delivery', () => {
   it('[J5] whose lease was lost meanwhile is refused, and counted as refused', async () => {
     const [job] = (await newJobs(1)).jobs as [Job]
     const { sent, counts } = start()
-    await expect.poll(() => sent.length, WAIT).toBe(1)
+    await expect.poll(() => sent.length).toBe(1)
     await database.pool.query(`UPDATE sagapost.webhook_delivery_jobs SET status = 'Pending' WHERE id = $1`, [
       job.id,
     ])
     window = nothing
     sent[0]?.answer(delivered)
-    await expect.poll(() => counts.refused, WAIT).toBe(1)
+    await expect.poll(() => counts.refused).toBe(1)
     expect(await status(job)).toBe('Pending')
   })
 })
@@ -156,12 +154,12 @@ describe('jobs that were claimed and not begun', () => {
   it('[J5] are given back when their lease is nearly over, though their slot is still taken', async () => {
     const [first, second] = (await newJobs(2)).jobs as [Job, Job]
     const { sent, wakeups } = start({ concurrency: 1 })
-    await expect.poll(() => sent.length, WAIT).toBe(1)
-    await expect.poll(() => status(second), WAIT).toBe('Leased')
+    await expect.poll(() => sent.length).toBe(1)
+    await expect.poll(() => status(second)).toBe('Leased')
     window = nothing
     movePerformanceClock(48_500)
     wakeups.wake('claims')
-    await expect.poll(() => status(second), WAIT).toBe('Pending')
+    await expect.poll(() => status(second)).toBe('Pending')
     expect(await row(second)).toMatchObject(given)
     expect([await status(first), sent.length]).toEqual(['Leased', 1])
   })
@@ -169,28 +167,45 @@ describe('jobs that were claimed and not begun', () => {
   it('[J5] are given back, not sent, when their turn comes too late, and leave their slot to others', async () => {
     const [first, second] = (await newJobs(2)).jobs as [Job, Job]
     const { sent, sentIds, wakeups } = start({ concurrency: 1 })
-    await expect.poll(() => sent.length, WAIT).toBe(1)
-    await expect.poll(() => status(second), WAIT).toBe('Leased')
+    await expect.poll(() => sent.length).toBe(1)
+    await expect.poll(() => status(second)).toBe('Leased')
     window = nothing
     movePerformanceClock(48_500)
     sent[0]?.answer(delivered)
-    await expect.poll(() => status(second), WAIT).toBe('Pending')
+    await expect.poll(() => status(second)).toBe('Pending')
     expect(await row(second)).toMatchObject(given)
     expect([await status(first), sentIds()]).toEqual(['Completed', [first.eventId]])
     window = everything
     wakeups.wake('claims')
-    await expect.poll(sentIds, WAIT).toEqual([first.eventId, second.eventId])
+    await expect.poll(sentIds).toEqual([first.eventId, second.eventId])
+  })
+
+  it('[J5] are given back in one statement when they are late together', async () => {
+    const { jobs } = await newJobs(8)
+    const { sent } = start({ concurrency: 4 })
+    const leased = async () =>
+      (await Promise.all(jobs.map(status))).filter((each) => each === 'Leased').length
+    await expect.poll(leased).toBeGreaterThan(4)
+    const begun = sent.length
+    const waiting = (await leased()) - begun
+    window = nothing
+    movePerformanceClock(48_500)
+    const queries = vi.spyOn(database.as('job_worker'), 'query')
+    sent[0]?.answer(delivered)
+    await expect.poll(leased).toBe(begun - 1)
+    const releases = queries.mock.calls.filter(([text]) => /probes = probes/.test(String(text)))
+    expect(releases.map(([, values]) => (values as unknown as string[][])[0]?.length)).toEqual([waiting])
   })
 
   it('[J5] are begun as long as the lease has time for the exchange and the report', async () => {
     const [first, second] = (await newJobs(2)).jobs as [Job, Job]
     const { sent, sentIds } = start({ concurrency: 1 })
-    await expect.poll(() => sent.length, WAIT).toBe(1)
-    await expect.poll(() => status(second), WAIT).toBe('Leased')
+    await expect.poll(() => sent.length).toBe(1)
+    await expect.poll(() => status(second)).toBe('Leased')
     window = nothing
     movePerformanceClock(20_000)
     sent[0]?.answer(delivered)
-    await expect.poll(sentIds, WAIT).toEqual([first.eventId, second.eventId])
+    await expect.poll(sentIds).toEqual([first.eventId, second.eventId])
   })
 
   it('[J12] are given back when their secrets cannot be read, and taken up again', async () => {
@@ -204,27 +219,27 @@ describe('jobs that were claimed and not begun', () => {
         throw new Error('the database is away')
       },
     })
-    await expect.poll(() => counts.claimed, WAIT).toBe(2)
+    await expect.poll(() => counts.claimed).toBe(2)
     for (const job of jobs) {
-      await expect.poll(() => status(job), WAIT).toBe('Pending')
+      await expect.poll(() => status(job)).toBe('Pending')
       expect(await row(job)).toMatchObject(given)
     }
     expect([sent, counts.failedRounds]).toEqual([[], 1])
     window = everything
     wakeups.wake('claims')
-    await expect.poll(() => sent.length, WAIT).toBe(2)
+    await expect.poll(() => sent.length).toBe(2)
   })
 
   it('[J12] are given back by a stop, which waits for what was begun and for nothing else', async () => {
     const [begun, queued] = (await newJobs(2)).jobs as [Job, Job]
     const [other] = (await newJobs(1)).jobs as [Job]
     const { worker, sent, sentIds } = start({ concurrency: 1 })
-    for (const job of [begun, queued, other]) await expect.poll(() => status(job), WAIT).toBe('Leased')
+    for (const job of [begun, queued, other]) await expect.poll(() => status(job)).toBe('Leased')
     let stopped = false
     const stopping = worker.stop().then(() => {
       stopped = true
     })
-    for (const job of [queued, other]) await expect.poll(() => status(job), WAIT).toBe('Pending')
+    for (const job of [queued, other]) await expect.poll(() => status(job)).toBe('Pending')
     expect([await status(begun), stopped]).toEqual(['Leased', false])
     sent[0]?.answer(delivered)
     await stopping
@@ -244,7 +259,7 @@ describe('jobs that were claimed and not begun', () => {
           answer = resolve
         }),
     })
-    await expect.poll(() => ids.length, WAIT).toBe(1)
+    await expect.poll(() => ids.length).toBe(1)
     const stopping = worker.stop()
     answer(new Map(ids.map((id) => [id, [{ scheme: 'v1', key: Buffer.alloc(32) }]])))
     await stopping
@@ -259,25 +274,25 @@ describe('a paused endpoint', () => {
     await openBreaker(subscriptionId)
     const [healthy] = (await newJobs(1)).jobs as [Job]
     const { sentIds, counts } = start({ respond: () => delivered })
-    await expect.poll(() => status(healthy), WAIT).toBe('Completed')
+    await expect.poll(() => status(healthy)).toBe('Completed')
     expect([sentIds(), counts.claimed]).toEqual([[healthy.eventId], 1])
     for (const job of jobs) expect(await row(job)).toMatchObject({ ...given, worker_id: null })
     await database.pool.query('DELETE FROM sagapost.subscription_breakers')
-    for (const job of jobs) await expect.poll(() => status(job), WAIT).toBe('Completed')
+    for (const job of jobs) await expect.poll(() => status(job)).toBe('Completed')
   })
 
   it('[J7] gets its queued jobs no more once its breaker opens: they go back', async () => {
     const { subscriptionId, jobs } = await newJobs(2)
     const [begun, queued] = jobs as [Job, Job]
     const { sent, sentIds, wakeups } = start({ concurrency: 1 })
-    for (const job of jobs) await expect.poll(() => status(job), WAIT).toBe('Leased')
+    for (const job of jobs) await expect.poll(() => status(job)).toBe('Leased')
     await openBreaker(subscriptionId)
-    await expect.poll(() => status(queued), WAIT).toBe('Pending')
+    await expect.poll(() => status(queued)).toBe('Pending')
     sent[0]?.answer(failed(500))
-    await expect.poll(() => status(begun), WAIT).toBe('Failed')
+    await expect.poll(() => status(begun)).toBe('Failed')
     const [healthy] = (await newJobs(1)).jobs as [Job]
     wakeups.wake('claims')
-    await expect.poll(sentIds, WAIT).toEqual([begun.eventId, healthy.eventId])
+    await expect.poll(sentIds).toEqual([begun.eventId, healthy.eventId])
     expect(await row(queued)).toMatchObject(given)
   })
 
@@ -286,9 +301,9 @@ describe('a paused endpoint', () => {
     const [first, second] = jobs as [Job, Job]
     await openBreaker(subscriptionId, '-1 second')
     const { sentIds } = start({ respond: () => failed(500) })
-    await expect.poll(async () => (await row(first)).probes, WAIT).toBe(1)
+    await expect.poll(async () => (await row(first)).probes).toBe(1)
     expect(await row(first)).toMatchObject({ ...given, probes: 1, error_code: null, response_status: null })
-    await expect.poll(async () => (await breakerOf(subscriptionId))?.failures, WAIT).toBe(11)
+    await expect.poll(async () => (await breakerOf(subscriptionId))?.failures).toBe(11)
     expect(await row(second)).toMatchObject(given)
     expect(sentIds()).toEqual([first.eventId])
   })
@@ -298,7 +313,7 @@ describe('a paused endpoint', () => {
     const [job] = jobs as [Job]
     await openBreaker(subscriptionId, '-1 second')
     start({ respond: () => failed(410) })
-    await expect.poll(() => status(job), WAIT).toBe('Failed')
+    await expect.poll(() => status(job)).toBe('Failed')
     expect(await row(job)).toMatchObject({ error_code: 'http_410', response_status: 410, probes: 0 })
   })
 
@@ -306,7 +321,7 @@ describe('a paused endpoint', () => {
     const { subscriptionId, jobs } = await newJobs(3)
     await openBreaker(subscriptionId, '-1 second')
     const { counts } = start({ respond: () => delivered })
-    for (const job of jobs) await expect.poll(() => status(job), WAIT).toBe('Completed')
+    for (const job of jobs) await expect.poll(() => status(job)).toBe('Completed')
     expect([await breakerOf(subscriptionId), counts.closed]).toEqual([undefined, 1])
   })
 })
@@ -320,7 +335,7 @@ describe('the older range of the window', () => {
       fresh: { from: fresh.eventId, to: everything.fresh.to },
     }
     start({ respond: () => delivered })
-    for (const job of [old, fresh]) await expect.poll(() => status(job), WAIT).toBe('Completed')
+    for (const job of [old, fresh]) await expect.poll(() => status(job)).toBe('Completed')
   })
 
   it('[J7] is probed first, and one delivery is enough for both', async () => {
@@ -332,8 +347,8 @@ describe('the older range of the window', () => {
       fresh: { from: fresh.eventId, to: everything.fresh.to },
     }
     const { sentIds, counts } = start({ respond: () => failed(500) })
-    await expect.poll(async () => (await row(old)).probes, WAIT).toBe(1)
-    await expect.poll(async () => (await breakerOf(subscriptionId))?.failures, WAIT).toBe(11)
+    await expect.poll(async () => (await row(old)).probes).toBe(1)
+    await expect.poll(async () => (await breakerOf(subscriptionId))?.failures).toBe(11)
     expect([sentIds(), counts.claimed]).toEqual([[old.eventId], 1])
   })
 })

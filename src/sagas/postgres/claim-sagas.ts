@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { prepared } from '../../database/index.js'
 import type { DataBox } from '../data-box.js'
 import type { ClaimedSaga, Signals } from '../records.js'
 import type { ClaimRequest } from '../state-storage.js'
@@ -10,7 +11,7 @@ import { type SagaRow, type StepRow, toSaga, toStep } from './rows.js'
  * retry whose time has come. What another claims at the same moment is locked, and passed over. Every claim takes the
  * fencing token one further.
  */
-export const claimSagas = `
+export const claimSagas = prepared(`
   WITH due AS MATERIALIZED (
     SELECT saga.id, saga.lease_owner IS NOT NULL AS recovered
     FROM unnest($1::text[], $2::int[], $3::int[]) AS wanted (definition_id, definition_version, slots)
@@ -33,7 +34,7 @@ export const claimSagas = `
     version = version + 1
   FROM due WHERE saga.id = due.id
   RETURNING saga.*, saga.initial_data::text AS initial_data, saga.result_data::text AS result_data, due.recovered,
-            coalesce(saga.deadline_at <= sagapost.now(), false) AS overdue`
+            coalesce(saga.deadline_at <= sagapost.now(), false) AS overdue`)
 
 /**
  * Rows that are being written at this moment are passed over: the write renews them itself. Of any other lock nobody may

@@ -4,12 +4,14 @@ import { openBox } from '../data-box.js'
 import type { StateStorage } from '../state-storage.js'
 import { claim, readSignals, renewLeases } from './claim-sagas.js'
 import { findDeliveries } from './find-deliveries.js'
-import { cleanUpSignals, findSignals, passNewsOn, signal, signalAlone } from './keep-signals.js'
+import { cleanUpSignals, findSignals, passNewsOn, signal } from './keep-signals.js'
+import { lookAhead } from './look-ahead.js'
 import { findTimedOut, getSaga, listEvents, listSagas, listSteps, readStates } from './read-sagas.js'
 import { cleanUpExpired, deleteFinished } from './remove-sagas.js'
 import { requestCancel } from './request-cancel.js'
 import { startSagas } from './start-saga.js'
 import { createTransact } from './transact.js'
+import { waitForKey } from './wait-for-key.js'
 import { applyChanges } from './write-changes.js'
 
 export interface PostgresStorageOptions {
@@ -32,7 +34,10 @@ export function createPostgresStorage({
 }: PostgresStorageOptions): StateStorage {
   return {
     async startSaga(saga, tx) {
-      const [outcome] = await startSagas((tx as pg.PoolClient | undefined) ?? pool, [saga], box)
+      const [outcome] =
+        tx === undefined && saga.idempotencyKey !== null
+          ? await waitForKey(pool, (client, lockTimeout) => startSagas(client, [saga], box, lockTimeout))
+          : await startSagas((tx as pg.PoolClient | undefined) ?? pool, [saga], box)
       if (outcome === undefined) throw new Error(`nothing is known of saga ${saga.id}`)
       return outcome
     },
@@ -45,6 +50,7 @@ export function createPostgresStorage({
     listEvents: (sagaId) => listEvents(pool, sagaId),
     write: (changes, leaseMs) => applyChanges(pool, changes, leaseMs, box),
     transact: createTransact(transactionPool, transactionPool === pool, box),
+    lookAhead: (definitions) => lookAhead(pool, definitions),
     claim: (request) => claim(pool, request, box),
     async renew(owner, sagaIds, leaseMs) {
       const { rows } = await leasePool.query<{ id: string }>(renewLeases, [owner, sagaIds, leaseMs])
@@ -53,7 +59,9 @@ export function createPostgresStorage({
     readSignals: (owner, sagaIds) => readSignals(leasePool, owner, sagaIds),
     requestCancel: (sagaId, request) => requestCancel(pool, sagaId, request),
     signal: (given, tx) =>
-      tx === undefined ? signalAlone(pool, given, box) : signal(tx as pg.PoolClient, given, box),
+      tx === undefined
+        ? waitForKey(pool, (client, lockTimeout) => signal(client, given, box, lockTimeout))
+        : signal(tx as pg.PoolClient, given, box),
     findSignals: (wanted) => findSignals(pool, wanted, box),
     findDeliveries: (steps) => findDeliveries(pool, steps),
     passNewsOn: (limit) => passNewsOn(pool, limit),

@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
-import { inTransaction } from '../../database/index.js'
-import { SagapostError } from '../../errors/index.js'
 import { type DataBox, DataUnreadableError, isSealed } from '../data-box.js'
 import { decodeJson } from '../json.js'
 import type { ArrivedSignal, NewSignal, SignalName, SignalOutcome } from '../state-storage.js'
@@ -15,11 +13,13 @@ const keepSignal = `
          has_column_privilege('sagapost.saga_signals', 'payload', 'SELECT') AS readable
   FROM sagapost.signal($1, $2, $3)`
 
-const limitKeyWait = `SELECT set_config('lock_timeout', $1, true)`
-
-/** How long to wait for a name and key that another transaction has sent. It may be the caller's own, and would never end. */
-const KEY_WAIT_MS = 2_000
-const LOCK_TIMED_OUT = '55P03'
+/** The same in a transaction of its own, which waits for a lock no longer than this: the function is called after that is set. */
+const keepSignalAlone = `
+  WITH limited AS MATERIALIZED (SELECT set_config('lock_timeout', $4, true) AS wait)
+  SELECT kept.created, kept.received_at, kept.expires_at, kept.same,
+         has_column_privilege('sagapost.saga_signals', 'payload', 'SELECT') AS readable
+  FROM limited
+  CROSS JOIN LATERAL sagapost.signal(CASE WHEN limited.wait <> '' THEN $1::text END, $2, $3::json) AS kept`
 
 /** By the primary key. */
 export const selectSignals = `
@@ -27,11 +27,11 @@ export const selectSignals = `
   FROM unnest($1::text[], $2::text[]) AS wanted (name, key)
   JOIN sagapost.saga_signals AS kept ON kept.name = wanted.name AND kept.key = wanted.key`
 
-/**
- * migrations/0025; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. Before
- * that, migrations/0026 notes what deliveries have come to: from idx_saga_awaited_look.
- */
-const wakeSagas = 'SELECT sagapost.note_deliveries($1) AS looked, sagapost.wake_sagas($1) AS passed'
+/** migrations/0026: notes what deliveries have come to; from idx_saga_awaited_look. */
+const noteDeliveries = 'SELECT sagapost.note_deliveries($1) AS count'
+
+/** migrations/0025; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. */
+const wakeSagas = 'SELECT sagapost.wake_sagas($1) AS count'
 
 /**
  * The oldest first, from idx_saga_signals_expires; one that a saga still has to read stays: idx_step_waits_for. One that
@@ -60,10 +60,13 @@ export async function signal(
   client: Queryable,
   { name, key, payload }: NewSignal,
   box: DataBox,
+  lockTimeout?: string,
 ): Promise<SignalOutcome> {
   const place = { sagaId: signalTopic(name, key), column: 'payload' } as const
   const sealed = payload === undefined ? null : box.seal(payload, place)
-  const { rows } = (await client.query(keepSignal, [name, key, sealed])) as pg.QueryResult<SignalRow>
+  const { rows } = (await (lockTimeout === undefined
+    ? client.query(keepSignal, [name, key, sealed])
+    : client.query(keepSignalAlone, [name, key, sealed, lockTimeout]))) as pg.QueryResult<SignalRow>
   const row = rows[0]
   // Only under REPEATABLE READ: the first one was committed after this transaction's snapshot was taken.
   if (row === undefined) throw new Error(`the signal ${name} cannot be seen by this transaction`)
@@ -84,20 +87,6 @@ async function compareSealed(
   const first = rows[0] && open(signalTopic(name, key), rows[0].payload, box)
   if (first === undefined || 'unreadable' in first || isSealed(first.payload)) return undefined
   return isDeepStrictEqual(first.payload, decodeJson(payload))
-}
-
-/** The same in a transaction of its own. */
-export async function signalAlone(pool: pg.Pool, given: NewSignal, box: DataBox): Promise<SignalOutcome> {
-  try {
-    return await inTransaction(pool, async (client) => {
-      await client.query(limitKeyWait, [`${KEY_WAIT_MS}ms`])
-      return signal(client, given, box)
-    })
-  } catch (error) {
-    if ((error as { code?: string }).code !== LOCK_TIMED_OUT) throw error
-    const detail = `another transaction has sent the signal ${given.name} with this key, and has not ended; nothing was kept`
-    throw new SagapostError('idempotency_key_busy', detail, { cause: error })
-  }
 }
 
 export async function findSignals(
@@ -130,10 +119,19 @@ function open(topic: string, payload: string | null, box: DataBox): ArrivedSigna
   }
 }
 
+/** Two transactions: neither holds what the other waits for, and neither stops the other. */
 export async function passNewsOn(pool: pg.Pool, limit: number): Promise<boolean> {
-  const { rows } = await pool.query<{ looked: number; passed: number }>(wakeSagas, [limit])
-  const { looked = 0, passed = 0 } = rows[0] ?? {}
-  return looked >= limit || passed >= limit
+  const isFull = async (statement: string) => {
+    const { rows } = await pool.query<{ count: number }>(statement, [limit])
+    return (rows[0]?.count ?? 0) >= limit
+  }
+  let more = false
+  try {
+    more = await isFull(noteDeliveries)
+  } finally {
+    more = (await isFull(wakeSagas)) || more
+  }
+  return more
 }
 
 export async function cleanUpSignals(pool: pg.Pool, limit: number): Promise<number> {

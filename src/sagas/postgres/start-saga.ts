@@ -7,16 +7,24 @@ import { getSagaByKey } from './read-sagas.js'
 /** migrations/0018: one statement, so that a caller's transaction has all of it or nothing. */
 const startSagasSql = 'SELECT saga_id, moment FROM sagapost.start_sagas($1)'
 
+/** The same in a transaction of its own, which waits for a lock no longer than this: the function is called after that is set. */
+const startAloneSql = `
+  WITH limited AS MATERIALIZED (SELECT set_config('lock_timeout', $2, true) AS wait)
+  SELECT made.saga_id, made.moment
+  FROM limited CROSS JOIN LATERAL sagapost.start_sagas(CASE WHEN limited.wait <> '' THEN $1::jsonb END) AS made`
+
 type Queryable = Pick<pg.ClientBase, 'query'>
 
 export async function startSagas(
   client: Queryable,
   sagas: readonly NewSaga[],
   box: DataBox,
+  lockTimeout?: string,
 ): Promise<StartOutcome[]> {
-  const { rows } = (await client.query(startSagasSql, [
-    JSON.stringify(sagas.map((saga) => toStartParameter(saga, box))),
-  ])) as pg.QueryResult<{ saga_id: string; moment: Date }>
+  const given = JSON.stringify(sagas.map((saga) => toStartParameter(saga, box)))
+  const { rows } = (await (lockTimeout === undefined
+    ? client.query(startSagasSql, [given])
+    : client.query(startAloneSql, [given, lockTimeout]))) as pg.QueryResult<{ saga_id: string; moment: Date }>
   const made = new Map(rows.map(({ saga_id, moment }) => [saga_id, moment]))
   const outcomes: StartOutcome[] = []
   for (const saga of sagas) {

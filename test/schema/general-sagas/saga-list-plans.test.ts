@@ -46,7 +46,7 @@ beforeAll(async () => {
   } finally {
     client.release()
   }
-}, 240_000)
+})
 
 /** Values: cursor, its id, trace, operator, definition, state. */
 type Filters = [

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { claimSagas } from '../../../src/sagas/postgres/claim-sagas.js'
 import { deleteSignals, selectSignals } from '../../../src/sagas/postgres/keep-signals.js'
+import { lookAheadSql } from '../../../src/sagas/postgres/look-ahead.js'
 import { useDatabase } from '../../support/database.js'
 import { countRowsRead, explain, explainPrepared } from '../../support/explain.js'
 import { allowAnyBeginning } from './fixtures.js'
@@ -13,7 +14,7 @@ const insertSleepers = `
   WITH made AS (
     INSERT INTO sagapost.saga_instances (id, definition_id, state, current_step, total_steps, wake_at)
     SELECT 'saga-' || i, 'nap', 1, 0, 1,
-           sagapost.now() + (CASE WHEN i <= $2 THEN -1 ELSE 1 END) * i * interval '1 hour'
+           sagapost.now() + CASE WHEN i <= $2 THEN -i * interval '1 second' ELSE interval '1 hour' + i * interval '1 second' END
     FROM generate_series(1, $1::int) AS i
     RETURNING id
   )
@@ -28,6 +29,26 @@ describe('with many sleepers', () => {
     await allowAnyBeginning(database.pool)
     await database.pool.query(insertSleepers, [SLEEPERS, DUE])
     await database.pool.query('ANALYZE sagapost.saga_instances, sagapost.saga_steps')
+  })
+
+  it('[G10] a look ahead reads one row for each definition, prepared or not', async () => {
+    const wanted = [
+      ['nap', 'other'],
+      [1, 1],
+    ]
+    for (const plan of [
+      await explain(database.pool, lookAheadSql, wanted),
+      await explainPrepared(database.pool, lookAheadSql, wanted),
+    ]) {
+      expect(plan.scanned).toEqual([])
+      expect(plan.indexes).toEqual(expect.arrayContaining(['idx_saga_runnable']))
+    }
+    const client = await database.pool.connect()
+    try {
+      expect(await countRowsRead(client as never, lookAheadSql, wanted)).toBeLessThanOrEqual(5)
+    } finally {
+      client.release()
+    }
   })
 
   it('[G10] a claim reads what is due and nothing else, prepared or not', async () => {

@@ -1,0 +1,123 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Fault } from '../schedule/fault.js'
+import { marks } from '../schedule/marks.js'
+import type { FaultSystem } from '../system/fault-system.js'
+import type { Behaviour, Link } from '../system/open-link.js'
+import type { SupervisedProcess } from '../system/supervise-process.js'
+import { crashPostgres } from './crash-postgres.js'
+import { exhaustConnections } from './exhaust-connections.js'
+import { fillDisk } from './fill-disk.js'
+import { holdTransaction } from './hold-transaction.js'
+import { killBackend } from './kill-backend.js'
+import { promoteStandby } from './promote-standby.js'
+
+/** What could not be done says why; it never counts as passed. */
+export type FaultOutcome = { ran: true } | { ran: false; why: string }
+
+const ran: FaultOutcome = { ran: true }
+
+/** A statement that never comes within this time is not waited for. */
+const MARK_MS_MAX = 8_000
+
+/** Does it, for as long as it lasts, and undoes it. Resolves when it is over. */
+export async function applyFault(system: FaultSystem, fault: Fault): Promise<FaultOutcome> {
+  switch (fault.kind) {
+    case 'kill':
+      await processOf(system, fault.target).kill(fault.lengthMs)
+      return ran
+    case 'kill-at-mark':
+    case 'cut-at-mark':
+      return applyAtMark(system, fault)
+    case 'pause': {
+      const process = processOf(system, fault.target)
+      process.pause()
+      await sleep(fault.lengthMs)
+      process.resume()
+      return ran
+    }
+    case 'skew-clock': {
+      const process = processOf(system, fault.target)
+      process.skewClock(fault.skewMs)
+      await sleep(fault.lengthMs)
+      process.skewClock(0)
+      return ran
+    }
+    case 'cut':
+      linkOf(system, fault.target).cut()
+      return ran
+    case 'delay':
+      return disturb(system, fault, { kind: 'delay', delayMs: fault.delayMs })
+    case 'drip':
+      return disturb(system, fault, { kind: 'drip' })
+    case 'black-hole':
+      return disturb(system, fault, { kind: 'black-hole', half: fault.half })
+    case 'fail-receiver': {
+      const receiver = system.receivers.get(fault.receiver)
+      await receiver?.behave(fault.mode)
+      await sleep(fault.lengthMs)
+      await receiver?.behave('healthy')
+      return ran
+    }
+    case 'long-transaction':
+      return holdTransaction(system, fault)
+    case 'crash-postgres':
+      return system.whileServerIsOurs(() => crashPostgres(system, fault.lengthMs))
+    case 'kill-backend':
+      return system.whileServerIsOurs(() => killBackend(system))
+    case 'exhaust-connections':
+      return system.whileServerIsOurs(() => exhaustConnections(system, fault.lengthMs))
+    case 'fill-disk':
+      return system.whileServerIsOurs(() => fillDisk(system, fault.lengthMs))
+    case 'promote-standby':
+      return system.whileServerIsOurs(() => promoteStandby(system))
+  }
+}
+
+async function disturb(
+  system: FaultSystem,
+  { target, lengthMs }: { target: string; lengthMs: number },
+  behaviour: Behaviour,
+): Promise<FaultOutcome> {
+  const link = linkOf(system, target)
+  link.behave(behaviour)
+  await sleep(lengthMs)
+  link.behave({ kind: 'pass' })
+  return ran
+}
+
+async function applyAtMark(
+  system: FaultSystem,
+  fault: Extract<Fault, { kind: 'kill-at-mark' | 'cut-at-mark' }>,
+): Promise<FaultOutcome> {
+  const { target, mark, moment, count, lengthMs } = fault
+  const link = linkOf(system, target)
+  let killed: Promise<void> = Promise.resolve()
+  const reached = await new Promise<boolean>((resolve) => {
+    const timer = setTimeout(resolve, MARK_MS_MAX, false)
+    link.watch({
+      text: marks[mark].text,
+      moment,
+      count,
+      onReached() {
+        if (fault.kind === 'kill-at-mark') killed = processOf(system, target).kill(lengthMs)
+        clearTimeout(timer)
+        resolve(true)
+      },
+    })
+  })
+  link.watch(undefined)
+  await killed
+  return reached ? ran : { ran: false, why: `${mark} was not reached` }
+}
+
+function processOf(system: FaultSystem, name: string): SupervisedProcess {
+  const process = system.processes.get(name)
+  if (process === undefined) throw new Error(`there is no process ${name}`)
+  return process
+}
+
+function linkOf(system: FaultSystem, name: string): Link {
+  const link = system.links.get(name)
+  if (link === undefined) throw new Error(`there is no link ${name}`)
+  return link
+}

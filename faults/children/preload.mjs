@@ -1,0 +1,18 @@
+// Preloaded into every process of the harness. It stops as by SIGTERM when the harness is gone, however that ended, and
+// SIGUSR2 sets its clock: by so many milliseconds as stand in the file FAULTS_CLOCK_FILE.
+import { readFileSync } from 'node:fs'
+
+process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))
+process.channel?.unref()
+
+const RealDate = Date
+let skewMs = 0
+process.on('SIGUSR2', () => {
+  skewMs = Number(readFileSync(process.env.FAULTS_CLOCK_FILE, 'utf8'))
+})
+const now = () => RealDate.now() + skewMs
+globalThis.Date = new Proxy(RealDate, {
+  construct: (target, args, made) => Reflect.construct(target, args.length === 0 ? [now()] : args, made),
+  apply: () => new RealDate(now()).toString(),
+  get: (target, name) => (name === 'now' ? now : Reflect.get(target, name)),
+})

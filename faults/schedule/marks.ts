@@ -1,0 +1,30 @@
+import type { Part } from './fault.js'
+
+interface Mark {
+  /** Whose connections are watched; the publisher's are the harness's own. */
+  of: Part | 'publisher'
+  /** Part of the statement's text; test/faults/marks.test.ts looks it up in the source. */
+  text: string
+}
+
+/** The points at which a process is killed or cut off: around the statements that move a delivery on. */
+export const marks = {
+  'store-events': { of: 'api', text: 'sagapost.publish_batch(' },
+  'take-events': { of: 'router', text: 'FROM sagapost.subscription_version) AS version' },
+  'make-sagas': { of: 'router', text: 'DELETE FROM sagapost.event_routing_queue WHERE event_id = ANY' },
+  'commit-routing': { of: 'router', text: 'COMMIT' },
+  'make-first-jobs': { of: 'orchestrator', text: 'FROM lazily CROSS JOIN due' },
+  'make-retry-jobs': { of: 'orchestrator', text: 'CASE WHEN decided.retry THEN' },
+  'apply-results': { of: 'orchestrator', text: 'SET applied_at = sagapost.now()' },
+  'commit-results': { of: 'orchestrator', text: 'COMMIT' },
+  'claim-jobs': { of: 'worker', text: "SET status = 'Leased', lease_until" },
+  'report-results': { of: 'worker', text: 'retry_after_s = result.retry_after_s' },
+  'reset-leases': { of: 'cleaner', text: 'lease_resets = lease_resets + 1' },
+  'claim-sagas': { of: 'sagas', text: 'AS recovered' },
+  'write-sagas': { of: 'sagas', text: 'sagapost.write_saga_changes(' },
+  'commit-step': { of: 'sagas', text: 'COMMIT' },
+  'commit-publication': { of: 'publisher', text: 'COMMIT' },
+} as const satisfies Record<string, Mark>
+
+export type MarkName = keyof typeof marks
+export const markNames = Object.keys(marks) as MarkName[]

@@ -1,0 +1,133 @@
+import type pg from 'pg'
+import { checkReadiness, databaseRoles, type Migration } from '../database/index.js'
+import { createBacklogCollector } from '../observability/index.js'
+
+/** What an operator is told: all is well, look at this, or this does not work. */
+export interface Finding {
+  check: 'database' | 'roles' | 'backlog' | 'breakers' | 'dead_letters'
+  severity: 'ok' | 'attention' | 'failing'
+  detail: string
+}
+
+/** What waits longer than this at a stage is not being worked on. */
+const WAITING_S_MAX = 60
+const DEAD_LETTERS_COUNTED_MAX = 1_000
+const BACKLOG_MS_MAX = 30_000
+
+/** Who works on a stage, and what to do where that is a person. */
+const remedies: Record<string, string> = {
+  routing: 'is a router running?',
+  first_jobs: 'is an orchestrator running?',
+  retries_due: 'is an orchestrator running?',
+  claims: 'is a worker running?',
+  leases_expired: 'is a cleaner running?',
+  results: 'is an orchestrator running?',
+  sagas_due: 'is a process with the part sagas running?',
+  sagas_stuck: 'sagapost sagas list --stuck shows them, sagapost sagas resolve mends them',
+}
+
+// Of the login, whatever role the connection runs under.
+const selectMissingRoles = `
+  SELECT array_agg(wanted.name ORDER BY wanted.name) AS missing, session_user AS login
+  FROM unnest($1::text[]) AS wanted (name)
+  LEFT JOIN pg_catalog.pg_roles AS role ON role.rolname = wanted.name
+  WHERE role.oid IS NULL OR NOT pg_catalog.pg_has_role(session_user, role.oid,
+    CASE WHEN pg_catalog.current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)`
+
+// By subscription_breakers_pkey: one row for each endpoint in trouble.
+const countPaused = `
+  SELECT count(*)::int AS paused FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()`
+
+// From the end of idx_dead_failed.
+const countDead = `
+  SELECT count(*)::int AS dead FROM (
+    SELECT FROM sagapost.dead_letters WHERE failed_at > sagapost.now() - interval '1 day' LIMIT $1) AS recent`
+
+/** Looks at a live system as an operator would who was just woken up. Under saga_readonly_role; reads indexes only. */
+export async function examineSystem(pool: pg.Pool, migrations: readonly Migration[]): Promise<Finding[]> {
+  const obstacles = await checkReadiness(pool, migrations)
+  if (obstacles.length > 0) {
+    return obstacles.map(({ code, detail }) => ({
+      check: 'database',
+      severity: 'failing',
+      detail: `${detail} [${code}]`,
+    }))
+  }
+  const { rows } = await pool.query<{ server: string }>(`SELECT current_setting('server_version') AS server`)
+  return [
+    {
+      check: 'database',
+      severity: 'ok',
+      detail: `PostgreSQL ${rows[0]?.server}, schema version ${migrations.length}`,
+    },
+    await examineRoles(pool),
+    ...(await examineBacklog(pool)),
+    await examineBreakers(pool),
+    await examineDeadLetters(pool),
+  ]
+}
+
+async function examineRoles(pool: pg.Pool): Promise<Finding> {
+  const { rows } = await pool.query<{ missing: string[] | null; login: string }>(selectMissingRoles, [
+    databaseRoles,
+  ])
+  const { missing = null, login } = rows[0] ?? {}
+  return missing === null
+    ? {
+        check: 'roles',
+        severity: 'ok',
+        detail: `the login may work as each of ${databaseRoles.length} roles`,
+      }
+    : { check: 'roles', severity: 'attention', detail: `${login} may not work as ${missing.join(', ')}` }
+}
+
+async function examineBacklog(pool: pg.Pool): Promise<Finding[]> {
+  const stages = await createBacklogCollector(pool, { timeLimitMs: BACKLOG_MS_MAX }).collect()
+  if (stages === null) {
+    return [{ check: 'backlog', severity: 'failing', detail: 'the database did not answer in time' }]
+  }
+  const late = stages.filter(
+    ({ stage, count, oldestAgeS }) =>
+      count > 0 && (stage === 'sagas_stuck' || (oldestAgeS ?? 0) > WAITING_S_MAX),
+  )
+  if (late.length === 0) {
+    const waiting = stages.filter(({ count }) => count > 0).map(({ stage, count }) => `${count} ${stage}`)
+    return [
+      {
+        check: 'backlog',
+        severity: 'ok',
+        detail: waiting.length > 0 ? `on its way: ${waiting.join(', ')}` : 'nothing waits',
+      },
+    ]
+  }
+  return late.map(({ stage, count, oldestAgeS }) => ({
+    check: 'backlog',
+    severity: stage === 'sagas_stuck' ? 'attention' : 'failing',
+    detail: `${stage}: ${count}, the oldest for ${Math.round(oldestAgeS ?? 0)} s; ${remedies[stage] ?? ''}`,
+  }))
+}
+
+async function examineBreakers(pool: pg.Pool): Promise<Finding> {
+  const { rows } = await pool.query<{ paused: number }>(countPaused)
+  const paused = rows[0]?.paused ?? 0
+  return paused === 0
+    ? { check: 'breakers', severity: 'ok', detail: 'no endpoint is paused' }
+    : {
+        check: 'breakers',
+        severity: 'attention',
+        detail: `${paused} endpoints keep failing and are paused; sagapost subscriptions list shows them`,
+      }
+}
+
+async function examineDeadLetters(pool: pg.Pool): Promise<Finding> {
+  const { rows } = await pool.query<{ dead: number }>(countDead, [DEAD_LETTERS_COUNTED_MAX])
+  const dead = rows[0]?.dead ?? 0
+  const more = dead === DEAD_LETTERS_COUNTED_MAX ? ' or more' : ''
+  return dead === 0
+    ? { check: 'dead_letters', severity: 'ok', detail: 'none within a day' }
+    : {
+        check: 'dead_letters',
+        severity: 'attention',
+        detail: `${dead}${more} within a day; sagapost dead-letters list shows them`,
+      }
+}

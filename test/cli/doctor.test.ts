@@ -1,0 +1,130 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { invariants } from '../../src/doctor/index.js'
+import { type Staged, stageDeliveries } from '../doctor/stage-deliveries.js'
+import { useDatabase } from '../support/database.js'
+import { runCli } from '../support/spawn-cli.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'sagapost-doctor-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describe('sagapost doctor', () => {
+  const database = useDatabase()
+  const doctor = (...args: string[]) => runCli(['doctor', ...args], { DATABASE_URL: database.url })
+  /** With the guards of one table off. */
+  const tamper = async (table: string, change: string) => {
+    await database.pool.query(`ALTER TABLE sagapost.${table} DISABLE TRIGGER USER`)
+    const { rowCount } = await database.pool.query(change)
+    expect(rowCount).toBeGreaterThan(0)
+    await database.pool.query(`ALTER TABLE sagapost.${table} ENABLE TRIGGER USER`)
+  }
+  let staged: Staged
+
+  it('[O6] says that all is well, and how it stands', async () => {
+    const { code, stdout, stderr } = await doctor()
+    expect(stderr).toBe('')
+    expect(stdout.trim().split('\n')).toEqual([
+      expect.stringMatching(/^ok +database +PostgreSQL \d+\.\d+, schema version \d+$/),
+      'ok         roles         the login may work as each of 11 roles',
+      'ok         backlog       nothing waits',
+      'ok         breakers      no endpoint is paused',
+      'ok         dead_letters  none within a day',
+    ])
+    expect(code).toBe(0)
+  })
+
+  describe('on a database with deliveries at every stage', () => {
+    beforeAll(async () => {
+      staged = await stageDeliveries(database)
+    })
+
+    it('[O6] finds that all invariants hold', async () => {
+      const { code, stdout } = await doctor('--invariants')
+      expect(stdout).toMatch(new RegExp(`^ok +invariants +all ${invariants.length} hold$`, 'm'))
+      expect(stdout).toMatch(/^attention {2}dead_letters {2}\d+ within a day; sagapost dead-letters list/m)
+      expect(code).toBe(0)
+    })
+
+    it('[O6] finds what is not settled, as JSON', async () => {
+      const { code, stdout } = await doctor('--settled', '--json')
+      const { findings, violations } = JSON.parse(stdout)
+      expect(findings).toContainEqual({ check: 'breakers', severity: 'ok', detail: 'no endpoint is paused' })
+      expect(violations.map(({ invariant }: { invariant: string }) => invariant)).toContain(
+        'nothing_left_open',
+      )
+      expect(code).toBe(1)
+    })
+
+    it('[S11, O6] keeps hashes of what is final, and says what has changed since, each time', async () => {
+      const file = join(folder, 'final')
+      expect(await doctor('--hashes', file)).toMatchObject({ code: 0 })
+      const kept = readFileSync(file, 'utf8')
+      expect(await doctor('--hashes', file)).toMatchObject({ code: 0 })
+      expect(readFileSync(file, 'utf8')).toBe(kept)
+      await tamper(
+        'webhook_delivery_sagas',
+        `UPDATE sagapost.webhook_delivery_sagas SET correlation_id = 'another' WHERE id = ${staged.completed.sagaId}`,
+      )
+      for (const time of ['first', 'second']) {
+        const { code, stdout } = await doctor('--hashes', file)
+        expect(stdout, time).toMatch(
+          /^violated +final_rows_are_frozen\n +rules +S11, J12, E2, D2\n +found +1 ×/m,
+        )
+        expect(code).toBe(1)
+      }
+      expect(readFileSync(file, 'utf8')).toBe(kept)
+    })
+
+    it('[S12, O6] names the rule that is broken, where, and exits with 1', async () => {
+      await tamper(
+        'webhook_delivery_sagas',
+        `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = attempt_count + 1 WHERE id = ${staged.completed.sagaId}`,
+      )
+      const { code, stdout } = await doctor('--invariants', '--json')
+      expect(JSON.parse(stdout).violations).toContainEqual({
+        invariant: 'attempt_count_is_applied_results',
+        rules: expect.arrayContaining(['S13']),
+        detail: expect.stringContaining('such as'),
+        ids: [staged.completed.sagaId],
+      })
+      expect(code).toBe(1)
+    })
+
+    it('[O6] says which part does not work when something waits', async () => {
+      await database.pool.query(
+        `INSERT INTO sagapost.event_routing_queue (event_id, event_type, enqueued_at)
+         SELECT id, event_type, sagapost.now() - interval '1 hour' FROM sagapost.events LIMIT 1
+         ON CONFLICT (event_id) DO UPDATE SET enqueued_at = excluded.enqueued_at`,
+      )
+      const { code, stdout } = await doctor()
+      expect(stdout).toMatch(
+        /^failing +backlog +routing: \d+, the oldest for 36\d\d s; is a router running\?$/m,
+      )
+      expect(code).toBe(1)
+    })
+  })
+
+  it.each([
+    ['a file of something else', () => join(folder, 'else'), /was not written by sagapost doctor --hashes/],
+    ['a folder that is not there', () => join(folder, 'none', 'file'), /ENOENT/],
+    ['a folder', () => folder, /EISDIR/],
+  ])('[O6] refuses %s for the hashes', async (_, file, message) => {
+    writeFileSync(join(folder, 'else'), 'hello\n')
+    const { code, stderr } = await doctor('--hashes', file())
+    expect(stderr).toMatch(message)
+    expect(stderr).toMatch(/\[config_invalid\]\n$/)
+    expect(code).toBe(1)
+  })
+})
+
+describe('sagapost doctor on a database that is not migrated', () => {
+  const database = useDatabase({ migrated: false })
+
+  it('[O6] says so', async () => {
+    const { code, stdout } = await runCli(['doctor', '--invariants'], { DATABASE_URL: database.url })
+    expect(stdout).toMatch(/^failing +database +the database is not migrated: .* \[schema_outdated\]$/m)
+    expect(code).toBe(1)
+  })
+})
