@@ -1,9 +1,5 @@
-<<<<<<< HEAD
-=======
 // Short commands load this: nothing here loads another part.
 export type { LogLevel } from './log-levels.js'
 export { hasLoginPerRole, ROLE_PLACE } from './login-per-role.js'
-export { parseDuration } from './parse-duration.js'
 export { invalidMasterKey, MASTER_KEY_BYTES, parseMasterKey } from './parse-master-key.js'
->>>>>>> main
 export { type Config, readConfig } from './read-config.js'

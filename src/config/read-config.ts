@@ -1,16 +1,8 @@
-<<<<<<< HEAD
-import { hasLoginPerRole } from '../database/index.js'
 import { parseDuration } from '../durations/index.js'
-import { SagapostError } from '../errors/index.js'
-import { type LogLevel, logLevels } from '../observability/index.js'
-import { parseMasterKey } from '../subscriptions/index.js'
-=======
 import { SagapostError } from '../errors/index.js'
 import { type LogLevel, logLevels } from './log-levels.js'
 import { hasLoginPerRole } from './login-per-role.js'
-import { parseDuration } from './parse-duration.js'
 import { parseMasterKey } from './parse-master-key.js'
->>>>>>> main
 
 export interface Config {
   /** Absent: the embedded PostgreSQL in `dataDir`. */

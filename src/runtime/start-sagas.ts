@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { createApplicationPool, createRolePool } from '../database/index.js'
-import type { Wakeups } from '../loop/index.js'
+import { startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import {
   announceEvents,
@@ -25,6 +25,8 @@ const LEASE_CONNECTIONS_MAX = 1
 const OWN_CONNECTIONS_MAX = 2
 /** Each transaction step that runs has one to itself. */
 const TRANSACTIONS_MAX = 16
+/** How often it is looked for what cancelled sagas of Sagapost's own have left behind. */
+const CLEAN_UP_MS = 60_000
 
 export interface SagasOptions {
   databaseUrl: string
@@ -97,13 +99,24 @@ export function startSagas({
       log.error({ err: error, ...(sagaId && logFields({ sagaId })) }, 'running sagas failed; will try again')
     },
   })
+  const cleanUps = startLoop({
+    async round() {
+      await own.cleanUp()
+      return false
+    },
+    idleMs: CLEAN_UP_MS,
+    onError(error) {
+      metrics.loopFailed('sagas')
+      log.error({ err: error }, 'clearing away what sagas have left behind failed; will try again')
+    },
+  })
   const unsubscribe = wakeups.onWake('sagas', coordinator.wake)
   return {
     coordinator,
     async stop() {
       unsubscribe()
       own.stop()
-      await coordinator.stop()
+      await Promise.all([coordinator.stop(), cleanUps.stop()])
       await Promise.all([pool.end(), leasePool.end(), ownPool.end(), transactionPool?.end()])
     },
   }

@@ -234,6 +234,19 @@ describe('a requeue by filter', () => {
     expect(await batchesLeft(sagaId)).toBe(0)
   })
 
+  it('[D4] what was planned by one that was cancelled before it began is cleared away by the part itself', async () => {
+    const eventType = 'order.left'
+    const subscriptionId = await insertSubscription(database.pool, { type: eventType })
+    await insertDeadLetters(database.pool, { count: 3, subscriptionId, type: eventType })
+    const { sagaId } = await start({ eventType })
+    await cancelSaga(createPostgresStorage({ pool: runner() }), sagaId, { by: 'test', reason: 'enough' })
+    const first = runSagas()
+    expect(await ended(sagaId)).toMatchObject({ state: 'Cancelled' })
+    await first.stop()
+    runSagas()
+    await expect.poll(() => batchesLeft(sagaId)).toBe(0)
+  })
+
   it('[D4] lets go soon when its process stops, and another goes on', async () => {
     const eventType = 'order.stopped'
     const { letters, letGo } = await insertHeldLetters(eventType)
