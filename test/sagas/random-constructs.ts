@@ -6,14 +6,20 @@ import type { Crash } from './crash-storage.js'
 const SIGNAL_WAIT = '10m'
 export const SIGNAL_WAIT_MS = 600_000
 
-type Kind = 'step' | 'transaction' | 'sleep' | 'signal' | 'child' | 'parallel'
+type Kind = 'step' | 'transaction' | 'sleep' | 'signal' | 'child' | 'parallel' | 'deliver'
+
+/** Attempts at a run, and at an undo. */
+const ATTEMPTS_MAX = 2
 
 /** How one stage behaves: what it is, how often its runs and undos fail first (for good when `fatal`). */
 interface StagePlan {
   kind: Kind
   failures: number
   fatal: boolean
+  /** `ATTEMPTS_MAX` and more: it gives up, and an operator is asked. */
   undoFailures: number
+  /** Before a failed run is tried again. */
+  pause?: '1ms' | typeof SIGNAL_WAIT
   when: boolean | undefined
   /** A signal comes before the saga, while it waits, or never. */
   signal: 'early' | 'late' | 'never'
@@ -28,13 +34,22 @@ export interface ConstructScenario {
   crashes: Crash[]
   cancelAfterWrites: number | null
   timeout?: '1m'
+  /** Its children have children. */
+  deep?: boolean
+  /** What an operator says of undos that were given up. */
+  resolution?: 'retry' | 'skip' | 'resolve'
 }
 
+/** Only then may it end as Failed. */
+export const mayGiveUp = ({ stages, resolution }: ConstructScenario) =>
+  resolution === 'resolve' && stages.some(({ undoFailures }) => undoFailures >= ATTEMPTS_MAX)
+
 const stages = fc.record<StagePlan>({
-  kind: fc.constantFrom('step', 'transaction', 'sleep', 'signal', 'child', 'parallel'),
+  kind: fc.constantFrom('step', 'transaction', 'sleep', 'signal', 'child', 'parallel', 'deliver'),
   failures: fc.constantFrom(0, 0, 0, 1),
   fatal: fc.constantFrom(false, false, false, false, false, true),
-  undoFailures: fc.constantFrom(0, 0, 1),
+  undoFailures: fc.constantFrom(0, 0, 0, 1, ATTEMPTS_MAX + 1),
+  pause: fc.constantFrom('1ms', '1ms', SIGNAL_WAIT),
   when: fc.constantFrom(undefined, undefined, undefined, true, false),
   signal: fc.constantFrom('early', 'late', 'never'),
 })
@@ -47,11 +62,15 @@ export const constructScenarios: fc.Arbitrary<ConstructScenario> = fc.record({
     maxLength: 3,
   }),
   cancelAfterWrites: fc.option(fc.integer({ min: 0, max: 10 }), { freq: 4 }),
+  deep: fc.boolean(),
+  resolution: fc.constantFrom('retry', 'skip', 'resolve'),
 })
 
 export interface ConstructWorld {
   definition: SagaDefinition
   child: SagaDefinition
+  /** Of its child, if that has one. */
+  grandchild: SagaDefinition
   /** Calls by `name` of run and `undo name`, of all sagas. */
   calls: Map<string, number>
   /** Those that ended well, by the same names. */
@@ -70,11 +89,16 @@ type Context = {
 
 /** A definition of these stages, whose code notes what is called. */
 export function buildConstructs(
-  { stages: plans, compensation, pivot, timeout }: ConstructScenario,
+  { stages: plans, compensation, pivot, timeout, deep }: ConstructScenario,
   unique: string,
   storage: StateStorage,
 ): ConstructWorld {
-  const retry = { maxAttempts: 2, backoff: 'fixed', initialInterval: '1ms', jitter: 'none' } as const
+  const retry = {
+    maxAttempts: ATTEMPTS_MAX,
+    backoff: 'fixed',
+    initialInterval: '1ms',
+    jitter: 'none',
+  } as const
   const calls: ConstructWorld['calls'] = new Map()
   const ends: ConstructWorld['ends'] = new Map()
   const late: string[] = []
@@ -85,7 +109,11 @@ export function buildConstructs(
   }
   const noteEnd = (name: string) => ends.set(name, (ends.get(name) ?? 0) + 1)
 
+  const short = { ...retry, maxInterval: '5ms' } as const
   const code = (name: string, plan: StagePlan, undoable: boolean) => ({
+    retry:
+      plan.pause === undefined ? short : { ...retry, initialInterval: plan.pause, maxInterval: plan.pause },
+    compensateRetry: short,
     run: async ({ sagaId, signal, tx }: Context) => {
       const times = count(name)
       const step = (await storage.listSteps(sagaId)).find((each) => each.name === name)
@@ -108,13 +136,16 @@ export function buildConstructs(
   })
 
   const calm: StagePlan = { ...(plans[0] as StagePlan), failures: 0, fatal: false, undoFailures: 0 }
-  const child = saga(`child-${unique}`, { retry })
-    .step('inner', code('inner', calm, true) as never)
-    .sleep('nap', { for: '1ms' })
-    .step('outer', code('outer', calm, true) as never)
+  const grandchild = saga(`grandchild-${unique}`, { retry })
+    .step('innermost', code('innermost', calm, true) as never)
+    .sleep('rest', { for: '1ms' })
+  // biome-ignore lint/suspicious/noExplicitAny: as below
+  let child: any = saga(`child-${unique}`, { retry }).step('inner', code('inner', calm, true) as never)
+  if (deep) child = child.child('grand', { saga: grandchild, input: () => undefined })
+  child = child.sleep('nap', { for: '1ms' }).step('outer', code('outer', calm, true))
   // biome-ignore lint/suspicious/noExplicitAny: the number of steps is known at run time only
   let definition: any = saga(`constructs-${unique}`, {
-    retry: { ...retry, maxInterval: '5ms' },
+    retry: short,
     compensation,
     ...(timeout ? { timeout } : {}),
   })
@@ -141,6 +172,9 @@ export function buildConstructs(
       case 'child':
         definition = definition.child(name, { saga: child, input: () => undefined, ...when })
         break
+      case 'deliver':
+        definition = definition.deliver(name, { event: () => ({ type: 'told', payload: name }), ...when })
+        break
       case 'parallel':
         definition = definition.parallel({
           [`${name}a`]: code(`${name}a`, plan, undoable),
@@ -155,5 +189,5 @@ export function buildConstructs(
         definition = definition.step(name, { ...code(name, plan, undoable), ...when })
     }
   }
-  return { definition, child, calls, ends, late, signals }
+  return { definition, child, grandchild, calls, ends, late, signals }
 }
