@@ -38,7 +38,9 @@ export async function runSchedules(
     const line = toLine(schedule, result)
     const keep = options.keep && line.violations.length > 0
     over ||= keep
-    if (over || used >= SCHEDULES_PER_SYSTEM || plan(n + 1).disk !== schedule.disk) {
+    // What was found would be found again by every schedule after.
+    const isSpoilt = line.violations.length > 0
+    if (over || isSpoilt || used >= SCHEDULES_PER_SYSTEM || plan(n + 1).disk !== schedule.disk) {
       const { unclean } = await system.close({ keep })
       if (keep) say(`logs are in ${system.folder}`)
       if (unclean.length > 0) line.violations.push({ name: 'stops_cleanly', detail: unclean.join(', ') })

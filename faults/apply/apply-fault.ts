@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Fault } from '../schedule/fault.js'
-import { marks } from '../schedule/marks.js'
+import type { Fault, MarkMoment } from '../schedule/fault.js'
+import { type MarkName, marks } from '../schedule/marks.js'
 import type { FaultSystem } from '../system/fault-system.js'
 import type { Behaviour, Link } from '../system/open-link.js'
 import type { SupervisedProcess } from '../system/supervise-process.js'
@@ -62,6 +62,8 @@ export async function applyFault(system: FaultSystem, fault: Fault): Promise<Fau
       return holdTransaction(system, fault)
     case 'crash-postgres':
       return system.whileServerIsOurs(() => crashPostgres(system, fault.lengthMs))
+    case 'crash-at-mark':
+      return system.whileServerIsOurs(() => crashAtMark(system, fault))
     case 'kill-backend':
       return system.whileServerIsOurs(() => killBackend(system))
     case 'exhaust-connections':
@@ -89,9 +91,33 @@ async function applyAtMark(
   system: FaultSystem,
   fault: Extract<Fault, { kind: 'kill-at-mark' | 'cut-at-mark' }>,
 ): Promise<FaultOutcome> {
-  const { target, mark, moment, count, lengthMs } = fault
-  const link = linkOf(system, target)
   let killed: Promise<void> = Promise.resolve()
+  const reached = await untilMark(system, fault, () => {
+    if (fault.kind === 'kill-at-mark') killed = processOf(system, fault.target).kill(fault.lengthMs)
+  })
+  await killed
+  return reached ? ran : { ran: false, why: `${fault.mark} was not reached` }
+}
+
+/** PostgreSQL is killed with the answer to a COMMIT in its hand: whoever hears it relies on it. */
+async function crashAtMark(
+  system: FaultSystem,
+  fault: Extract<Fault, { kind: 'crash-at-mark' }>,
+): Promise<FaultOutcome> {
+  let crashed: Promise<FaultOutcome> | undefined
+  const reached = await untilMark(system, { ...fault, moment: 'heard' }, () => {
+    crashed = crashPostgres(system, fault.lengthMs, 'kill')
+  })
+  return reached && crashed ? crashed : { ran: false, why: `${fault.mark} was not reached` }
+}
+
+/** False when the statement has not come in time. `onReached` is called at the very moment. */
+async function untilMark(
+  system: FaultSystem,
+  { target, mark, moment, count }: { target: string; mark: MarkName; moment: MarkMoment; count: number },
+  onReached: () => void,
+): Promise<boolean> {
+  const link = linkOf(system, target)
   const reached = await new Promise<boolean>((resolve) => {
     const timer = setTimeout(resolve, MARK_MS_MAX, false)
     link.watch({
@@ -99,15 +125,14 @@ async function applyAtMark(
       moment,
       count,
       onReached() {
-        if (fault.kind === 'kill-at-mark') killed = processOf(system, target).kill(lengthMs)
+        onReached()
         clearTimeout(timer)
         resolve(true)
       },
     })
   })
   link.watch(undefined)
-  await killed
-  return reached ? ran : { ran: false, why: `${mark} was not reached` }
+  return reached
 }
 
 function processOf(system: FaultSystem, name: string): SupervisedProcess {

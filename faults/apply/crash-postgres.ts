@@ -3,11 +3,15 @@ import type { FaultSystem } from '../system/fault-system.js'
 import { startServer } from '../system/start-server.js'
 import type { FaultOutcome } from './apply-fault.js'
 
-/** `immediate`, away for some time, and back on the same data directory. */
-export async function crashPostgres(system: FaultSystem, awayMs: number): Promise<FaultOutcome> {
+/** `immediate`, or SIGKILL to all of it at once; away for some time, and back on the same data directory. */
+export async function crashPostgres(
+  system: FaultSystem,
+  awayMs: number,
+  how: 'crash' | 'kill' = 'crash',
+): Promise<FaultOutcome> {
   const { cluster, port } = system.server
   const fromMs = Date.now()
-  await system.server.crash()
+  await system.server[how]()
   system.crashes.push({ fromMs, toMs: Date.now() })
   await sleep(awayMs)
   await restartServer(system, cluster, port)

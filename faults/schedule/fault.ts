@@ -15,8 +15,8 @@ export type ReceiverMode = (typeof receiverModes)[number]
 export const receiverNames = ['first', 'second', 'third', 'fourth'] as const
 export type ReceiverName = (typeof receiverNames)[number]
 
-/** Before: PostgreSQL never sees the statement. After: it has answered, and nobody hears it. */
-export type MarkMoment = 'before' | 'after'
+/** Before: PostgreSQL never sees the statement. After: it has answered, and nobody hears it. Heard: the answer goes on. */
+export type MarkMoment = 'before' | 'after' | 'heard'
 
 interface Timed {
   /** From the beginning of the schedule. */
@@ -50,6 +50,7 @@ export type Fault = Timed &
         half: boolean
       }
     | { kind: 'crash-postgres' }
+    | { kind: 'crash-at-mark'; target: string; mark: MarkName; count: number }
     | { kind: 'kill-backend' }
     | { kind: 'exhaust-connections' }
     | { kind: 'fill-disk' }
@@ -76,6 +77,7 @@ export const processKinds = [
 /** Of the server: one after the other. */
 export const serverKinds = [
   'crash-postgres',
+  'crash-at-mark',
   'kill-backend',
   'exhaust-connections',
   'fill-disk',

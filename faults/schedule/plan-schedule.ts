@@ -12,7 +12,7 @@ import {
   receiverNames,
   serverKinds,
 } from './fault.js'
-import { markNames, marks } from './marks.js'
+import { type MarkName, markNames, marks, promises } from './marks.js'
 
 /** Faults begin within this time, while events are published. */
 export const LOAD_MS = 9_000
@@ -74,7 +74,7 @@ function ofProcess(draw: Draw, kind: (typeof processKinds)[number]): Fault {
         kind,
         atMs,
         lengthMs: draw.between(0, 3_000),
-        target: of === PUBLISHER ? of : `${of}-${draw.between(1, PROCESSES_OF_EACH_PART)}`,
+        target: targetOf(draw, mark),
         mark,
         moment: draw.pick(['before', 'after']),
         count: draw.between(1, of === 'sagas' ? 2 : 8),
@@ -122,6 +122,14 @@ function ofServer(
     const kind =
       disk === 'tmpfs' && n === 0 && possible.includes('fill-disk') ? 'fill-disk' : draw.pick(possible)
     const atMs = Math.round(FIRST_FAULT_MS + slotMs * n + draw.between(0, Math.round(slotMs / 2)))
-    return { kind, atMs, lengthMs: draw.between(0, kind === 'crash-postgres' ? 4_000 : 2_500) }
+    const lengthMs = draw.between(0, kind === 'crash-postgres' ? 4_000 : 2_500)
+    if (kind !== 'crash-at-mark') return { kind, atMs, lengthMs }
+    const mark = draw.pick(promises)
+    return { kind, atMs, lengthMs, target: targetOf(draw, mark), mark, count: draw.between(1, 4) }
   })
+}
+
+function targetOf(draw: Draw, mark: MarkName): string {
+  const { of } = marks[mark]
+  return of === PUBLISHER ? of : `${of}-${draw.between(1, PROCESSES_OF_EACH_PART)}`
 }

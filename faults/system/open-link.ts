@@ -16,7 +16,7 @@ interface WatchedMark {
   moment: MarkMoment
   /** Fires at the so-many-th. */
   count: number
-  /** Called at that very moment; the connection is reset afterwards. */
+  /** Called at that very moment; unless the answer is heard, the connection is reset afterwards. */
   onReached: () => void
 }
 
@@ -87,7 +87,7 @@ export async function openLink(target: () => number, texts: readonly string[] = 
     from.on('data', (chunk: Buffer) => {
       if (connection.spoilt && direction === 'answers') return
       if (direction === 'requests' && isMarked(chunk, connection)) return
-      if (direction === 'answers' && connection.answering) return swallowAnswer(chunk, connection)
+      if (direction === 'answers' && connection.answering && isSwallowed(chunk, connection)) return
       if (behaviour.kind === 'pass' && !busy) {
         if (to.write(chunk)) return
         from.pause()
@@ -138,7 +138,7 @@ export async function openLink(target: () => number, texts: readonly string[] = 
     if (seen < mark.count) return false
     const reached = mark
     mark = undefined
-    if (reached.moment === 'after') {
+    if (reached.moment !== 'before') {
       connection.answering = reached
       return false
     }
@@ -147,11 +147,16 @@ export async function openLink(target: () => number, texts: readonly string[] = 
     return true
   }
 
-  function swallowAnswer(chunk: Buffer, connection: Connection): void {
+  /** The mark is reached with the end of the answer. */
+  function isSwallowed(chunk: Buffer, connection: Connection): boolean {
+    const reached = connection.answering
     const isWhole = chunk.length > READY.length && chunk.subarray(-READY.length - 1, -1).equals(READY)
-    if (!isWhole) return
-    connection.answering?.onReached()
-    drop(connection)
+    if (isWhole) {
+      connection.answering = undefined
+      reached?.onReached()
+      if (reached?.moment === 'after') drop(connection)
+    }
+    return reached?.moment === 'after'
   }
 
   function cut(): void {
