@@ -16,6 +16,27 @@ ALTER TABLE sagapost.saga_steps
   -- When a sleep ends, a wait is over without its signal, or a failed run is tried again.
   ADD COLUMN wake_at   timestamptz;
 
+-- Topics are many, also where nearly all that wait at this moment wait for the same: the planner, who sees only that, would
+-- then read all of them for any news.
+ALTER TABLE sagapost.saga_steps ALTER COLUMN waits_for SET (n_distinct = -1);
+
+-- As in 0017, and one move more: an operator gives up what a step waits for, and the saga goes on without it.
+DROP TRIGGER saga_step_moves_legally ON sagapost.saga_steps;
+CREATE TRIGGER saga_step_moves_legally
+  BEFORE UPDATE ON sagapost.saga_steps
+  FOR EACH ROW WHEN (OLD.state NOT IN (5, 6) AND NOT (
+    (NEW.attempts = OLD.attempts AND (
+      NEW.state = OLD.state
+      OR (OLD.state = 0 AND NEW.state = 6)
+      OR (OLD.state = 1 AND NEW.state IN (2, 3, 6))
+      OR (OLD.state = 2 AND NEW.state = 4)
+      OR (OLD.state = 3 AND NEW.state IN (4, 6))
+      OR (OLD.state = 4 AND NEW.state IN (3, 5))))
+    OR (NEW.attempts = OLD.attempts + 1 AND OLD.state IN (0, 3) AND NEW.state = 1)
+  ))
+  EXECUTE FUNCTION sagapost.refuse('SP002', 'this is not a legal move of a step');
+ALTER TABLE sagapost.saga_steps ENABLE ALWAYS TRIGGER saga_step_moves_legally;
+
 -- Who waits for a topic: only the rows that wait at this moment.
 CREATE INDEX idx_step_waits_for ON sagapost.saga_steps (waits_for) WHERE waits_for IS NOT NULL AND state IN (1, 4);
 
@@ -50,16 +71,23 @@ CREATE TABLE sagapost.saga_wakeups (
   CONSTRAINT saga_wakeups_pkey PRIMARY KEY (id)
 );
 
--- Keeps a signal, in the caller's transaction. Of a name and key that was used before it answers the first one; one whose
--- time is over counts no more, though it may still be there.
+-- Keeps a signal, in the caller's transaction. Of a name and key that was used before the first one counts; one whose time
+-- is over counts no more, though it may still be there. Whoever may only send is not shown what another has sent: the
+-- answer is whether it is the same. Null where one of the two is encrypted, and only its key can tell. As jsonb, since the
+-- order of names is nothing; but not numbers that jsonb would unfold, and not what it refuses: those are the same when
+-- their text is.
 CREATE FUNCTION sagapost.signal(signal_name text, signal_key text, signal_payload json DEFAULT NULL)
-RETURNS TABLE (created boolean, received_at timestamptz, expires_at timestamptz, payload text)
+RETURNS TABLE (created boolean, received_at timestamptz, expires_at timestamptz, same boolean)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
   at_once constant timestamptz := sagapost.clock();
+  unfolds constant text := '[0-9][eE][+-]?[0-9]{4}';
+  given constant text := signal_payload::text;
+  first record;
+  alike boolean;
 BEGIN
   RETURN QUERY
   INSERT INTO sagapost.saga_signals AS kept (name, key, payload, received_at, expires_at)
@@ -67,20 +95,40 @@ BEGIN
   ON CONFLICT (name, key) DO UPDATE SET
     payload = excluded.payload, received_at = excluded.received_at, expires_at = excluded.expires_at
     WHERE kept.expires_at <= at_once
-  RETURNING true, kept.received_at, kept.expires_at, kept.payload::text;
+  RETURNING true, kept.received_at, kept.expires_at, true;
   IF FOUND THEN
     INSERT INTO sagapost.saga_wakeups (topic) VALUES (format('signal:%s:%s', signal_name, signal_key));
     RETURN;
   END IF;
-  RETURN QUERY
-  SELECT false, kept.received_at, kept.expires_at, kept.payload::text
+
+  SELECT kept.received_at, kept.expires_at, kept.payload::text AS payload INTO first
   FROM sagapost.saga_signals AS kept WHERE kept.name = signal_name AND kept.key = signal_key;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  alike := first.payload IS NOT DISTINCT FROM given;
+  IF NOT alike AND first.payload IS NOT NULL AND given IS NOT NULL THEN
+    IF starts_with(first.payload, '{"$sagapost_sealed"') OR starts_with(given, '{"$sagapost_sealed"') THEN
+      alike := NULL;
+    ELSIF first.payload !~ unfolds AND given !~ unfolds THEN
+      BEGIN
+        alike := first.payload::jsonb = given::jsonb;
+      EXCEPTION WHEN OTHERS THEN
+        alike := false;
+      END;
+    END IF;
+  END IF;
+  RETURN QUERY SELECT false, first.received_at, first.expires_at, alike;
 END
 $$;
 
 -- Makes those due that wait for what the oldest notes are about; returns how many notes that were. A saga that somebody
 -- holds is marked: its holder has looked already, or will find it due again. Nobody is missed: a step's topic is
 -- committed before its holder looks for the signal, so that of the two one sees the other.
+--
+-- One whose row is locked for longer than a write takes is passed over, and what there is to tell it is noted again, for
+-- the next look: a transaction that stays open holds up nobody else, and two that wait for each other's rows give up
+-- before that is a deadlock. One that was woken and not claimed since needs no telling.
 CREATE FUNCTION sagapost.wake_sagas(batch integer) RETURNS integer
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -89,40 +137,62 @@ SET jit = off
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
-SET lock_timeout = '2s'
+SET lock_timeout = '100ms'
 AS $$
 DECLARE
   topics text[];
+  waiting text[];
+  heard text[];
+  passed integer;
+  kept integer := 0;
 BEGIN
   WITH taken AS (
     DELETE FROM sagapost.saga_wakeups WHERE id = ANY (ARRAY(
       SELECT id FROM sagapost.saga_wakeups ORDER BY id LIMIT batch FOR UPDATE SKIP LOCKED))
     RETURNING topic
   )
-  SELECT array_agg(topic) INTO topics FROM taken;
-  IF topics IS NULL THEN
+  SELECT array_agg(DISTINCT topic), count(*) INTO topics, passed FROM taken;
+  IF passed = 0 THEN
     RETURN 0;
   END IF;
-  WITH waiting AS MATERIALIZED (
-    SELECT step.saga_id AS id
+
+  SELECT array_agg(found.id), array_agg(found.topic) INTO waiting, heard
+  FROM (
+    SELECT step.saga_id AS id, news.topic
     FROM unnest(topics) AS news (topic)
     JOIN sagapost.saga_steps AS step ON step.waits_for = news.topic AND step.state IN (1, 4)
-    UNION
-    SELECT child.id
+    UNION ALL
+    SELECT child.id, news.topic
     FROM unnest(topics) AS news (topic)
     JOIN sagapost.saga_instances AS child ON child.parent_id = substr(news.topic, 6)
     WHERE starts_with(news.topic, 'saga:')
-  ), locked AS MATERIALIZED (
-    SELECT saga.id FROM waiting JOIN sagapost.saga_instances AS saga ON saga.id = waiting.id
-    WHERE saga.state IN (0, 1, 2, 4)
-    ORDER BY saga.id
-    FOR UPDATE OF saga
-  )
+  ) AS found;
+  IF waiting IS NULL THEN
+    RETURN passed;
+  END IF;
+
   UPDATE sagapost.saga_instances AS saga SET
     woken = true,
     wake_at = CASE WHEN saga.lease_owner IS NULL THEN least(saga.wake_at, sagapost.now()) ELSE saga.wake_at END
-  FROM locked WHERE saga.id = locked.id;
-  RETURN cardinality(topics);
+  WHERE saga.id = ANY (ARRAY(
+    SELECT free.id FROM sagapost.saga_instances AS free
+    WHERE free.id = ANY (waiting) AND free.state IN (0, 1, 2, 4) AND NOT free.woken
+    FOR UPDATE SKIP LOCKED));
+
+  -- Those that are left were locked: most of them by a write, for a moment.
+  BEGIN
+    UPDATE sagapost.saga_instances AS saga SET
+      woken = true,
+      wake_at = CASE WHEN saga.lease_owner IS NULL THEN least(saga.wake_at, sagapost.now()) ELSE saga.wake_at END
+    WHERE saga.id = ANY (waiting) AND saga.state IN (0, 1, 2, 4) AND NOT saga.woken;
+  EXCEPTION WHEN lock_not_available THEN
+    INSERT INTO sagapost.saga_wakeups (topic)
+    SELECT DISTINCT news.topic FROM unnest(waiting, heard) AS news (id, topic)
+    JOIN sagapost.saga_instances AS saga ON saga.id = news.id
+    WHERE saga.state IN (0, 1, 2, 4) AND NOT saga.woken;
+    GET DIAGNOSTICS kept = ROW_COUNT;
+  END;
+  RETURN passed - kept;
 END
 $$;
 
@@ -133,7 +203,8 @@ $$;
 REVOKE ALL ON sagapost.saga_signals, sagapost.saga_wakeups FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION sagapost.signal(text, text, json), sagapost.wake_sagas(integer) FROM PUBLIC;
 GRANT SELECT, DELETE ON sagapost.saga_signals TO saga_app_role;
--- UPDATE is for FOR UPDATE.
+-- UPDATE is for FOR UPDATE, here and below: what somebody holds is passed over.
+GRANT UPDATE (expires_at) ON sagapost.saga_signals TO saga_app_role;
 GRANT SELECT, INSERT, UPDATE, DELETE ON sagapost.saga_wakeups TO saga_app_role;
 GRANT USAGE ON SEQUENCE sagapost.saga_wakeups_id_seq TO saga_app_role;
 GRANT SELECT ON sagapost.saga_signals, sagapost.saga_wakeups TO saga_readonly_role;
@@ -153,6 +224,6 @@ COMMENT ON COLUMN sagapost.saga_steps.wake_at IS
 COMMENT ON COLUMN sagapost.saga_instances.wake_at IS
   'When it may be claimed next: at once, when a retry or a wait is due, or at the end of its lease; null: it is finished, or waits for news only';
 COMMENT ON FUNCTION sagapost.signal(text, text, json) IS
-  'Keeps a signal for the sagas that wait for it, now or later, in the caller''s transaction';
+  'Keeps a signal for the sagas that wait for it, now or later, in the caller''s transaction; one that has come before is kept as it is, and compared';
 COMMENT ON FUNCTION sagapost.wake_sagas(integer) IS
   'Passes news on to the sagas that wait for it; returns how much of it';

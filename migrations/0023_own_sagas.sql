@@ -6,6 +6,22 @@
 ALTER TABLE sagapost.saga_steps ADD COLUMN progress jsonb;
 COMMENT ON COLUMN sagapost.saga_steps.progress IS 'How far the step has come, while it runs and afterwards; by steps of Sagapost''s own';
 
+-- Of what a caller gives, what a saga of Sagapost's own may have. Whatever else start_sagas takes, now or later (a lease, a
+-- parent, that its history is published), is not the caller's to say.
+CREATE FUNCTION sagapost.own_saga(given jsonb) RETURNS jsonb
+LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT jsonb_build_object(
+    'id', given -> 'id', 'definition_id', given -> 'definition_id',
+    'definition_version', given -> 'definition_version', 'idempotency_key', given -> 'idempotency_key',
+    'input', given -> 'input', 'timeout_ms', given -> 'timeout_ms', 'retry_policy', given -> 'retry_policy',
+    'metadata', given -> 'metadata', 'trace_id', given -> 'trace_id', 'span_id', given -> 'span_id',
+    'step_names', given -> 'step_names', 'step_attempts', given -> 'step_attempts')
+$$;
+REVOKE EXECUTE ON FUNCTION sagapost.own_saga(jsonb) FROM PUBLIC;
+COMMENT ON FUNCTION sagapost.own_saga(jsonb) IS 'What a saga of Sagapost''s own may have of what its starter gives';
+
 -- Requeue by filter ----------------------------------------------------------------------------------------
 --
 -- What the filter found when it was asked, cut into batches at once: a dead letter that comes later is never among them,
@@ -23,14 +39,18 @@ CREATE TABLE sagapost.requeue_batches (
 REVOKE ALL ON sagapost.requeue_batches FROM PUBLIC;
 GRANT SELECT ON sagapost.requeue_batches TO saga_readonly_role;
 
--- Saves the saga, as start_sagas takes it, and the batches of what its input, the filter, finds. A key that was used
--- before makes nothing and answers the first one. Planned for its values: each filter has its index (0016).
+-- Saves the saga, and the batches of what its input, the filter, finds, without what was requeued before: that is none of
+-- its work, and would fill the batches of every later request. A key that was used before makes nothing and answers the
+-- first one. Planned for its values: each filter has its index (0016); by uniq_saga_requeued_from, one probe for each
+-- letter that is looked at, whatever the planner expects to find.
 CREATE FUNCTION sagapost.start_dead_letter_requeue(given jsonb, batch_size integer, most integer)
 RETURNS TABLE (saga_id varchar, created boolean, moment timestamptz, input text, answer jsonb)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_custom_plan
 SET jit = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -49,7 +69,7 @@ BEGIN
       MESSAGE = format('only sagas of %s are started here', definition);
   END IF;
   -- Held by nobody: a coordinator claims it.
-  SELECT * INTO made FROM sagapost.start_sagas(jsonb_build_array(given - '{lease_owner,lease_ms,events}'::text[]));
+  SELECT * INTO made FROM sagapost.start_sagas(jsonb_build_array(sagapost.own_saga(given)));
   IF made IS NULL THEN
     RETURN QUERY
       SELECT saga.id, false, saga.created_at, saga.initial_data::text, step.progress
@@ -71,6 +91,9 @@ BEGIN
           AND (with_code IS NULL OR letter.final_error_code = with_code)
           AND (since IS NULL OR letter.failed_at >= since)
           AND (before IS NULL OR letter.failed_at < before)
+          AND NOT EXISTS (
+            SELECT FROM sagapost.webhook_delivery_sagas AS heir
+            WHERE heir.requeued_from = letter.id AND heir.event_id = letter.event_id)
         LIMIT most + 1
       ) AS matching
     ) AS placed
@@ -99,7 +122,7 @@ $$;
 --
 -- By primary keys, and uniq_saga_requeued_from. Rows are locked and made in the order of their ids, so that two requeues
 -- of the same letters wait for each other in one direction only. Nobody is waited for long, because a cancel waits for
--- this; a batch that fails is tried again.
+-- this; a batch that fails is tried again. Sagas that wait for these events are told (0024).
 CREATE FUNCTION sagapost.requeue_batch(requeue varchar, attempt integer, OUT total jsonb, OUT requeued_now integer)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -151,6 +174,7 @@ BEGIN
   ORDER BY letter.id
   ON CONFLICT (requeued_from, event_id) WHERE requeued_from IS NOT NULL DO NOTHING;
   GET DIAGNOSTICS requeued_now = ROW_COUNT;
+  PERFORM sagapost.look_at_requeued(todo.events);
 
   -- In a statement of its own, which sees what others have requeued meanwhile.
   SELECT count(*) AS letters,
@@ -203,13 +227,33 @@ BEGIN
 END
 $$;
 
+-- What was planned by a requeue that has ended without doing it, because it was cancelled before it began. Returns how
+-- many batches. Those of requeues that run are read as well, without their letters: a thousand rows at the most for each.
+CREATE FUNCTION sagapost.discard_ended_requeues() RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  discarded integer;
+BEGIN
+  DELETE FROM sagapost.requeue_batches AS batch USING sagapost.saga_instances AS saga
+  WHERE saga.id = batch.saga_id
+    AND (saga.state IN (3, 5, 7, 8) OR saga.state = 6 AND NOT saga.awaiting_operator);
+  GET DIAGNOSTICS discarded = ROW_COUNT;
+  RETURN discarded;
+END
+$$;
+
 REVOKE ALL ON FUNCTION sagapost.start_dead_letter_requeue(jsonb, integer, integer),
-  sagapost.requeue_batch(varchar, integer), sagapost.discard_requeue(varchar) FROM PUBLIC;
+  sagapost.requeue_batch(varchar, integer), sagapost.discard_requeue(varchar), sagapost.discard_ended_requeues()
+  FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sagapost.start_dead_letter_requeue(jsonb, integer, integer) TO dead_letter_operator;
-GRANT EXECUTE ON FUNCTION sagapost.requeue_batch(varchar, integer), sagapost.discard_requeue(varchar) TO saga_app_role;
+GRANT EXECUTE ON FUNCTION sagapost.requeue_batch(varchar, integer), sagapost.discard_requeue(varchar),
+  sagapost.discard_ended_requeues() TO saga_app_role;
 
 COMMENT ON TABLE sagapost.requeue_batches IS
   'What a requeue by filter has still to do: dead letters that matched when it was asked for; a batch goes away when it is done';
+COMMENT ON FUNCTION sagapost.discard_ended_requeues() IS
+  'Removes the batches of requeues that have ended; returns how many';
 
 -- The end of an overlap ------------------------------------------------------------------------------------
 --
@@ -256,7 +300,7 @@ BEGIN
       MESSAGE = format('only sagas of %s are started here', definition);
   END IF;
   SELECT * INTO made FROM sagapost.start_sagas(jsonb_build_array(
-    given - '{lease_owner,lease_ms,events,idempotency_key}'::text[]));
+    sagapost.own_saga(given) - 'idempotency_key'));
   RETURN QUERY
     UPDATE sagapost.saga_instances AS saga SET wake_at = coalesce((
       SELECT max(secret.expires_at) FROM sagapost.subscription_secrets AS secret

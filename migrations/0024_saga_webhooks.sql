@@ -114,7 +114,8 @@ END
 $$;
 
 -- How the deliveries of an event stand; by idx_saga_event in the event's partition. A dead one that was requeued counts
--- no more: the one that took its place does. Until it is routed nobody knows how many there will be.
+-- no more: the one that took its place does. One that is dead-lettered is told at once, whatever becomes of the others.
+-- Until it is routed nobody knows how many there will be.
 CREATE FUNCTION sagapost.event_deliveries(
   wanted bigint, OUT standing text, OUT completed bigint, OUT dead bigint, OUT total bigint,
   OUT changed_at timestamptz, OUT due_at timestamptz
@@ -141,8 +142,8 @@ BEGIN
     due_at := NULL;
   END IF;
   standing := CASE
-    WHEN busy + waiting > 0 THEN 'open'
     WHEN dead > 0 THEN 'dead'
+    WHEN busy + waiting > 0 THEN 'open'
     WHEN total > 0 THEN 'completed'
     WHEN EXISTS (SELECT FROM sagapost.event_routing_queue WHERE event_id = wanted) THEN 'open'
     -- A partition goes with its events and their deliveries; nothing is known of those any more.
@@ -165,7 +166,12 @@ AS $$
 $$;
 
 -- Looks at the awaited events that are due, and leaves a note where there is news. The next look is when a retry is due,
--- or after a quarter of the time in which nothing has happened, between 100 ms and a minute.
+-- or after a quarter of the time in which nothing has happened, between 100 ms and a minute; at one that is dead-lettered
+-- it is in an hour.
+--
+-- In two statements: one that locks the newest version of a row judges all else by what it saw before, and a step that
+-- has begun to wait again meanwhile would be taken for one that does not, and never be looked at again. The second sees
+-- what is committed by the time the rows are its own.
 CREATE FUNCTION sagapost.note_deliveries(batch integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -176,16 +182,29 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $$
 DECLARE
-  looked integer;
+  sagas text[];
+  steps integer[];
 BEGIN
-  WITH due AS MATERIALIZED (
-    SELECT saga_id, step_index, event_id, told, stored_at, format('delivery:%s:%s', saga_id, step_index) AS topic
-    FROM sagapost.saga_awaited_events
+  SELECT array_agg(due.saga_id), array_agg(due.step_index) INTO sagas, steps
+  FROM (
+    SELECT saga_id, step_index FROM sagapost.saga_awaited_events
     WHERE look_at <= sagapost.now()
     ORDER BY look_at LIMIT batch
     FOR UPDATE SKIP LOCKED
+  ) AS due;
+  IF sagas IS NULL THEN
+    RETURN 0;
+  END IF;
+
+  WITH due AS MATERIALIZED (
+    SELECT awaited.saga_id, awaited.step_index, awaited.event_id, awaited.told, awaited.stored_at,
+           format('delivery:%s:%s', awaited.saga_id, awaited.step_index) AS topic
+    FROM unnest(sagas, steps) AS mine (saga_id, step_index)
+    JOIN sagapost.saga_awaited_events AS awaited
+      ON awaited.saga_id = mine.saga_id AND awaited.step_index = mine.step_index
   ), seen AS MATERIALIZED (
-    SELECT due.*, delivered.standing, delivered.due_at, format('%s %s', delivered.standing, delivered.total) AS news,
+    SELECT due.*, delivered.standing, delivered.due_at,
+           format('%s %s %s', delivered.standing, delivered.total, delivered.dead) AS news,
            sagapost.now()
              - greatest(due.stored_at, delivered.changed_at, least(delivered.due_at, sagapost.now())) AS quiet,
            EXISTS (
@@ -201,10 +220,83 @@ BEGIN
     told = seen.news,
     look_at = CASE
       WHEN NOT seen.wanted OR seen.standing IN ('completed', 'gone') THEN NULL
+      -- Only a requeue changes anything, and says so: see look_at_requeued.
+      WHEN seen.standing = 'dead' THEN sagapost.now() + interval '1 hour'
       ELSE greatest(seen.due_at, sagapost.now() + greatest(least(seen.quiet / 4, '1 minute'), '100 ms')) END
   FROM seen WHERE awaited.saga_id = seen.saga_id AND awaited.step_index = seen.step_index;
-  GET DIAGNOSTICS looked = ROW_COUNT;
-  RETURN looked;
+  RETURN cardinality(sagas);
+END
+$$;
+
+-- A requeue is all that can help a saga that waits for a dead letter: it makes the next look due. A note of the topic
+-- would not do, since the deliveries that follow have to be looked at as well. The rows are locked, whenever they are due:
+-- whoever looks at this moment may not see the requeue, and says afterwards when the next look is. By idx_saga_awaited_event,
+-- in one order, so that two requeues wait for each other in one direction only.
+CREATE FUNCTION sagapost.look_at_requeued(events bigint[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+BEGIN
+  WITH waiting AS MATERIALIZED (
+    SELECT saga_id, step_index FROM sagapost.saga_awaited_events
+    WHERE event_id = ANY (events) AND look_at IS NOT NULL
+    ORDER BY saga_id, step_index
+    FOR UPDATE
+  )
+  UPDATE sagapost.saga_awaited_events AS awaited SET look_at = least(awaited.look_at, sagapost.now())
+  FROM waiting WHERE awaited.saga_id = waiting.saga_id AND awaited.step_index = waiting.step_index;
+END
+$$;
+
+-- Those that are waited for, by their event.
+CREATE INDEX idx_saga_awaited_event ON sagapost.saga_awaited_events (event_id) WHERE look_at IS NOT NULL;
+
+-- [D4, S19] As in 0008, and tells the sagas that wait for the event.
+CREATE OR REPLACE FUNCTION sagapost.requeue_dead_letter(dead_letter_id bigint, OUT delivery_id bigint, OUT created boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  letter record;
+BEGIN
+  SELECT id, event_id, subscription_id, correlation_id INTO letter
+  FROM sagapost.dead_letters WHERE id = dead_letter_id;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'SP008',
+      MESSAGE = format('there is no dead letter %s', coalesce(dead_letter_id::text, 'null')),
+      CONSTRAINT = 'dead_letter_exists', SCHEMA = 'sagapost', TABLE = 'dead_letters';
+  END IF;
+
+  SELECT id, false INTO delivery_id, created FROM sagapost.webhook_delivery_sagas
+  WHERE requeued_from = letter.id AND event_id = letter.event_id;
+  IF FOUND THEN
+    RETURN;
+  END IF;
+
+  -- FOR SHARE: a subscription that is being switched off is waited for, not raced.
+  PERFORM FROM sagapost.subscriptions WHERE id = letter.subscription_id AND active AND verified FOR SHARE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'SP009',
+      MESSAGE = format('subscription %s is not active, so dead letter %s cannot be requeued',
+        letter.subscription_id, letter.id),
+      CONSTRAINT = 'requeue_needs_active_subscription', SCHEMA = 'sagapost', TABLE = 'subscriptions';
+  END IF;
+
+  INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, requeued_from, correlation_id)
+  VALUES (letter.event_id, letter.subscription_id, letter.id, letter.correlation_id)
+  ON CONFLICT (requeued_from, event_id) WHERE requeued_from IS NOT NULL DO NOTHING
+  RETURNING id INTO delivery_id;
+  created := FOUND;
+  IF created THEN
+    PERFORM sagapost.look_at_requeued(ARRAY[letter.event_id]);
+  ELSE
+    SELECT id INTO STRICT delivery_id FROM sagapost.webhook_delivery_sagas
+    WHERE requeued_from = letter.id AND event_id = letter.event_id;
+  END IF;
 END
 $$;
 
@@ -392,8 +484,8 @@ $$;
 
 REVOKE ALL ON sagapost.saga_awaited_events FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION sagapost.publish_saga_history(jsonb, timestamptz), sagapost.publish_awaited_events(jsonb),
-  sagapost.event_deliveries(bigint), sagapost.awaited_deliveries(text[], integer[]), sagapost.note_deliveries(integer)
-  FROM PUBLIC;
+  sagapost.event_deliveries(bigint), sagapost.awaited_deliveries(text[], integer[]), sagapost.note_deliveries(integer),
+  sagapost.look_at_requeued(bigint[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sagapost.publish_saga_history(jsonb, timestamptz), sagapost.publish_awaited_events(jsonb),
   sagapost.awaited_deliveries(text[], integer[]), sagapost.note_deliveries(integer) TO saga_app_role;
 -- A coordinator looks whether something is due; whatever changes here is done by the functions.
@@ -405,7 +497,7 @@ COMMENT ON COLUMN sagapost.saga_awaited_events.told IS 'How the deliveries stood
 COMMENT ON COLUMN sagapost.saga_awaited_events.look_at IS 'When a coordinator looks next; null: nobody waits';
 COMMENT ON COLUMN sagapost.saga_instances.publishes IS 'Its history is published as events, entry by entry';
 COMMENT ON COLUMN sagapost.saga_instances.awaiting_operator IS
-  'Failed: an undo failed for good. Running: a delivery that a step waits for is dead-lettered';
+  'Failed: an undo failed for good. Running: a step waits for what does not come by itself, a dead-lettered delivery, say; its error says why';
 COMMENT ON COLUMN sagapost.saga_steps.waits_for IS
   'The topic that it waits for, or waited for: signal:<name>:<key>, saga:<id> or delivery:<saga>:<step>';
 COMMENT ON FUNCTION sagapost.publish_saga_history(jsonb, timestamptz) IS
@@ -417,3 +509,5 @@ COMMENT ON FUNCTION sagapost.awaited_deliveries(text[], integer[]) IS
   'How the deliveries stand that these steps of sagas wait for';
 COMMENT ON FUNCTION sagapost.note_deliveries(integer) IS
   'Leaves a note for sagas whose awaited deliveries have ended; returns how many were looked at';
+COMMENT ON FUNCTION sagapost.look_at_requeued(bigint[]) IS
+  'Makes the next look at these events due, where a saga waits for their deliveries';

@@ -7,7 +7,7 @@ import { signalTopic } from '../topics.js'
 
 type Queryable = Pick<pg.ClientBase, 'query'> | pg.Pool
 
-/** migrations/0026: one statement, in whichever transaction it is called. Its login need not be able to read signals. */
+/** migrations/0022: one statement, in whichever transaction it is called. Its login need not be able to read signals. */
 const keepSignal = `
   SELECT created, received_at, expires_at, same,
          has_column_privilege('sagapost.saga_signals', 'payload', 'SELECT') AS readable
@@ -27,10 +27,10 @@ export const selectSignals = `
   FROM unnest($1::text[], $2::text[]) AS wanted (name, key)
   JOIN sagapost.saga_signals AS kept ON kept.name = wanted.name AND kept.key = wanted.key`
 
-/** migrations/0026: notes what deliveries have come to; from idx_saga_awaited_look. */
+/** migrations/0024: notes what deliveries have come to; from idx_saga_awaited_look. */
 const noteDeliveries = 'SELECT sagapost.note_deliveries($1) AS count'
 
-/** migrations/0025; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. */
+/** migrations/0022; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. */
 const wakeSagas = 'SELECT sagapost.wake_sagas($1) AS count'
 
 /**
