@@ -4,7 +4,7 @@ import { buildOpenApi, type HttpServer } from '../../src/http/index.js'
 import { createMetrics } from '../../src/observability/index.js'
 import { useDatabase } from '../support/database.js'
 import { type Answer, adminKey, type CallOptions, call, startTestApi } from './api-server.js'
-import { cases, plainBodies } from './contract-cases.js'
+import { cases, plainBodies, plainQueries } from './contract-cases.js'
 import { type Operation, readContract } from './contract-document.js'
 import { makeWorld, type World } from './contract-world.js'
 
@@ -50,7 +50,8 @@ function plainCall(
   options: CallOptions = {},
 ): Promise<Answer> {
   const { url = '' } = servers[state] ?? {}
-  return call(url + path.replace('{id}', '1'), method, { body: plainBodies[id], ...options })
+  const query = plainQueries[id] ?? ''
+  return call(url + path.replace('{id}', '1') + query, method, { body: plainBodies[id], ...options })
 }
 
 /** What the cases of an operation leave to the tests below. */
