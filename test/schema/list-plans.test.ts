@@ -3,13 +3,15 @@ import { selectDeadLetter } from '../../src/dead-letters/get-dead-letter.js'
 import { selectDeadLetters } from '../../src/dead-letters/list-dead-letters.js'
 import { countDeadLetters } from '../../src/dead-letters/requeue-dead-letters.js'
 import { selectDelivery } from '../../src/deliveries/get-delivery.js'
+import { selectDeliveriesOfType } from '../../src/deliveries/list-deliveries-of-type.js'
 import {
   selectDeliveries,
+  selectDeliveriesByError,
   selectInProgressDeliveries,
   selectPendingDeliveries,
 } from '../../src/deliveries/list-deliveries.js'
 import { selectEvent } from '../../src/events/get-event.js'
-import { selectEvents } from '../../src/events/list-events.js'
+import { selectEventByKey, selectEvents } from '../../src/events/list-events.js'
 import { useDatabase } from '../support/database.js'
 import { countRowsRead, explain } from '../support/explain.js'
 import { narrowPartitions } from '../support/partitions.js'
@@ -46,13 +48,14 @@ beforeAll(async () => {
     [ROWS, RARE, ...OLD],
   )
   await pool.query(
-    `INSERT INTO sagapost.webhook_delivery_sagas (id, event_id, subscription_id, status, attempt_count, requeued_from)
+    `INSERT INTO sagapost.webhook_delivery_sagas (id, event_id, subscription_id, status, attempt_count, requeued_from, final_error_code)
      SELECT id, id, CASE WHEN id % 100 = 9 AND id <= $1::int * 100 THEN 9
                          WHEN id BETWEEN $2 AND $3 THEN 50 ELSE 100 + id % 20 END,
             (CASE WHEN id BETWEEN $2 AND $3 THEN 'PendingRetry' WHEN id > $1::int * 100 THEN 'Completed' WHEN id % 100 = 1 THEN 'Pending' WHEN id % 100 = 2 THEN 'InProgress'
                   WHEN id % 100 = 3 THEN 'PendingRetry' WHEN id % 100 = 4 THEN 'DeadLettered'
                   ELSE 'Completed' END)::sagapost.delivery_status,
-            1, CASE WHEN id % 1000 = 9 THEN id END
+            1, CASE WHEN id % 1000 = 9 THEN id END,
+            CASE WHEN id BETWEEN $2 AND $3 THEN 'old' WHEN id <= $1::int * 100 AND id % 100 IN (3, 4) THEN 'rare' END
      FROM sagapost.events`,
     [RARE, ...OLD],
   )
@@ -165,6 +168,26 @@ describe('a page of deliveries', () => {
     await expectBounded(selectPendingDeliveries, [null, null, PAGE], ['idx_saga_status'])
   })
 
+  it.each<[string, unknown[], string]>([
+    ['a rare error', [null, 'rare', null, null], 'idx_saga_failing_error'],
+    ['a rare error, DeadLettered', [null, 'rare', null, 'DeadLettered'], 'idx_saga_failing_error'],
+    ['a common error, all old', [null, 'old', null, null], 'idx_saga_failing_error'],
+    ['a common error, later', [20_000, 'old', null, 'PendingRetry'], 'idx_saga_failing_error'],
+    ['an error that none has', [null, 'none', null, null], 'idx_saga_failing_error'],
+  ])('[S21] (%s) reads no more than a page', async (_, filters, index) => {
+    await expectBounded(selectDeliveriesByError, [...filters, PAGE], [index])
+  })
+
+  it.each<[string, string]>([
+    ['a rare type', 'type.rare'],
+    ['a common type', 'type.7'],
+    ['a common type, all old', 'type.old'],
+    ['a type that no event has', 'type.none'],
+  ])('[S21] (of %s) reads no more than a page of events and their deliveries', async (_, type) => {
+    await expectBounded(selectDeliveriesOfType, [type, null, null, PAGE, PAGE], ['idx_event_type'])
+    await expectBounded(selectDeliveriesOfType, [type, 10_100, 1, PAGE, PAGE], ['idx_event_type'])
+  })
+
   it('[S21] one delivery meets an index in every partition, and its jobs in one', async () => {
     await expectBounded(selectDelivery, [77], ['uniq_job_saga_attempt', 'webhook_delivery_sagas_pkey'])
   })
@@ -183,6 +206,15 @@ describe('a page of events', () => {
   ])('[S21, E1] (%s) reads no more than a page, with a cursor or without', async (_, filters, index) => {
     await expectBounded(selectEvents, [null, null, ...filters, PAGE], [index])
     await expectBounded(selectEvents, [...(await middle()), ...filters, PAGE], [index])
+  })
+
+  it('[S21, E3] one event is found by its idempotency key', async () => {
+    await database.pool.query(
+      `INSERT INTO sagapost.event_keys (key, event_id, fingerprint)
+       SELECT 'key-' || id, id, decode(repeat('00', 32), 'hex') FROM sagapost.events WHERE id <= 20000`,
+    )
+    await database.pool.query('ANALYZE sagapost.event_keys')
+    await expectBounded(selectEventByKey, ['key-77', null, null, null], ['event_keys_pkey', 'events_pkey'])
   })
 
   it('[S21] one event meets one partition', async () => {
