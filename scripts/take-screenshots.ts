@@ -92,11 +92,23 @@ async function stage(): Promise<Record<string, string>> {
   await system.call('POST', '/v1/subscriptions', {
     body: { eventType: 'customer.created', callbackUrl: 'https://crm.example/hooks/customers' },
   })
-  const types = ['order.placed', 'order.placed', 'order.placed', 'order.shipped', 'order.shipped', 'invoice.sent']
+  const types = [
+    'order.placed',
+    'order.placed',
+    'order.placed',
+    'order.shipped',
+    'order.shipped',
+    'invoice.sent',
+  ]
   let event = ''
   for (let n = 0; n < EVENTS; n++) {
     const type = types[n % types.length] as string
-    const payload = { order: 1_000 + n, customer: { id: 77, name: 'A. Customer' }, items: [{ sku: 'tea-250', count: 2 }], total: '12.50' }
+    const payload = {
+      order: 1_000 + n,
+      customer: { id: 77, name: 'A. Customer' },
+      items: [{ sku: 'tea-250', count: 2 }],
+      total: '12.50',
+    }
     const id = await system.publish(type, payload, { idempotencyKey: `order-${n}` })
     if (type === 'order.placed') event = id
   }

@@ -1,7 +1,6 @@
 import { useState } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
 import { LiveProvider, RightsProvider, type Session, useLive, useSession, useSignIn } from './api/index.js'
-import { Dialog, EmptyState, Icon, type IconName, Page, places, ProblemNotice, Skeleton, useKeys } from './parts/index.js'
 import {
   DeadLetterPage,
   DeadLettersPage,
@@ -17,7 +16,18 @@ import {
   SubscriptionsPage,
   SystemPage,
 } from './pages/index.js'
-import { currentTheme, switchTheme } from './theme.js'
+import {
+  Dialog,
+  EmptyState,
+  Icon,
+  type IconName,
+  Page,
+  ProblemNotice,
+  places,
+  Skeleton,
+  useKeys,
+} from './parts/index.js'
+import { switchTheme, useTheme } from './theme.js'
 
 export function App() {
   const { session, error } = useSession()
@@ -55,7 +65,10 @@ function Shell({ session }: { session: Session }) {
   const shown = views.filter(({ right }) => session.may.includes(right))
   return (
     <div className="min-h-dvh md:grid md:grid-cols-[13.5rem_minmax(0,1fr)]">
-      <a href="#content" className="button button-primary absolute top-2 left-2 z-10 -translate-y-20 focus:translate-y-0">
+      <a
+        href="#content"
+        className="button button-primary absolute top-2 left-2 z-10 -translate-y-20 focus:translate-y-0"
+      >
         To the content
       </a>
       <aside className="border-b border-line bg-panel md:sticky md:top-0 md:flex md:h-dvh md:flex-col md:border-r md:border-b-0">
@@ -129,7 +142,9 @@ function Navigation({ views: shown }: { views: typeof views }) {
           href={href}
           aria-current={isHere(href) ? 'page' : undefined}
           className={`flex h-8 shrink-0 items-center gap-2.5 rounded-md px-2.5 ${
-            isHere(href) ? 'bg-accent-wash font-medium text-accent' : 'text-soft hover:bg-raised hover:text-ink'
+            isHere(href)
+              ? 'bg-accent-wash font-medium text-accent'
+              : 'text-soft hover:bg-raised hover:text-ink'
           }`}
         >
           <Icon name={icon} />
@@ -152,7 +167,7 @@ function LiveState() {
 
 function Tools({ onHelp }: { onHelp: () => void }) {
   const { signOut } = useSignIn()
-  const [theme, setTheme] = useState(currentTheme)
+  const theme = useTheme()
   const look = 'grid size-8 place-items-center rounded-md text-soft hover:bg-raised hover:text-ink'
   return (
     <>
@@ -161,17 +176,20 @@ function Tools({ onHelp }: { onHelp: () => void }) {
         className={look}
         aria-label={theme === 'dark' ? 'Light colours' : 'Dark colours'}
         title={theme === 'dark' ? 'Light colours (t)' : 'Dark colours (t)'}
-        onClick={() => {
-          switchTheme()
-          setTheme(currentTheme())
-        }}
+        onClick={switchTheme}
       >
         <Icon name={theme === 'dark' ? 'sun' : 'moon'} />
       </button>
       <button type="button" className={look} aria-label="Keys" title="Keys (?)" onClick={onHelp}>
         <Icon name="keyboard" />
       </button>
-      <button type="button" className={look} aria-label="Sign out" title="Sign out" onClick={() => void signOut()}>
+      <button
+        type="button"
+        className={look}
+        aria-label="Sign out"
+        title="Sign out"
+        onClick={() => void signOut()}
+      >
         <Icon name="signOut" />
       </button>
     </>

@@ -5,7 +5,13 @@ import { buildServer } from './build-server.js'
 export async function buildOpenApi(): Promise<Record<string, unknown>> {
   // No route is called, so nothing of this is used but that it is there.
   const masterKey = Buffer.alloc(0)
-  const nothing = { apiKey: undefined, masterKey, allowedCidrs: [], pools: {}, checkReadiness: async () => [] }
+  const nothing = {
+    apiKey: undefined,
+    masterKey,
+    allowedCidrs: [],
+    pools: {},
+    checkReadiness: async () => [],
+  }
   const metrics = async () => ({ contentType: '', body: '' })
   const server = await buildServer({ ...nothing, metrics } as unknown as ApiOptions)
   await server.ready()

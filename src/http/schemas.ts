@@ -105,7 +105,12 @@ export const deliveryFilter = z.strictObject({
   status: z.enum(deliveryMachine.statuses).optional(),
   eventId: id.optional(),
   subscriptionId: id.optional(),
-  errorCode: z.string().min(1).max(100).optional().describe('of the last failure of those that are not Completed'),
+  errorCode: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('of the last failure of those that are not Completed'),
   eventType: eventType
     .optional()
     .describe('a page may then be shorter than its limit, even empty, and still have a next one'),

@@ -39,7 +39,13 @@ export function createRateMeter(now: () => number = () => performance.now()) {
     /** What came since the last look; the first look only remembers. */
     add(minutes: readonly MinuteCounts[]): void {
       const isFirst = known.size === 0 && samples.length === 0
-      const grown = { events: 0, succeeded: 0, failed: 0, deadLettered: 0, durations: [] as readonly number[] }
+      const grown = {
+        events: 0,
+        succeeded: 0,
+        failed: 0,
+        deadLettered: 0,
+        durations: [] as readonly number[],
+      }
       for (const minute of minutes) {
         const before = known.get(minute.minute)
         grown.events += minute.events - (before?.events ?? 0)

@@ -170,7 +170,10 @@ export async function startParts({
         limit: config.retryLimit,
       }
       const counter = createResultCounter()
-      const counts = keepDeliveryMinutes(counter, { pool, onError: onError('statistics', 'counting results') })
+      const counts = keepDeliveryMinutes(counter, {
+        pool,
+        onError: onError('statistics', 'counting results'),
+      })
       stops.push(() => counts.stop())
       const orchestrator = startOrchestrator({
         pool,

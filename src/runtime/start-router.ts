@@ -2,8 +2,8 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Loop, ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
-import type { EventCounter } from '../statistics/index.js'
 import { createSubscriptionCache, hasUnroutedEvents, routeEvents } from '../router/index.js'
+import type { EventCounter } from '../statistics/index.js'
 
 const EVENTS_PER_BATCH_MAX = 500
 /** How often it looks by itself: the latency of events that are published by plain SQL, which wake nobody. */

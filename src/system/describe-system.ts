@@ -12,7 +12,13 @@ export interface SystemDescription {
   connectionsMax: number
   processes: RunningProcess[]
   /** The largest first; partitions are counted with their table. */
-  tables: { name: string; tableBytes: number; indexBytes: number; rowsEstimated: number; partitions: number }[]
+  tables: {
+    name: string
+    tableBytes: number
+    indexBytes: number
+    rowsEstimated: number
+    partitions: number
+  }[]
   /** Of the same tables, the largest first. */
   indexes: { name: string; table: string; bytes: number; scans: number }[]
   /** By the time they took in all; null: pg_stat_statements is not there. */

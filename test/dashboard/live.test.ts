@@ -82,13 +82,15 @@ describe('the watch', () => {
     const seen: Snapshot[] = []
     watching.follow((snapshot) => seen.push(snapshot))
     await expect.poll(() => seen.length).toBeGreaterThan(0)
-    expect(seen[0]?.attention.map(({ kind, severity, subject }) => `${severity} ${kind} ${subject}`)).toEqual([
-      'failing late_stage first_jobs',
-      'attention stuck_sagas null',
-      'attention lost_process gone-1',
-      `attention failing_endpoint ${failing}`,
-      'attention dead_letters null',
-    ])
+    expect(seen[0]?.attention.map(({ kind, severity, subject }) => `${severity} ${kind} ${subject}`)).toEqual(
+      [
+        'failing late_stage first_jobs',
+        'attention stuck_sagas null',
+        'attention lost_process gone-1',
+        `attention failing_endpoint ${failing}`,
+        'attention dead_letters null',
+      ],
+    )
     expect(seen[0]?.stages?.find(({ stage }) => stage === 'sagas_stuck')?.count).toBe(1)
   })
 })

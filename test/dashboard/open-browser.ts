@@ -5,7 +5,9 @@ import { type Browser, chromium as playwright } from 'playwright-core'
 export async function openBrowser(): Promise<Browser> {
   return playwright.launch({
     executablePath: await chromium.executablePath(),
-    args: chromium.args.filter((each) => !each.startsWith('--disable-web-security') && each !== '--single-process'),
+    args: chromium.args.filter(
+      (each) => !each.startsWith('--disable-web-security') && each !== '--single-process',
+    ),
     headless: true,
   })
 }

@@ -10,13 +10,22 @@ const api = useApi(useDatabase())
 const ask = (path: string, headers: Record<string, string> = {}) =>
   api.call('GET', path, { key: null, headers })
 
-const assetsOf = (html: string) => [...html.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path as string)
+const assetsOf = (html: string) =>
+  [...html.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path as string)
 
 describe('the files of the dashboard', () => {
   it('[O1] are served by the API itself, each path of a view with the page', async () => {
     const { text } = await ask('/')
     expect(text).toContain('<div id="root">')
-    for (const path of ['/events', '/events/7', '/deliveries/7', '/subscriptions', '/sagas/x', '/system', '/dead-letters/1']) {
+    for (const path of [
+      '/events',
+      '/events/7',
+      '/deliveries/7',
+      '/subscriptions',
+      '/sagas/x',
+      '/system',
+      '/dead-letters/1',
+    ]) {
       expect([path, (await ask(path)).text]).toEqual([path, text])
     }
     for (const path of ['/nothing', '/assets/none.js', '/assets/../package.json', '/system/1']) {

@@ -23,12 +23,17 @@ describe('a session', () => {
     const { status, body, cookie } = await signIn(key)
     expect([status, body]).toEqual([200, { scope: 'read', may: ['read', 'readSubscriptions', 'signIn'] }])
     expect(cookie).toMatch(/^sagapost_session=[\w-]+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/)
-    expect(Buffer.from(valueOf(cookie).split('=')[1] ?? '', 'base64url').toString('latin1')).not.toContain(key)
+    expect(Buffer.from(valueOf(cookie).split('=')[1] ?? '', 'base64url').toString('latin1')).not.toContain(
+      key,
+    )
     expect((await api.call('GET', '/session', withCookie(cookie))).body).toEqual(body)
     expect((await api.call('GET', '/v1/events', withCookie(cookie))).status).toBe(200)
     const page = { 'sagapost-page': '1' }
     const publish = { ...withCookie(cookie, page), body: { type: 'a', payload: 1 } }
-    expect(await api.call('POST', '/v1/events', publish)).toMatchObject({ status: 403, body: { code: 'forbidden' } })
+    expect(await api.call('POST', '/v1/events', publish)).toMatchObject({
+      status: 403,
+      body: { code: 'forbidden' },
+    })
   })
 
   it('[O2] is Secure where the page came by HTTPS', async () => {
@@ -55,9 +60,19 @@ describe('a session', () => {
     const { cookie } = await signIn(adminKey)
     const [name, value = ''] = valueOf(cookie).split('=')
     const other = createSessions(Buffer.alloc(32, 9)).begin(adminKey, { headers: {} } as never)
-    const bad = ['', 'x', `${value.slice(0, -2)}AA`, value.slice(0, 20), 'A'.repeat(5_000), valueOf(other).split('=')[1]]
+    const bad = [
+      '',
+      'x',
+      `${value.slice(0, -2)}AA`,
+      value.slice(0, 20),
+      'A'.repeat(5_000),
+      valueOf(other).split('=')[1],
+    ]
     for (const each of bad) {
-      const answer = await api.call('GET', '/v1/events', { key: null, headers: { cookie: `${name}=${each}` } })
+      const answer = await api.call('GET', '/v1/events', {
+        key: null,
+        headers: { cookie: `${name}=${each}` },
+      })
       expect([each, answer.status, answer.body.code]).toEqual([each, 401, 'unauthenticated'])
     }
   })

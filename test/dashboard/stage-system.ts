@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { readConfig } from '../../src/config/index.js'
 import { NonRetryableError } from '../../src/index.js'
-import { startSystem, type System, systemParts } from '../../src/runtime/index.js'
+import { type System, startSystem, systemParts } from '../../src/runtime/index.js'
 import { saga } from '../../src/sagas/index.js'
 import { call } from '../http/api-server.js'
 import { type Receiver, startReceiver } from '../support/https-receiver.js'
@@ -27,7 +27,8 @@ export const checkout = saga<Order>('checkout', { version: 1, retry: once })
   })
   .step('ship', {
     run: ({ input }) => {
-      if (input.fate !== 'good') throw new NonRetryableError('nobody delivers there', { code: 'out_of_reach' })
+      if (input.fate !== 'good')
+        throw new NonRetryableError('nobody delivers there', { code: 'out_of_reach' })
       return { parcel: `x-${input.order}` }
     },
   })

@@ -30,7 +30,13 @@ const total = async (table: string, column: string) => {
 
 describe('durations', () => {
   it('[O5] each falls into the first bucket that holds it', () => {
-    expect([0, 1, 1.1, 60_000, 60_001].map(bucketOf)).toEqual([0, 0, 1, DURATION_BUCKETS - 2, DURATION_BUCKETS - 1])
+    expect([0, 1, 1.1, 60_000, 60_001].map(bucketOf)).toEqual([
+      0,
+      0,
+      1,
+      DURATION_BUCKETS - 2,
+      DURATION_BUCKETS - 1,
+    ])
     expect(durationBoundsMs).toEqual(durationBoundsMs.toSorted((a, b) => a - b))
   })
 
@@ -106,7 +112,10 @@ describe('counts by minute', () => {
     counter.count({ subscriptionId: '7', status: 'Completed', errorCode: null, durationMs: 5 })
     const failures: Error[] = []
     await database.pool.query('REVOKE INSERT ON sagapost.delivery_minutes FROM saga_orchestrator')
-    const loop = keepDeliveryMinutes(counter, { pool: orchestrator(), onError: (error) => failures.push(error) })
+    const loop = keepDeliveryMinutes(counter, {
+      pool: orchestrator(),
+      onError: (error) => failures.push(error),
+    })
     await expect.poll(() => failures.length).toBeGreaterThan(0)
     await database.pool.query('GRANT INSERT ON sagapost.delivery_minutes TO saga_orchestrator')
     await expect.poll(() => total('delivery_minutes', 'succeeded')).toBe(before + 2)
@@ -124,13 +133,18 @@ describe('counts by minute', () => {
 
   it('[O5] leave after two days', async () => {
     const maintainer = database.as('schema_maintainer')
-    expect([await expireMinutes(maintainer), await total('delivery_minutes', 'succeeded') > 0]).toEqual([false, true])
+    expect([await expireMinutes(maintainer), (await total('delivery_minutes', 'succeeded')) > 0]).toEqual([
+      false,
+      true,
+    ])
     await moveClock(database.pool, '49 hours')
     await writeDeliveryMinutes(orchestrator(), [
       { subscriptionId: '0', succeeded: 1, failed: 0, deadLettered: 0, durations: [], lastErrorCode: null },
     ])
     await expireMinutes(maintainer)
-    expect([await total('delivery_minutes', 'succeeded'), await total('event_minutes', 'events')]).toEqual([1, 0])
+    expect([await total('delivery_minutes', 'succeeded'), await total('event_minutes', 'events')]).toEqual([
+      1, 0,
+    ])
   })
 })
 
@@ -147,8 +161,16 @@ describe('rates', () => {
     nowMs = 2_000
     meter.add([minute(1, { succeeded: 1_020, failed: 10, events: 4 })])
     nowMs = 4_000
-    meter.add([minute(1, { succeeded: 1_030, failed: 10, events: 4 }), minute(2, { succeeded: 20, events: 4 })])
-    expect(meter.read()).toMatchObject({ eventsPerS: 2, attemptsPerS: 15, failedPerS: 2.5, successRate: 5 / 6 })
+    meter.add([
+      minute(1, { succeeded: 1_030, failed: 10, events: 4 }),
+      minute(2, { succeeded: 20, events: 4 }),
+    ])
+    expect(meter.read()).toMatchObject({
+      eventsPerS: 2,
+      attemptsPerS: 15,
+      failedPerS: 2.5,
+      successRate: 5 / 6,
+    })
     nowMs = 60_000
     meter.add([minute(2, { succeeded: 20, events: 4 })])
     expect(meter.read()).toMatchObject({ eventsPerS: 0, attemptsPerS: 0 })

@@ -65,6 +65,10 @@ function toProblem(status: number, text: string, hadSession: boolean): ApiProble
     const { code, detail, ...extensions } = JSON.parse(text)
     return new ApiProblem(status, code, detail, extensions)
   } catch {
-    return new ApiProblem(status, `http_${status}`, 'The server answered with something that is not from Sagapost.')
+    return new ApiProblem(
+      status,
+      `http_${status}`,
+      'The server answered with something that is not from Sagapost.',
+    )
   }
 }

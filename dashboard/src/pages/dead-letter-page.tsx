@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import { cutMember } from '../../../src/client/cut-member.js'
 import { callApi, type DeadLetterWithPayload, useMay, useText } from '../api/index.js'
-import { Facts, Page, Panel, PayloadView, ProblemNotice, showText, Skeleton, Time } from '../parts/index.js'
+import { Facts, Page, Panel, PayloadView, ProblemNotice, Skeleton, showText, Time } from '../parts/index.js'
 
 export function DeadLetterPage({ id }: { id: string }) {
   const path = `/v1/dead-letters/${encodeURIComponent(id)}`
@@ -46,13 +46,26 @@ export function DeadLetterPage({ id }: { id: string }) {
           <Panel title="Dead letter">
             <Facts
               facts={[
-                ['Type', <span key="type" className="mono">{letter.eventType}</span>],
-                ['Error', letter.finalErrorCode && <span className="mono text-bad">{showText(letter.finalErrorCode)}</span>],
+                [
+                  'Type',
+                  <span key="type" className="mono">
+                    {letter.eventType}
+                  </span>,
+                ],
+                [
+                  'Error',
+                  letter.finalErrorCode && (
+                    <span className="mono text-bad">{showText(letter.finalErrorCode)}</span>
+                  ),
+                ],
                 ['Failed', <Time key="failed" at={letter.failedAt} whole />],
                 ['Attempts', letter.attemptCount],
                 ['Delivery', <Reference key="delivery" to="deliveries" id={letter.deliveryId} />],
                 ['Event', <Reference key="event" to="events" id={letter.eventId} />],
-                ['Subscription', <Reference key="subscription" to="subscriptions" id={letter.subscriptionId} />],
+                [
+                  'Subscription',
+                  <Reference key="subscription" to="subscriptions" id={letter.subscriptionId} />,
+                ],
                 ['Last worker', letter.workerId && <span className="mono">{showText(letter.workerId)}</span>],
                 [
                   'Requeued as',

@@ -8,8 +8,8 @@ import {
   NothingFound,
   Page,
   showText,
-  textOf,
   Time,
+  textOf,
   toInstant,
   toLocal,
   useFilters,
@@ -20,8 +20,15 @@ import { RunningRequeues } from './running-requeues.js'
 const columns: readonly Column<DeadLetter>[] = [
   { title: 'Dead letter', cell: ({ id }) => id },
   { title: 'Type', cell: ({ eventType }) => <span className="mono">{eventType}</span>, grow: true },
-  { title: 'Error', cell: ({ finalErrorCode }) => <span className="mono text-bad">{showText(finalErrorCode ?? '')}</span> },
-  { title: 'Subscription', cell: ({ subscriptionId }) => <span className="mono">{subscriptionId}</span>, wide: true },
+  {
+    title: 'Error',
+    cell: ({ finalErrorCode }) => <span className="mono text-bad">{showText(finalErrorCode ?? '')}</span>,
+  },
+  {
+    title: 'Subscription',
+    cell: ({ subscriptionId }) => <span className="mono">{subscriptionId}</span>,
+    wide: true,
+  },
   { title: 'Attempts', cell: ({ attemptCount }) => attemptCount, right: true, wide: true },
   {
     title: 'Requeued as',
@@ -63,9 +70,20 @@ export function DeadLettersPage() {
         onClear={() => set(Object.fromEntries(names.map((name) => [name, ''])))}
         isFiltered={isFiltered}
       >
-        <FilterField name="eventType" label="Event type" value={values.eventType} placeholder="order.placed" isMain />
+        <FilterField
+          name="eventType"
+          label="Event type"
+          value={values.eventType}
+          placeholder="order.placed"
+          isMain
+        />
         <FilterField name="errorCode" label="Error" value={values.errorCode} placeholder="http_500" />
-        <FilterField name="subscriptionId" label="Subscription" value={values.subscriptionId} placeholder="id" />
+        <FilterField
+          name="subscriptionId"
+          label="Subscription"
+          value={values.subscriptionId}
+          placeholder="id"
+        />
         <FilterField name="from" label="From" value={toLocal(values.from)} type="datetime-local" />
         <FilterField name="to" label="To" value={toLocal(values.to)} type="datetime-local" />
       </FilterBar>

@@ -26,8 +26,19 @@ export function DeliveriesPage() {
         isFiltered={isFiltered}
       >
         <FilterSelect name="status" label="Status" value={values.status} options={deliveryMachine.statuses} />
-        <FilterField name="eventType" label="Event type" value={values.eventType} placeholder="order.placed" isMain />
-        <FilterField name="subscriptionId" label="Subscription" value={values.subscriptionId} placeholder="id" />
+        <FilterField
+          name="eventType"
+          label="Event type"
+          value={values.eventType}
+          placeholder="order.placed"
+          isMain
+        />
+        <FilterField
+          name="subscriptionId"
+          label="Subscription"
+          value={values.subscriptionId}
+          placeholder="id"
+        />
         <FilterField name="errorCode" label="Error" value={values.errorCode} placeholder="http_500" />
       </FilterBar>
       <DataList

@@ -1,5 +1,5 @@
 import { type Delivery, useSubscriptionNames } from '../api/index.js'
-import { type Column, Countdown, showText, StatusBadge, Time } from '../parts/index.js'
+import { type Column, Countdown, StatusBadge, showText, Time } from '../parts/index.js'
 
 /** Of every list of deliveries. */
 export function useDeliveryColumns({ withEvent = true } = {}): Column<Delivery>[] {
@@ -8,7 +8,13 @@ export function useDeliveryColumns({ withEvent = true } = {}): Column<Delivery>[
     { title: 'Delivery', cell: ({ id }) => id },
     { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
     ...(withEvent
-      ? [{ title: 'Event', cell: ({ eventId }: Delivery) => <span className="mono">{eventId}</span>, wide: true }]
+      ? [
+          {
+            title: 'Event',
+            cell: ({ eventId }: Delivery) => <span className="mono">{eventId}</span>,
+            wide: true,
+          },
+        ]
       : []),
     {
       title: 'To',

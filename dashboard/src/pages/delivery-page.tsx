@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { type Attempt, type DeliveryWithAttempts, useOne, useSubscriptionNames } from '../api/index.js'
 import {
@@ -9,9 +10,9 @@ import {
   Page,
   Panel,
   ProblemNotice,
-  showText,
   Skeleton,
   StatusBadge,
+  showText,
   Time,
 } from '../parts/index.js'
 import { StateDiagram } from './state-diagram.js'
@@ -45,7 +46,12 @@ export function DeliveryPage({ id }: { id: string }) {
                 ],
                 [
                   'Subscription',
-                  <Link key="to" href={`/subscriptions/${data.subscriptionId}`} className="link" title={to?.callbackUrl}>
+                  <Link
+                    key="to"
+                    href={`/subscriptions/${data.subscriptionId}`}
+                    className="link"
+                    title={to?.callbackUrl}
+                  >
                     <span className="mono">{data.subscriptionId}</span>
                     {to && <span> {showText(to.callbackUrl)}</span>}
                   </Link>,
@@ -55,7 +61,9 @@ export function DeliveryPage({ id }: { id: string }) {
                 ['Changed', <Time key="changed" at={data.updatedAt} whole />],
                 [
                   'Last error',
-                  data.finalErrorCode && <span className="mono text-bad">{showText(data.finalErrorCode)}</span>,
+                  data.finalErrorCode && (
+                    <span className="mono text-bad">{showText(data.finalErrorCode)}</span>
+                  ),
                 ],
                 ...(data.requeuedFrom
                   ? [
@@ -91,7 +99,9 @@ function Timeline({ delivery }: { delivery: DeliveryWithAttempts }) {
         {attempts.map((attempt, index) => (
           <Moment
             key={attempt.id}
-            tone={attempt.status === 'Completed' ? 'bg-good' : attempt.status === 'Failed' ? 'bg-bad' : 'bg-info'}
+            tone={
+              attempt.status === 'Completed' ? 'bg-good' : attempt.status === 'Failed' ? 'bg-bad' : 'bg-info'
+            }
             time={attempt.attemptAt}
           >
             <AttemptDetails attempt={attempt} number={index + 1} />
@@ -121,7 +131,7 @@ function Timeline({ delivery }: { delivery: DeliveryWithAttempts }) {
   )
 }
 
-function Moment({ tone, time, children }: { tone: string; time: string; children: React.ReactNode }) {
+function Moment({ tone, time, children }: { tone: string; time: string; children: ReactNode }) {
   return (
     <li className="relative flex gap-3 pb-4 pl-5 last:pb-0 before:absolute before:top-3 before:bottom-[-0.4rem] before:left-[4.5px] before:w-px before:bg-line last:before:hidden">
       <span className={`absolute top-1.5 left-0 size-2.5 rounded-full ${tone}`} />
@@ -160,7 +170,11 @@ function AttemptDetails({ attempt, number }: { attempt: Attempt; number: number 
           <summary className="text-soft">What came back</summary>
           <div className="mt-1 flex items-start gap-1">
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
-            <pre tabIndex={0} aria-label="Response" className="mono max-h-48 grow overflow-auto rounded bg-raised p-2 break-all whitespace-pre-wrap">
+            <pre
+              tabIndex={0}
+              aria-label="Response"
+              className="mono max-h-48 grow overflow-auto rounded bg-raised p-2 break-all whitespace-pre-wrap"
+            >
               {showText(attempt.responseExcerpt)}
             </pre>
             <CopyButton text={attempt.responseExcerpt} label="response" />

@@ -9,8 +9,8 @@ import {
   Panel,
   PayloadView,
   ProblemNotice,
-  showText,
   Skeleton,
+  showText,
   Time,
 } from '../parts/index.js'
 import { useDeliveryColumns } from './delivery-columns.js'
@@ -55,7 +55,9 @@ export function EventPage({ id }: { id: string }) {
             keyOf={(each) => each.id}
             hrefOf={(each) => `/deliveries/${each.id}`}
             empty={
-              <EmptyState title="Delivered to nobody">No subscription to {event.type} was active then.</EmptyState>
+              <EmptyState title="Delivered to nobody">
+                No subscription to {event.type} was active then.
+              </EmptyState>
             }
           />
         </>

@@ -14,8 +14,8 @@ import {
   Page,
   Panel,
   type Series,
-  showText,
   Skeleton,
+  showText,
 } from '../parts/index.js'
 
 type Range = 'live' | 'hour' | 'day'
@@ -136,7 +136,9 @@ function Figures({ latest }: { latest: Snapshot | undefined }) {
 const waiting = ['routing', 'first_jobs', 'retries_due', 'claims', 'results', 'sagas_due']
 
 function waitingOf({ stages }: Snapshot): number {
-  return (stages ?? []).filter(({ stage }) => waiting.includes(stage)).reduce((sum, { count }) => sum + count, 0)
+  return (stages ?? [])
+    .filter(({ stage }) => waiting.includes(stage))
+    .reduce((sum, { count }) => sum + count, 0)
 }
 
 function LiveCharts({ snapshots }: { snapshots: readonly Snapshot[] }) {

@@ -13,7 +13,9 @@ export function RequeueDialog({ filter, onClose }: { filter: Record<string, stri
   const { data, error } = useQuery({
     queryKey: ['requeue dry run', asked],
     queryFn: () =>
-      callApi<{ matching: number }>('POST', '/v1/dead-letters/requeue', { body: { filter: asked, dryRun: true } }),
+      callApi<{ matching: number }>('POST', '/v1/dead-letters/requeue', {
+        body: { filter: asked, dryRun: true },
+      }),
     staleTime: 0,
     gcTime: 0,
   })

@@ -48,7 +48,12 @@ export function SagaActions({ saga, path }: { saga: SagaWithSteps; path: string 
         </ActionDialog>
       )}
       {open === 'resolve' && (
-        <ActionDialog title="Resolve the saga" action="Resolve" onClose={close} onSubmit={(form) => send('resolve', form)}>
+        <ActionDialog
+          title="Resolve the saga"
+          action="Resolve"
+          onClose={close}
+          onSubmit={(form) => send('resolve', form)}
+        >
           <Field label="What to do">
             <select name="action" className="field" defaultValue={isWaiting ? 'skip' : 'retry'}>
               {!isWaiting && <option value="retry">retry: undo again</option>}

@@ -1,5 +1,5 @@
 import type { SagaStep, SagaWithSteps } from '../api/index.js'
-import { Countdown, formatDuration, Panel, showText, StatusBadge, toneOf } from '../parts/index.js'
+import { Countdown, formatDuration, Panel, StatusBadge, showText, toneOf } from '../parts/index.js'
 import { type Progress, ProgressBar } from './running-requeues.js'
 
 const borders: Record<string, string> = {
@@ -14,7 +14,10 @@ const borders: Record<string, string> = {
 export function SagaGraph({ saga }: { saga: SagaWithSteps }) {
   const isUndone = saga.steps.some(({ compensation }) => compensation !== null)
   return (
-    <Panel title="Steps" aside={isUndone && <span className="text-soft">below: undone, from right to left</span>}>
+    <Panel
+      title="Steps"
+      aside={isUndone && <span className="text-soft">below: undone, from right to left</span>}
+    >
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
       <section tabIndex={0} aria-label="Steps of the saga" className="overflow-x-auto px-4 py-4">
         <ol className="flex w-max min-w-full items-stretch">
@@ -22,7 +25,10 @@ export function SagaGraph({ saga }: { saga: SagaWithSteps }) {
             <li key={step.index} className="flex">
               {index > 0 && <span aria-hidden="true" className="mt-6 h-px w-7 shrink-0 bg-strong-line" />}
               <div className="flex w-48 flex-col">
-                <StepBox step={step} isCurrent={step.index === saga.currentStep && saga.completedAt === null} />
+                <StepBox
+                  step={step}
+                  isCurrent={step.index === saga.currentStep && saga.completedAt === null}
+                />
                 {isUndone && <UndoBox step={step} />}
               </div>
             </li>
@@ -34,11 +40,14 @@ export function SagaGraph({ saga }: { saga: SagaWithSteps }) {
 }
 
 function StepBox({ step, isCurrent }: { step: SagaStep; isCurrent: boolean }) {
-  const { name, state, attempts, maxAttempts, error, waitsFor, wakeAt, startedAt, completedAt, progress } = step
+  const { name, state, attempts, maxAttempts, error, waitsFor, wakeAt, startedAt, completedAt, progress } =
+    step
   const tookMs = startedAt && completedAt ? Date.parse(completedAt) - Date.parse(startedAt) : null
   const isProgress = progress !== null && typeof progress['matching'] === 'number'
   return (
-    <div className={`rounded-lg border bg-panel p-2.5 ${borders[toneOf(state)]} ${isCurrent ? 'border-2' : ''}`}>
+    <div
+      className={`rounded-lg border bg-panel p-2.5 ${borders[toneOf(state)]} ${isCurrent ? 'border-2' : ''}`}
+    >
       <p className="truncate font-medium" title={showText(name)}>
         {showText(name)}
       </p>

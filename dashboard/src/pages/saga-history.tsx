@@ -24,14 +24,23 @@ export function SagaHistory({ saga }: { saga: SagaWithSteps }) {
               <tr key={event.sequence} className="border-b border-line last:border-0">
                 <td className="px-3 py-1.5 text-right text-faint">{event.sequence}</td>
                 <td className="mono px-3 py-1.5 whitespace-nowrap">{event.type}</td>
-                <td className="px-3 py-1.5">{event.stepIndex === null ? '' : showText(steps.get(event.stepIndex) ?? '')}</td>
-                <td className="hidden px-3 py-1.5 whitespace-nowrap text-soft md:table-cell">
-                  {event.oldState === event.newState ? event.newState : `${event.oldState} → ${event.newState}`}
+                <td className="px-3 py-1.5">
+                  {event.stepIndex === null ? '' : showText(steps.get(event.stepIndex) ?? '')}
                 </td>
-                <td className="hidden w-full max-w-0 truncate px-3 py-1.5 text-soft lg:table-cell" title={detailsOf(event)}>
+                <td className="hidden px-3 py-1.5 whitespace-nowrap text-soft md:table-cell">
+                  {event.oldState === event.newState
+                    ? event.newState
+                    : `${event.oldState} → ${event.newState}`}
+                </td>
+                <td
+                  className="hidden w-full max-w-0 truncate px-3 py-1.5 text-soft lg:table-cell"
+                  title={detailsOf(event)}
+                >
                   {detailsOf(event)}
                 </td>
-                <td className="px-3 py-1.5 text-right whitespace-nowrap text-soft">{formatTime(event.timestamp)}</td>
+                <td className="px-3 py-1.5 text-right whitespace-nowrap text-soft">
+                  {formatTime(event.timestamp)}
+                </td>
               </tr>
             ))}
           </tbody>

@@ -7,9 +7,9 @@ import {
   Panel,
   PayloadView,
   ProblemNotice,
-  showText,
   Skeleton,
   StatusBadge,
+  showText,
   Time,
 } from '../parts/index.js'
 import { SagaActions } from './saga-actions.js'
@@ -62,8 +62,16 @@ export function SagaPage({ id }: { id: string }) {
           </Panel>
           <SagaGraph saga={saga} />
           <div className="grid gap-x-4 lg:grid-cols-2">
-            <PayloadView title="Input" json={JSON.stringify(saga.input ?? null)} fileName={`saga-${saga.id}-input.json`} />
-            <PayloadView title="Result" json={JSON.stringify(saga.result ?? null)} fileName={`saga-${saga.id}-result.json`} />
+            <PayloadView
+              title="Input"
+              json={JSON.stringify(saga.input ?? null)}
+              fileName={`saga-${saga.id}-input.json`}
+            />
+            <PayloadView
+              title="Result"
+              json={JSON.stringify(saga.result ?? null)}
+              fileName={`saga-${saga.id}-result.json`}
+            />
           </div>
           <SagaHistory saga={saga} />
         </>

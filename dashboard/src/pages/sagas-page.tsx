@@ -9,15 +9,22 @@ import {
   FilterSelect,
   NothingFound,
   Page,
-  showText,
   StatusBadge,
-  textOf,
+  showText,
   Time,
+  textOf,
   useFilters,
 } from '../parts/index.js'
 
 const columns: readonly Column<Saga>[] = [
-  { title: 'Saga', cell: ({ id }) => <span title={id}>{id.slice(0, 8)}…{id.slice(-4)}</span> },
+  {
+    title: 'Saga',
+    cell: ({ id }) => (
+      <span title={id}>
+        {id.slice(0, 8)}…{id.slice(-4)}
+      </span>
+    ),
+  },
   {
     title: 'State',
     cell: ({ state, awaitingOperator }) => (
@@ -27,9 +34,22 @@ const columns: readonly Column<Saga>[] = [
       </span>
     ),
   },
-  { title: 'Definition', cell: ({ definition }) => <span className="mono">{showText(definition)}</span>, grow: true },
-  { title: 'Key', cell: ({ key }) => <span className="mono text-soft">{showText(key ?? '').slice(0, 40)}</span>, wide: true },
-  { title: 'Step', cell: ({ currentStep, totalSteps }) => `${Math.min(currentStep + 1, totalSteps)} of ${totalSteps}`, right: true, wide: true },
+  {
+    title: 'Definition',
+    cell: ({ definition }) => <span className="mono">{showText(definition)}</span>,
+    grow: true,
+  },
+  {
+    title: 'Key',
+    cell: ({ key }) => <span className="mono text-soft">{showText(key ?? '').slice(0, 40)}</span>,
+    wide: true,
+  },
+  {
+    title: 'Step',
+    cell: ({ currentStep, totalSteps }) => `${Math.min(currentStep + 1, totalSteps)} of ${totalSteps}`,
+    right: true,
+    wide: true,
+  },
   { title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} />, right: true, wide: true },
   { title: 'Started', cell: ({ createdAt }) => <Time at={createdAt} />, right: true },
 ]
@@ -60,7 +80,13 @@ export function SagasPage() {
           value={values.awaitingOperator === 'true' ? 'an operator' : ''}
           options={['an operator']}
         />
-        <FilterField name="definition" label="Definition" value={values.definition} placeholder="checkout" isMain />
+        <FilterField
+          name="definition"
+          label="Definition"
+          value={values.definition}
+          placeholder="checkout"
+          isMain
+        />
         <FilterField name="traceId" label="Trace id" value={values.traceId} />
       </FilterBar>
       <DataList

@@ -41,8 +41,9 @@ export function SignInPage() {
           {busy ? 'One moment …' : 'Sign in'}
         </button>
         <p className="text-xs text-soft">
-          <code className="mono">npm start</code> prints its key; <code className="mono">sagapost keys create</code> makes
-          others. It is kept for twelve hours, in a cookie that no script can read.
+          <code className="mono">npm start</code> prints its key;{' '}
+          <code className="mono">sagapost keys create</code> makes others. It is kept for twelve hours, in a
+          cookie that no script can read.
         </p>
       </form>
     </main>

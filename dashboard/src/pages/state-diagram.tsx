@@ -36,14 +36,25 @@ export function StateDiagram({ status, attemptCount }: { status: string; attempt
         </marker>
       </defs>
       {deliveryMachine.moves.map(({ from, to, when }) => (
-        <path key={from + to} d={wayOf(from, to)} fill="none" stroke="var(--strong-line)" strokeWidth="1.5" markerEnd="url(#arrow)">
+        <path
+          key={from + to}
+          d={wayOf(from, to)}
+          fill="none"
+          stroke="var(--strong-line)"
+          strokeWidth="1.5"
+          markerEnd="url(#arrow)"
+        >
           <title>{`${from} to ${to}: ${when}`}</title>
         </path>
       ))}
       {deliveryMachine.statuses.map((state) => {
         const { x, y } = places[state] as { x: number; y: number }
         const isHere = state === status
-        const color = isHere ? colors[toneOf(state)] : passed.has(state) ? 'var(--soft)' : 'var(--strong-line)'
+        const color = isHere
+          ? colors[toneOf(state)]
+          : passed.has(state)
+            ? 'var(--soft)'
+            : 'var(--strong-line)'
         return (
           <g key={state}>
             <rect

@@ -1,6 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ApiProblem, callApi, type RotatedSecret, type Subscription, type TestOutcome, useMay } from '../api/index.js'
+import {
+  ApiProblem,
+  callApi,
+  type RotatedSecret,
+  type Subscription,
+  type TestOutcome,
+  useMay,
+} from '../api/index.js'
 import { ActionDialog, Dialog, Field, formatDuration, formatTime, showText, textOf } from '../parts/index.js'
 import { SecretDialog } from './secret-dialog.js'
 import { newKey, SubscriptionForm } from './subscription-form.js'
@@ -74,8 +81,8 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
           }}
         >
           <p>
-            A signed request with a challenge goes to the callback, which must repeat it. If it does, the subscription is
-            active from then on.
+            A signed request with a challenge goes to the callback, which must repeat it. If it does, the
+            subscription is active from then on.
           </p>
         </ActionDialog>
       )}
@@ -110,7 +117,16 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
         >
           <p>Requests are signed with the new secret at once, and with the old one as well for a while.</p>
           <Field label="Hours with both">
-            <input name="hours" type="number" min={0} max={720} step="any" defaultValue={24} required className="field" />
+            <input
+              name="hours"
+              type="number"
+              min={0}
+              max={720}
+              step="any"
+              defaultValue={24}
+              required
+              className="field"
+            />
           </Field>
         </ActionDialog>
       )}

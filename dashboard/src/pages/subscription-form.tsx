@@ -32,16 +32,42 @@ export function SubscriptionForm({ title, action, subscription, onClose, onSubmi
   return (
     <ActionDialog title={title} action={action} onClose={onClose} onSubmit={submit}>
       <Field label="Event type">
-        <input name="eventType" required defaultValue={subscription?.eventType} placeholder="order.placed" className="field" autoComplete="off" />
+        <input
+          name="eventType"
+          required
+          defaultValue={subscription?.eventType}
+          placeholder="order.placed"
+          className="field"
+          autoComplete="off"
+        />
       </Field>
       <Field
         label="Callback URL"
-        hint={subscription ? 'Another URL must be verified anew.' : 'HTTPS only. It is asked for a challenge before anything is sent.'}
+        hint={
+          subscription
+            ? 'Another URL must be verified anew.'
+            : 'HTTPS only. It is asked for a challenge before anything is sent.'
+        }
       >
-        <input name="callbackUrl" type="url" required defaultValue={subscription?.callbackUrl} placeholder="https://receiver.example/hooks" className="field" autoComplete="off" />
+        <input
+          name="callbackUrl"
+          type="url"
+          required
+          defaultValue={subscription?.callbackUrl}
+          placeholder="https://receiver.example/hooks"
+          className="field"
+          autoComplete="off"
+        />
       </Field>
       <Field label="Attempts" hint="1 to 100; empty: the default.">
-        <input name="maxAttempts" type="number" min={1} max={100} defaultValue={subscription?.maxAttempts ?? ''} className="field" />
+        <input
+          name="maxAttempts"
+          type="number"
+          min={1}
+          max={100}
+          defaultValue={subscription?.maxAttempts ?? ''}
+          className="field"
+        />
       </Field>
       <Field label="Headers" hint="One in a line, name: value. Sent with every delivery.">
         <textarea name="headers" rows={3} defaultValue={headers} className="field mono" spellCheck={false} />
@@ -52,7 +78,9 @@ export function SubscriptionForm({ title, action, subscription, onClose, onSubmi
 
 /** Not crypto.randomUUID, which a page that came without HTTPS does not have. */
 export function newKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('')
 }
 
 function readHeaders(text: string): Record<string, string> {

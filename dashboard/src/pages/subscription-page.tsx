@@ -1,7 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { Link } from 'wouter'
-import { callApi, type Delivery, type StatisticsPoint, type Subscription, useList, useMay, useOne } from '../api/index.js'
+import {
+  callApi,
+  type Delivery,
+  type StatisticsPoint,
+  type Subscription,
+  useList,
+  useMay,
+  useOne,
+} from '../api/index.js'
 import {
   DataList,
   EmptyState,
@@ -13,8 +21,8 @@ import {
   Page,
   Panel,
   ProblemNotice,
-  showText,
   Skeleton,
+  showText,
   Time,
 } from '../parts/index.js'
 import { useDeliveryColumns } from './delivery-columns.js'
@@ -48,21 +56,38 @@ export function SubscriptionPage({ id }: { id: string }) {
 }
 
 function Settings({ subscription }: { subscription: Subscription }) {
-  const { eventType, callbackUrl, maxAttempts, headers, createdAt, updatedAt, deletedAt, deactivationReason } =
-    subscription
+  const {
+    eventType,
+    callbackUrl,
+    maxAttempts,
+    headers,
+    createdAt,
+    updatedAt,
+    deletedAt,
+    deactivationReason,
+  } = subscription
   return (
     <Panel title="Settings">
       <Facts
         facts={[
           ['Event type', <LongValue key="type" text={eventType} label="event type" />],
-          ['Callback', <LongValue key="url" text={callbackUrl} shown={showText(callbackUrl)} label="callback" />],
+          [
+            'Callback',
+            <LongValue key="url" text={callbackUrl} shown={showText(callbackUrl)} label="callback" />,
+          ],
           ['Attempts', maxAttempts ?? 'the default'],
           ['Made', <Time key="made" at={createdAt} whole />],
           ['Changed', <Time key="changed" at={updatedAt} whole />],
           ...(deletedAt ? [['Deleted', <Time key="deleted" at={deletedAt} whole />] as const] : []),
           ...(deactivationReason ? [['Switched off', showText(deactivationReason)] as const] : []),
           ...Object.entries(headers).map(
-            ([name, value]) => [showText(name), <span key={name} className="mono">{showText(value)}</span>] as const,
+            ([name, value]) =>
+              [
+                showText(name),
+                <span key={name} className="mono">
+                  {showText(value)}
+                </span>,
+              ] as const,
           ),
         ]}
       />
@@ -86,7 +111,8 @@ function Health({ subscription }: { subscription: Subscription }) {
             'Last error',
             health?.lastErrorCode && health.lastErrorAt && (
               <>
-                <span className="mono text-bad">{showText(health.lastErrorCode)}</span> <Time at={health.lastErrorAt} />
+                <span className="mono text-bad">{showText(health.lastErrorCode)}</span>{' '}
+                <Time at={health.lastErrorAt} />
               </>
             ),
           ],
@@ -109,7 +135,9 @@ function LastHour({ id }: { id: string }) {
   const { data } = useQuery({
     queryKey: ['/v1/statistics', 'hour', id],
     queryFn: () =>
-      callApi<{ data: StatisticsPoint[] }>('GET', '/v1/statistics', { query: { range: 'hour', subscriptionId: id } }),
+      callApi<{ data: StatisticsPoint[] }>('GET', '/v1/statistics', {
+        query: { range: 'hour', subscriptionId: id },
+      }),
     refetchInterval: 10_000,
   })
   const drawn = useMemo(() => drawPast(data?.data ?? [], 'hour'), [data])

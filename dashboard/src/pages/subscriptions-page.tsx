@@ -1,6 +1,13 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { callApi, type CreatedSubscription, type EndpointHealth, type Subscription, useList, useMay } from '../api/index.js'
+import {
+  type CreatedSubscription,
+  callApi,
+  type EndpointHealth,
+  type Subscription,
+  useList,
+  useMay,
+} from '../api/index.js'
 import {
   type Column,
   DataList,
@@ -68,7 +75,9 @@ export function SubscriptionsPage() {
     { title: '95 %', cell: ({ id }) => formatDuration(health.get(id)?.p95Ms), right: true, wide: true },
     {
       title: 'Last error, 1 h',
-      cell: ({ id }) => <span className="mono text-bad">{showText(health.get(id)?.lastErrorCode ?? '')}</span>,
+      cell: ({ id }) => (
+        <span className="mono text-bad">{showText(health.get(id)?.lastErrorCode ?? '')}</span>
+      ),
       wide: true,
     },
   ]
@@ -95,7 +104,13 @@ export function SubscriptionsPage() {
         onClear={() => set({ eventType: '', active: '', deleted: '' })}
         isFiltered={isFiltered}
       >
-        <FilterField name="eventType" label="Event type" value={values.eventType} placeholder="order.placed" isMain />
+        <FilterField
+          name="eventType"
+          label="Event type"
+          value={values.eventType}
+          placeholder="order.placed"
+          isMain
+        />
         <FilterSelect name="active" label="Active" value={values.active} options={['active', 'inactive']} />
         <FilterSelect
           name="deleted"
@@ -122,7 +137,9 @@ export function SubscriptionsPage() {
           action="Create"
           onClose={() => setIsCreating(false)}
           onSubmit={async (body, idempotencyKey) => {
-            setCreated(await callApi<CreatedSubscription>('POST', '/v1/subscriptions', { body, idempotencyKey }))
+            setCreated(
+              await callApi<CreatedSubscription>('POST', '/v1/subscriptions', { body, idempotencyKey }),
+            )
             setIsCreating(false)
             await client.invalidateQueries({ queryKey: ['/v1/subscriptions'] })
           }}

@@ -10,8 +10,8 @@ import {
   Page,
   Panel,
   ProblemNotice,
-  showText,
   Skeleton,
+  showText,
   Time,
 } from '../parts/index.js'
 
@@ -42,7 +42,9 @@ export function SystemPage() {
               label="Tables"
               head={['Table', 'Rows, about', 'Partitions', 'Data', 'Indexes']}
               rows={system.tables.map(({ name, rowsEstimated, partitions, tableBytes, indexBytes }) => [
-                <span key="name" className="mono">{name}</span>,
+                <span key="name" className="mono">
+                  {name}
+                </span>,
                 formatCount(rowsEstimated),
                 partitions > 0 ? partitions : '',
                 formatBytes(tableBytes),
@@ -55,8 +57,12 @@ export function SystemPage() {
               label="Indexes"
               head={['Index', 'Table', 'Size', 'Used']}
               rows={system.indexes.slice(0, INDEXES_SHOWN_MAX).map(({ name, table, bytes, scans }) => [
-                <span key="name" className="mono">{name}</span>,
-                <span key="table" className="mono text-soft">{table}</span>,
+                <span key="name" className="mono">
+                  {name}
+                </span>,
+                <span key="table" className="mono text-soft">
+                  {table}
+                </span>,
                 formatBytes(bytes),
                 scans === 0 ? <span className="text-faint">never</span> : `${formatCount(scans)} ×`,
               ])}
@@ -80,12 +86,17 @@ function Processes({ processes }: { processes: SystemDescription['processes'] })
           head={['Process', 'State', 'Parts', 'Version', 'Since', 'Leases', 'First ends']}
           rows={processes.map((each) => [
             <span key="id" className="mono" title={each.id}>
-              {showText(each.hostname || each.id)} {each.pid > 0 && <span className="text-soft">pid {each.pid}</span>}
+              {showText(each.hostname || each.id)}{' '}
+              {each.pid > 0 && <span className="text-soft">pid {each.pid}</span>}
             </span>,
             each.lost ? (
-              <Badge key="lost" tone="bad">Lost</Badge>
+              <Badge key="lost" tone="bad">
+                Lost
+              </Badge>
             ) : (
-              <Badge key="runs" tone="good">Runs</Badge>
+              <Badge key="runs" tone="good">
+                Runs
+              </Badge>
             ),
             each.parts.join(', '),
             each.version,
@@ -119,7 +130,11 @@ function SlowStatements({ statements }: { statements: SystemDescription['slowSta
           label="Statements"
           head={['Statement', 'Calls', 'Mean', 'In all']}
           rows={statements.map(({ query, calls, meanMs, totalMs }) => [
-            <code key="query" className="mono line-clamp-2 max-w-3xl break-all whitespace-pre-wrap" title={query}>
+            <code
+              key="query"
+              className="mono line-clamp-2 max-w-3xl break-all whitespace-pre-wrap"
+              title={query}
+            >
               {showText(query.replace(/\s+/g, ' ').trim())}
             </code>,
             formatCount(calls),
@@ -133,7 +148,15 @@ function SlowStatements({ statements }: { statements: SystemDescription['slowSta
 }
 
 /** The first column is text, the others are numbers or short. */
-function Table({ label, head, rows }: { label: string; head: readonly string[]; rows: readonly ReactNode[][] }) {
+function Table({
+  label,
+  head,
+  rows,
+}: {
+  label: string
+  head: readonly string[]
+  rows: readonly ReactNode[][]
+}) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it
     <section tabIndex={0} aria-label={label} className="overflow-x-auto">

@@ -37,7 +37,9 @@ export function Chart({ label, times, series, format, least = 1 }: ChartProps) {
       plot.current = new uPlot(optionsOf(element, series, format, least), dataOf(times, series), element)
     }
     draw()
-    const resized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }))
+    const resized = new ResizeObserver(() =>
+      plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }),
+    )
     resized.observe(element)
     window.addEventListener('themechange', draw)
     return () => {
@@ -56,7 +58,12 @@ export function Chart({ label, times, series, format, least = 1 }: ChartProps) {
   })
   return (
     <figure>
-      <div ref={box} role="img" aria-label={`${label}, now: ${latest.join(', ')}`} className="h-[168px] w-full" />
+      <div
+        ref={box}
+        role="img"
+        aria-label={`${label}, now: ${latest.join(', ')}`}
+        className="h-[168px] w-full"
+      />
       <figcaption className="flex flex-wrap gap-x-4 gap-y-1 px-4 pt-1 pb-3 text-xs text-soft">
         {series.map(({ label: name, color, values }) => {
           const value = values.at(-1)

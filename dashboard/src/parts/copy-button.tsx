@@ -17,7 +17,11 @@ export function CopyButton({ text, label, wide = false }: { text: string; label:
       onClick={copy}
       title={name}
       aria-label={name}
-      className={wide ? 'button' : 'inline-grid size-6 place-items-center rounded text-faint hover:bg-raised hover:text-ink'}
+      className={
+        wide
+          ? 'button'
+          : 'inline-grid size-6 place-items-center rounded text-faint hover:bg-raised hover:text-ink'
+      }
     >
       <Icon name={copied ? 'check' : 'copy'} className="size-3.5" />
       {wide && (copied ? 'Copied' : 'Copy')}

@@ -39,7 +39,10 @@ export function DataList<Item>({ label, list, columns, keyOf, hrefOf, empty }: D
             <thead>
               <tr className="border-b border-line text-left text-xs text-faint">
                 {columns.map(({ title, wide, right }) => (
-                  <th key={title} className={`px-3 py-2 font-medium ${visibility(wide)} ${right ? 'text-right' : ''}`}>
+                  <th
+                    key={title}
+                    className={`px-3 py-2 font-medium ${visibility(wide)} ${right ? 'text-right' : ''}`}
+                  >
                     {title}
                   </th>
                 ))}
@@ -91,7 +94,15 @@ function visibility(wide = false): string {
   return wide ? 'hidden lg:table-cell' : ''
 }
 
-export function NothingFound({ filtered, title, children }: { filtered: boolean; title: string; children?: ReactNode }) {
+export function NothingFound({
+  filtered,
+  title,
+  children,
+}: {
+  filtered: boolean
+  title: string
+  children?: ReactNode
+}) {
   return filtered ? (
     <EmptyState title="Nothing matches">Other filters may find something.</EmptyState>
   ) : (

@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
+import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react'
 import { Icon } from './icon.js'
 import { ProblemNotice } from './notices.js'
 
@@ -12,7 +12,8 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const name = useId()
-  useEffect(() => {
+  // Before the element goes, so that the focus returns to where it was.
+  useLayoutEffect(() => {
     const dialog = element.current
     if (dialog && !dialog.open) dialog.showModal()
     return () => dialog?.close()
@@ -21,14 +22,22 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     <dialog
       ref={element}
       aria-labelledby={name}
-      onClose={onClose}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
       className="m-auto w-[min(34rem,calc(100vw-2rem))] rounded-xl border border-line bg-panel p-0 text-ink shadow-xl"
     >
       <header className="flex items-center justify-between border-b border-line px-5 py-3">
         <h2 id={name} className="text-base font-semibold">
           {title}
         </h2>
-        <button type="button" onClick={onClose} aria-label="Close" className="rounded p-1 text-faint hover:text-ink">
+        <button
+          type="button"
+          onClick={onClose}
+          aria-label="Close"
+          className="rounded p-1 text-faint hover:text-ink"
+        >
           <Icon name="close" />
         </button>
       </header>

@@ -4,7 +4,10 @@ import { useSearchParams } from 'wouter'
 /** The filters of a list stand in the address: a view can be sent to somebody, and Back goes back. */
 export function useFilters<Name extends string>(names: readonly Name[]) {
   const [search, setSearch] = useSearchParams()
-  const values = Object.fromEntries(names.map((name) => [name, search.get(name) ?? ''])) as Record<Name, string>
+  const values = Object.fromEntries(names.map((name) => [name, search.get(name) ?? ''])) as Record<
+    Name,
+    string
+  >
   const set = (changes: Partial<Record<Name, string>>) =>
     setSearch((before) => {
       const next = new URLSearchParams(before)
@@ -64,7 +67,14 @@ interface FilterFieldProps {
   isMain?: boolean
 }
 
-export function FilterField({ name, label, value, placeholder, type = 'text', isMain = false }: FilterFieldProps) {
+export function FilterField({
+  name,
+  label,
+  value,
+  placeholder,
+  type = 'text',
+  isMain = false,
+}: FilterFieldProps) {
   const id = useId()
   return (
     <div className="min-w-36 grow sm:max-w-56">

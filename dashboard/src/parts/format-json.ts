@@ -1,4 +1,4 @@
-const INDENT = "  "
+const INDENT = '  '
 /** Deeper levels stand where this one does. */
 const DEPTH_SHOWN_MAX = 60
 
@@ -12,7 +12,8 @@ export function formatJson(json: string): string {
   const newLine = () => `\n${INDENT.repeat(Math.min(depth, DEPTH_SHOWN_MAX))}`
   const tokens = json.match(/"(?:[^"\\]|\\.)*"?|[{}[\],:]|[^\s{}[\],:"]+/g) ?? []
   for (const [index, token] of tokens.entries()) {
-    const isEmpty = (token === '{' && tokens[index + 1] === '}') || (token === '[' && tokens[index + 1] === ']')
+    const isEmpty =
+      (token === '{' && tokens[index + 1] === '}') || (token === '[' && tokens[index + 1] === ']')
     if (token === '{' || token === '[') {
       depth += 1
       out += isEmpty ? token : token + newLine()

@@ -3,7 +3,14 @@ export { CopyButton, LongValue } from './copy-button.js'
 export { type Column, DataList, NothingFound } from './data-list.js'
 export { ActionDialog, Dialog, Field } from './dialog.js'
 export { FilterBar, FilterField, FilterSelect, textOf, toInstant, toLocal, useFilters } from './filters.js'
-export { formatBytes, formatCount, formatDuration, formatRate, formatShare, formatSpan } from './format-values.js'
+export {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatRate,
+  formatShare,
+  formatSpan,
+} from './format-values.js'
 export { Icon, type IconName } from './icon.js'
 export { EmptyState, ProblemNotice, Skeleton } from './notices.js'
 export { Facts, Page, Panel } from './page-layout.js'

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react'
 import { CopyButton } from './copy-button.js'
-import { formatBytes } from './format-values.js'
 import { formatJson } from './format-json.js'
+import { formatBytes } from './format-values.js'
 import { Icon } from './icon.js'
 import { Panel } from './page-layout.js'
 import { showText } from './show-text.js'
@@ -10,7 +10,15 @@ import { showText } from './show-text.js'
 const SHOWN_CHARACTERS_MAX = 100_000
 
 /** A payload as text, and only ever as text. */
-export function PayloadView({ json, fileName, title = 'Payload' }: { json: string; fileName: string; title?: string }) {
+export function PayloadView({
+  json,
+  fileName,
+  title = 'Payload',
+}: {
+  json: string
+  fileName: string
+  title?: string
+}) {
   const [asItIs, setAsItIs] = useState(false)
   const shown = useMemo(() => {
     const part = json.slice(0, SHOWN_CHARACTERS_MAX)
@@ -43,7 +51,11 @@ export function PayloadView({ json, fileName, title = 'Payload' }: { json: strin
       }
     >
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
-      <pre tabIndex={0} aria-label={title} className="mono max-h-96 overflow-auto px-4 py-3 break-all whitespace-pre-wrap">
+      <pre
+        tabIndex={0}
+        aria-label={title}
+        className="mono max-h-96 overflow-auto px-4 py-3 break-all whitespace-pre-wrap"
+      >
         {shown}
       </pre>
       {json.length > SHOWN_CHARACTERS_MAX && (

@@ -47,7 +47,8 @@ function isBusy(target: EventTarget | null): boolean {
 function moveRow(step: number): void {
   const rows = [...document.querySelectorAll<HTMLElement>('[data-row-link]')]
   const at = rows.indexOf(document.activeElement as HTMLElement)
-  const next = at === -1 ? (step > 0 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + step))
+  const next =
+    at === -1 ? (step > 0 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + step))
   rows[next]?.focus()
   rows[next]?.scrollIntoView({ block: 'nearest' })
 }

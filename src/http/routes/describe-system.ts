@@ -4,7 +4,13 @@ import { describeSystem } from '../../system/index.js'
 import type { Api, ApiOptions } from '../api.js'
 import { present } from '../present.js'
 import { access } from '../require-scope.js'
-import { endpointHealth, healthFilter, statisticsFilter, statisticsPoint, systemDescription } from '../system-schemas.js'
+import {
+  endpointHealth,
+  healthFilter,
+  statisticsFilter,
+  statisticsPoint,
+  systemDescription,
+} from '../system-schemas.js'
 
 /** What the dashboard draws and tells, for programs too. */
 export function addSystemRoutes(api: Api, { pools }: ApiOptions): void {

@@ -25,6 +25,8 @@ export function addSessionRoutes(api: Api, sessions: Sessions): void {
 
 /** What the page may offer; the server refuses everything else all the same. */
 function describe(scope: string | undefined) {
-  const may = Object.entries(access).filter(([, scopes]) => (scopes as readonly string[]).includes(scope ?? ''))
+  const may = Object.entries(access).filter(([, scopes]) =>
+    (scopes as readonly string[]).includes(scope ?? ''),
+  )
   return { scope, may: may.map(([name]) => name) }
 }

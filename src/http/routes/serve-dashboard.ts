@@ -28,7 +28,16 @@ interface PageFile {
 }
 
 /** The paths that the page itself understands; each is answered with the page. */
-const views = ['/', '/events', '/deliveries', '/subscriptions', '/dead-letters', '/sagas', '/system', '/sign-in']
+const views = [
+  '/',
+  '/events',
+  '/deliveries',
+  '/subscriptions',
+  '/dead-letters',
+  '/sagas',
+  '/system',
+  '/sign-in',
+]
 
 /** The dashboard's files, without a key: they hold nothing but the page. Read once, packed once, kept in memory. */
 export async function addDashboardRoutes(api: Api): Promise<void> {
@@ -49,7 +58,8 @@ export async function addDashboardRoutes(api: Api): Promise<void> {
 
   for (const view of views) {
     api.get(view, keyless, answer(index, 'no-cache') as never)
-    if (view !== '/' && view !== '/system') api.get(`${view}/:id`, keyless, answer(index, 'no-cache') as never)
+    if (view !== '/' && view !== '/system')
+      api.get(`${view}/:id`, keyless, answer(index, 'no-cache') as never)
   }
   for (const [name, file] of files) {
     if (name === 'index.html') continue
@@ -77,7 +87,11 @@ async function readFiles(): Promise<Map<string, PageFile>> {
           const path = `${entry.parentPath}/${entry.name}`
           const plain = await readFile(path)
           const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY }
-          const file = { type: types[extname(path)] ?? '', plain, packed: brotliCompressSync(plain, { params }) }
+          const file = {
+            type: types[extname(path)] ?? '',
+            plain,
+            packed: brotliCompressSync(plain, { params }),
+          }
           return [path.slice(root.length).replace(/^\/+/, ''), file] as const
         }),
       ),

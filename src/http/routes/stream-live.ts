@@ -16,7 +16,8 @@ const RETRY_MS = 3_000
 /** What happens now, as server-sent events, for everybody who looks at the dashboard. */
 export function addLiveRoutes(api: Api, { pools, log }: ApiOptions): void {
   const watch = watchSystem(pools.reads, {
-    onError: (error) => log.warn({ err: error }, 'looking at the system for the dashboard failed; will try again'),
+    onError: (error) =>
+      log.warn({ err: error }, 'looking at the system for the dashboard failed; will try again'),
   })
   const closings = new Set<() => void>()
 

@@ -38,9 +38,7 @@ it('[D4, S19] dead letters are requeued by filter: counted first, then done by a
   await page.reload()
   await page.getByText('30 of 30').waitFor()
   const delivered = '/v1/deliveries?status=Completed&eventType=moody.many'
-  await expect
-    .poll(async () => (await dashboard.system.call('GET', delivered)).body.data.length)
-    .toBe(30)
+  await expect.poll(async () => (await dashboard.system.call('GET', delivered)).body.data.length).toBe(30)
   await page.getByRole('button', { name: 'Requeue what is found' }).click()
   await page.getByText('Nothing to requeue').waitFor()
   expect(await page.getByRole('dialog').getByRole('button', { name: 'Requeue' }).isDisabled()).toBe(true)

@@ -37,6 +37,12 @@ const settled = async (page: Page, title: string) => {
   await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' })
 }
 
+interface Violation {
+  id: string
+  impact: string
+  nodes: { html: string }[]
+}
+
 async function findings(page: Page): Promise<string[]> {
   // In a world of its own: the page's policy lets no foreign script in.
   const session = await page.context().newCDPSession(page)
@@ -45,8 +51,8 @@ async function findings(page: Page): Promise<string[]> {
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' })
   await page.addScriptTag({ path: axe })
-  const { violations } = await page.evaluate(() => (window as never as { axe: { run(): never } }).axe.run())
-  return (violations as { id: string; impact: string; nodes: { html: string }[] }[])
+  const violations = await page.evaluate<Violation[]>('axe.run().then(({ violations }) => violations)')
+  return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`)
 }
@@ -74,7 +80,7 @@ describe('every page', () => {
       await page.goto(dashboard.system.url + path)
       await settled(page, title)
       const excess = await page.evaluate(
-        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
       )
       expect([title, excess]).toEqual([title, 0])
     }
@@ -86,10 +92,16 @@ describe('the overview', () => {
     const page = await dashboard.open()
     await page.getByText(/sagas? waits? for an operator/).waitFor()
     await page.getByText(/dead letters? within the last hour/).waitFor()
-    await page.getByRole('img', { name: /^Throughput per second, now/ }).locator('canvas').waitFor()
+    await page
+      .getByRole('img', { name: /^Throughput per second, now/ })
+      .locator('canvas')
+      .waitFor()
     for (const range of ['Last hour', 'Last day', '5 min, live']) {
       await page.getByRole('button', { name: range }).click()
-      await page.getByRole('img', { name: /^Time to answer, now/ }).locator('canvas').waitFor()
+      await page
+        .getByRole('img', { name: /^Time to answer, now/ })
+        .locator('canvas')
+        .waitFor()
     }
     await page.getByText('Deliveries without a job').waitFor()
   })
@@ -117,7 +129,7 @@ describe('the keyboard', () => {
     const page = await dashboard.open('/deliveries')
     const rows = page.locator('[data-row-link]')
     await rows.first().waitFor()
-    const focused = () => page.evaluate(() => document.activeElement?.textContent)
+    const focused = () => page.evaluate('document.activeElement.textContent')
     const shown = await rows.allTextContents()
     await page.keyboard.press('j')
     expect(await focused()).toBe(shown[0])
@@ -140,6 +152,6 @@ describe('the keyboard', () => {
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.keyboard.press('t')
-    expect(await page.evaluate(() => document.documentElement.dataset['theme'])).toBe('dark')
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark')
   })
 })

@@ -52,9 +52,7 @@ it('[U1, U4, U5] a subscription is made, verified, tried, changed, paused, rotat
 
   await system.publish('order.placed', { order: 1 })
   await page.locator('[data-row-link]').first().waitFor()
-  await expect
-    .poll(() => page.getByText('100 %').count(), { timeout: 60_000 })
-    .toBeGreaterThan(0)
+  await expect.poll(() => page.getByText('100 %').count(), { timeout: 60_000 }).toBeGreaterThan(0)
 
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('button', { name: 'Delete for good' }).click()
@@ -70,5 +68,8 @@ it('[U4] a verification that fails says why', async () => {
   await page.getByRole('button', { name: 'Verify', exact: true }).click()
   await page.getByRole('button', { name: 'Send the challenge' }).click()
   await page.getByRole('dialog').getByText('verification_failed').waitFor()
-  await page.getByRole('dialog').getByText(/HTTP 500/).waitFor()
+  await page
+    .getByRole('dialog')
+    .getByText(/HTTP 500/)
+    .waitFor()
 })
