@@ -55,7 +55,7 @@ async function timeOpening(url: string): Promise<void> {
   const cold: number[] = []
   const warm: number[] = []
   for (let n = 0; n < OPENINGS; n++) {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' })
     const page = await context.newPage()
     const begunAt = performance.now()
     await page.goto(url)

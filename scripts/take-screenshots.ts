@@ -12,7 +12,7 @@ import { adminKey, approval, stageSystem } from '../test/dashboard/stage-system.
 const images = fileURLToPath(new URL('../docs/images/', import.meta.url))
 const SIZE = { width: 1360, height: 900 }
 const PHONE = { width: 390, height: 780 }
-const EVENTS = 240
+const EVENTS = 60
 const SETTLE_MS = 2_500
 
 // A day behind us: busier at noon, with an hour in which a receiver was slow. Buckets as in duration-buckets.ts.
@@ -45,8 +45,9 @@ try {
   await mkdir(images, { recursive: true })
   const pages = await stage()
   for (const theme of ['light', 'dark'] as const) {
-    const context = await browser.newContext({ viewport: SIZE, colorScheme: theme })
+    const context = await browser.newContext({ viewport: SIZE, colorScheme: theme, locale: 'en-GB' })
     const page = await context.newPage()
+    page.on('pageerror', (error) => console.error(error))
     await page.goto(system.url)
     await page.getByLabel('API key').waitFor()
     await shoot(page, `sign-in-${theme}`)

@@ -17,6 +17,7 @@ import {
   SystemPage,
 } from './pages/index.js'
 import {
+  CrashBarrier,
   Dialog,
   EmptyState,
   Icon,
@@ -61,6 +62,7 @@ const views: readonly { href: string; name: string; icon: IconName; right: strin
 
 function Shell({ session }: { session: Session }) {
   const [helps, setHelps] = useState(false)
+  const [path] = useLocation()
   useKeys({ onHelp: () => setHelps(true), onTheme: switchTheme })
   const shown = views.filter(({ right }) => session.may.includes(right))
   return (
@@ -93,7 +95,9 @@ function Shell({ session }: { session: Session }) {
         </div>
       </aside>
       <main id="content" className="mx-auto w-full max-w-[1400px] min-w-0 px-4 py-5 md:px-6">
-        {shown.length === 0 ? <NothingToSee scope={session.scope} /> : <Views may={session.may} />}
+        <CrashBarrier key={path}>
+          {shown.length === 0 ? <NothingToSee scope={session.scope} /> : <Views may={session.may} />}
+        </CrashBarrier>
       </main>
       {helps && <KeysDialog onClose={() => setHelps(false)} />}
     </div>
@@ -147,7 +151,7 @@ function Navigation({ views: shown }: { views: typeof views }) {
               : 'text-soft hover:bg-raised hover:text-ink'
           }`}
         >
-          <Icon name={icon} />
+          <Icon name={icon} className="size-[17px]" />
           {name}
         </Link>
       ))}

@@ -9,5 +9,7 @@ export async function openBrowser(): Promise<Browser> {
       (each) => !each.startsWith('--disable-web-security') && each !== '--single-process',
     ),
     headless: true,
+    // Of the C locale, Chromium makes a language that its own Intl does not take.
+    env: { ...process.env, LANG: 'en_GB.UTF-8', LC_ALL: 'en_GB.UTF-8', LANGUAGE: 'en_GB' },
   })
 }

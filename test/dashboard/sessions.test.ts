@@ -11,10 +11,10 @@ const signIn = async (key: string, headers: Record<string, string> = {}) => {
   const answer = await api.call('POST', '/session', { key, headers })
   return { ...answer, cookie: answer.headers.get('set-cookie') ?? '' }
 }
-const valueOf = (setCookie: string) => setCookie.split(';')[0] ?? ''
+const pairOf = (setCookie: string) => setCookie.split(';')[0] ?? ''
 const withCookie = (cookie: string, more: Record<string, string> = {}) => ({
   key: null,
-  headers: { cookie: `other=1; ${valueOf(cookie)}`, ...more },
+  headers: { cookie: `other=1; ${pairOf(cookie)}`, ...more },
 })
 
 describe('a session', () => {
@@ -23,9 +23,7 @@ describe('a session', () => {
     const { status, body, cookie } = await signIn(key)
     expect([status, body]).toEqual([200, { scope: 'read', may: ['read', 'readSubscriptions', 'signIn'] }])
     expect(cookie).toMatch(/^sagapost_session=[\w-]+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/)
-    expect(Buffer.from(valueOf(cookie).split('=')[1] ?? '', 'base64url').toString('latin1')).not.toContain(
-      key,
-    )
+    expect(Buffer.from(pairOf(cookie).split('=')[1] ?? '', 'base64url').toString('latin1')).not.toContain(key)
     expect((await api.call('GET', '/session', withCookie(cookie))).body).toEqual(body)
     expect((await api.call('GET', '/v1/events', withCookie(cookie))).status).toBe(200)
     const page = { 'sagapost-page': '1' }
@@ -48,7 +46,7 @@ describe('a session', () => {
     let nowMs = 0
     const sessions = createSessions(Buffer.alloc(32, 1), () => nowMs)
     const request = (cookie: string) => ({ headers: { cookie } }) as never
-    const cookie = valueOf(sessions.begin('key', { headers: {} } as never))
+    const cookie = pairOf(sessions.begin('key', { headers: {} } as never))
     expect(sessions.keyOf(request(cookie))).toBe('key')
     nowMs = 12 * 3_600_000 - 1
     expect(sessions.keyOf(request(cookie))).toBe('key')
@@ -58,7 +56,7 @@ describe('a session', () => {
 
   it('[O2] that is made up, changed or of another master key is none', async () => {
     const { cookie } = await signIn(adminKey)
-    const [name, value = ''] = valueOf(cookie).split('=')
+    const [name, value = ''] = pairOf(cookie).split('=')
     const other = createSessions(Buffer.alloc(32, 9)).begin(adminKey, { headers: {} } as never)
     const bad = [
       '',
@@ -66,7 +64,7 @@ describe('a session', () => {
       `${value.slice(0, -2)}AA`,
       value.slice(0, 20),
       'A'.repeat(5_000),
-      valueOf(other).split('=')[1],
+      pairOf(other).split('=')[1],
     ]
     for (const each of bad) {
       const answer = await api.call('GET', '/v1/events', {

@@ -69,7 +69,11 @@ export function DeadLetterPage({ id }: { id: string }) {
                 ['Last worker', letter.workerId && <span className="mono">{showText(letter.workerId)}</span>],
                 [
                   'Requeued as',
-                  letter.requeuedAs ? <Reference to="deliveries" id={letter.requeuedAs} /> : 'not yet',
+                  letter.requeuedAs ? (
+                    <Reference key="requeued" to="deliveries" id={letter.requeuedAs} />
+                  ) : (
+                    'not yet'
+                  ),
                 ],
               ]}
             />

@@ -13,6 +13,7 @@ import {
   Skeleton,
   StatusBadge,
   showText,
+  TextArea,
   Time,
 } from '../parts/index.js'
 import { StateDiagram } from './state-diagram.js'
@@ -169,14 +170,11 @@ function AttemptDetails({ attempt, number }: { attempt: Attempt; number: number 
         <details className="mt-1">
           <summary className="text-soft">What came back</summary>
           <div className="mt-1 flex items-start gap-1">
-            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
-            <pre
-              tabIndex={0}
-              aria-label="Response"
-              className="mono max-h-48 grow overflow-auto rounded bg-raised p-2 break-all whitespace-pre-wrap"
-            >
-              {showText(attempt.responseExcerpt)}
-            </pre>
+            <TextArea
+              label="Response"
+              text={showText(attempt.responseExcerpt)}
+              className="max-h-48 grow rounded bg-raised p-2"
+            />
             <CopyButton text={attempt.responseExcerpt} label="response" />
           </div>
         </details>

@@ -172,7 +172,9 @@ function PastCharts({ range }: { range: 'hour' | 'day' }) {
   return data ? <Charts {...drawn} /> : <Skeleton rows={5} />
 }
 
-export function drawPast(points: readonly StatisticsPoint[], range: 'hour' | 'day') {
+/** The last point is not over yet: drawn as a rate, it would fall to nothing. */
+export function drawPast(all: readonly StatisticsPoint[], range: 'hour' | 'day') {
+  const points = all.slice(0, -1)
   const seconds = range === 'hour' ? 60 : 600
   const of = (pick: (point: StatisticsPoint) => number | null) => points.map(pick)
   return {

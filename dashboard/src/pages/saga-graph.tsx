@@ -1,5 +1,13 @@
 import type { SagaStep, SagaWithSteps } from '../api/index.js'
-import { Countdown, formatDuration, Panel, StatusBadge, showText, toneOf } from '../parts/index.js'
+import {
+  Countdown,
+  formatDuration,
+  Panel,
+  ScrollArea,
+  StatusBadge,
+  showText,
+  toneOf,
+} from '../parts/index.js'
 import { type Progress, ProgressBar } from './running-requeues.js'
 
 const borders: Record<string, string> = {
@@ -18,8 +26,7 @@ export function SagaGraph({ saga }: { saga: SagaWithSteps }) {
       title="Steps"
       aside={isUndone && <span className="text-soft">below: undone, from right to left</span>}
     >
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
-      <section tabIndex={0} aria-label="Steps of the saga" className="overflow-x-auto px-4 py-4">
+      <ScrollArea label="Steps of the saga" className="px-4 py-4">
         <ol className="flex w-max min-w-full items-stretch">
           {saga.steps.map((step, index) => (
             <li key={step.index} className="flex">
@@ -34,7 +41,7 @@ export function SagaGraph({ saga }: { saga: SagaWithSteps }) {
             </li>
           ))}
         </ol>
-      </section>
+      </ScrollArea>
     </Panel>
   )
 }

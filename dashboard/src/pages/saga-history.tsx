@@ -1,13 +1,12 @@
 import type { SagaWithSteps } from '../api/index.js'
-import { formatCount, formatTime, Panel, showText } from '../parts/index.js'
+import { formatCount, formatTime, Panel, ScrollArea, showText } from '../parts/index.js'
 
 /** What has happened, newest first: nothing of it ever changes. */
 export function SagaHistory({ saga }: { saga: SagaWithSteps }) {
   const steps = new Map(saga.steps.map(({ index, name }) => [index, name]))
   return (
     <Panel title="History" aside={<span className="text-soft">{formatCount(saga.eventCount)} events</span>}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
-      <section tabIndex={0} aria-label="History of the saga" className="max-h-[28rem] overflow-auto">
+      <ScrollArea label="History of the saga" className="max-h-[28rem]">
         <table className="w-full">
           <thead className="sticky top-0 bg-panel text-left text-xs text-faint">
             <tr className="border-b border-line">
@@ -45,7 +44,7 @@ export function SagaHistory({ saga }: { saga: SagaWithSteps }) {
             ))}
           </tbody>
         </table>
-      </section>
+      </ScrollArea>
     </Panel>
   )
 }

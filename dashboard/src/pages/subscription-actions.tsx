@@ -8,7 +8,16 @@ import {
   type TestOutcome,
   useMay,
 } from '../api/index.js'
-import { ActionDialog, Dialog, Field, formatDuration, formatTime, showText, textOf } from '../parts/index.js'
+import {
+  ActionDialog,
+  Dialog,
+  Field,
+  formatDuration,
+  formatTime,
+  showText,
+  TextArea,
+  textOf,
+} from '../parts/index.js'
 import { SecretDialog } from './secret-dialog.js'
 import { newKey, SubscriptionForm } from './subscription-form.js'
 
@@ -191,9 +200,11 @@ function TestOutcomeDialog({ outcome, onClose }: { outcome: TestOutcome; onClose
         <span className="text-soft">after {formatDuration(durationMs)}</span>
       </p>
       {responseExcerpt && (
-        <pre className="mono mt-3 max-h-60 overflow-auto rounded bg-raised p-2 break-all whitespace-pre-wrap">
-          {showText(responseExcerpt)}
-        </pre>
+        <TextArea
+          label="Response"
+          text={showText(responseExcerpt)}
+          className="mt-3 max-h-60 rounded bg-raised p-2"
+        />
       )}
       <div className="mt-4 flex justify-end">
         <button type="button" className="button button-primary" onClick={onClose}>

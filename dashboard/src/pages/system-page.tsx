@@ -10,6 +10,7 @@ import {
   Page,
   Panel,
   ProblemNotice,
+  ScrollArea,
   Skeleton,
   showText,
   Time,
@@ -64,7 +65,7 @@ export function SystemPage() {
                   {table}
                 </span>,
                 formatBytes(bytes),
-                scans === 0 ? <span className="text-faint">never</span> : `${formatCount(scans)} ×`,
+                scans === 0 ? 'never' : `${formatCount(scans)} ×`,
               ])}
             />
           </Panel>
@@ -158,8 +159,7 @@ function Table({
   rows: readonly ReactNode[][]
 }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it
-    <section tabIndex={0} aria-label={label} className="overflow-x-auto">
+    <ScrollArea label={label} className="">
       <table className="w-full">
         <thead>
           <tr className="border-b border-line text-left text-xs text-faint">
@@ -183,6 +183,6 @@ function Table({
           ))}
         </tbody>
       </table>
-    </section>
+    </ScrollArea>
   )
 }

@@ -82,6 +82,13 @@ export function Chart({ label, times, series, format, least = 1 }: ChartProps) {
   )
 }
 
+const hours = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const seconds = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+
+function formatClock(atS: number): string {
+  return (atS % 60 === 0 ? hours : seconds).format(atS * 1000)
+}
+
 function dataOf(times: readonly number[], series: readonly Series[]): uPlot.AlignedData {
   return [times.map((at) => at / 1000), ...series.map(({ values }) => [...values])] as uPlot.AlignedData
 }
@@ -108,7 +115,13 @@ function optionsOf(
     legend: { show: false },
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(least, max * 1.15)] } },
     axes: [
-      { ...axis, size: 26, grid: { show: false }, space: 70 },
+      {
+        ...axis,
+        size: 26,
+        grid: { show: false },
+        space: 70,
+        values: (_plot, splits) => splits.map(formatClock),
+      },
       { ...axis, size: 58, space: 36, values: (_plot, splits) => splits.map(format) },
     ],
     series: [

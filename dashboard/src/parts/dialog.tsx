@@ -90,6 +90,7 @@ export function ActionDialog({ action, danger, disabled, onSubmit, children, ...
 /** A label with its field and what there is to say about it. */
 export function Field({ label, hint, children }: { label: string; hint?: string; children: ReactNode }) {
   return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: its control is the child
     <label className="block">
       <span className="mb-1 block font-medium">{label}</span>
       {children}

@@ -4,6 +4,7 @@ import { formatJson } from './format-json.js'
 import { formatBytes } from './format-values.js'
 import { Icon } from './icon.js'
 import { Panel } from './page-layout.js'
+import { TextArea } from './scroll-area.js'
 import { showText } from './show-text.js'
 
 /** More than anybody reads, and less than makes a browser slow; the rest is in the download. */
@@ -50,14 +51,7 @@ export function PayloadView({
         </span>
       }
     >
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
-      <pre
-        tabIndex={0}
-        aria-label={title}
-        className="mono max-h-96 overflow-auto px-4 py-3 break-all whitespace-pre-wrap"
-      >
-        {shown}
-      </pre>
+      <TextArea label={title} text={shown} className="max-h-96 px-4 py-3" />
       {json.length > SHOWN_CHARACTERS_MAX && (
         <p className="border-t border-line px-4 py-2 text-soft">
           The first {formatBytes(SHOWN_CHARACTERS_MAX)} are shown; copy and download give all of it.

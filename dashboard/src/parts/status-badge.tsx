@@ -33,7 +33,7 @@ export function toneOf(status: string): Tone {
 export function Badge({ tone, children }: { tone: Tone; children: string }) {
   return (
     <span
-      className={`inline-flex h-5 items-center gap-1.5 rounded-full px-2 text-xs font-medium whitespace-nowrap ${looks[tone]}`}
+      className={`inline-flex h-5 items-center align-middle gap-1.5 rounded-full px-2 text-xs font-medium whitespace-nowrap ${looks[tone]}`}
     >
       <span className="size-1.5 rounded-full bg-current" />
       {children}

@@ -26,10 +26,13 @@ export function useNow(): number {
   return useSyncExternalStore(subscribe, () => nowMs)
 }
 
-const absolute = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+const clock = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const
+const thisYear = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', ...clock })
+const otherYear = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 
 export function formatTime(iso: string): string {
-  return absolute.format(new Date(iso))
+  const at = new Date(iso)
+  return (at.getFullYear() === new Date().getFullYear() ? thisYear : otherYear).format(at)
 }
 
 /** How long ago, or how long until; the time itself as its title. */

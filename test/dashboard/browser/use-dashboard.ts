@@ -57,6 +57,7 @@ export function useDashboard(): Dashboard {
       const context = await browser.newContext({
         viewport: { width, height },
         colorScheme: theme,
+        locale: 'en-GB',
         acceptDownloads: true,
       })
       contexts.push(context)
