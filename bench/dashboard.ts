@@ -82,7 +82,7 @@ async function startedAt(): Promise<string> {
   let printed = ''
   for await (const chunk of child.stdout) {
     printed += chunk
-    const url = /is ready at (?:\u001b\[\d+m)?(http:\/\/[\d.:]+)/.exec(printed)?.[1]
+    const url = printed.includes('is ready at') && /http:\/\/[\d.]+:\d+/.exec(printed)?.[0]
     if (url) return url
   }
   throw new Error('it did not start')

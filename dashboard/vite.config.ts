@@ -1,9 +1,25 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { brotliCompressSync } from 'node:zlib'
 import tailwind from '@tailwindcss/vite'
-import { defineConfig } from 'vite'
+import { defineConfig, type Plugin } from 'vite'
+
+/** Packed once, when it is built: the server has nothing to do but to send it. */
+const packFiles: Plugin = {
+  name: 'pack-files',
+  writeBundle({ dir = '' }, bundle) {
+    for (const file of Object.values(bundle)) {
+      const content = file.type === 'chunk' ? file.code : file.source
+      if (/\.(js|css)$/.test(file.fileName)) {
+        writeFileSync(join(dir, `${file.fileName}.br`), brotliCompressSync(content))
+      }
+    }
+  },
+}
 
 /** Built into the package, beside the server that serves it. */
 export default defineConfig({
-  plugins: [tailwind()],
+  plugins: [tailwind(), packFiles],
   build: {
     outDir: '../dist/dashboard',
     emptyOutDir: true,

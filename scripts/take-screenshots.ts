@@ -12,13 +12,13 @@ import { adminKey, approval, stageSystem } from '../test/dashboard/stage-system.
 const images = fileURLToPath(new URL('../docs/images/', import.meta.url))
 const SIZE = { width: 1360, height: 900 }
 const PHONE = { width: 390, height: 780 }
-const EVENTS = 60
+const EVENTS = 120
 const SETTLE_MS = 2_500
 
 // A day behind us: busier at noon, with an hour in which a receiver was slow. Buckets as in duration-buckets.ts.
 const pastDay = `
   INSERT INTO sagapost.delivery_minutes
-  SELECT 0, minute, load, load / 40 + trouble, trouble / 6,
+  SELECT 0, minute, load, load / 40 + trouble, trouble / 60,
          ARRAY[0, 0, 0, load / 20, load / 10, load / 5, load / 4, load / 5, load / 10, load / 20, load / 40 + trouble,
                trouble, trouble / 2, trouble / 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], NULL
   FROM (SELECT minute, (2400 + 1500 * sin(extract(epoch FROM minute) / 13750) + 300 * random())::int AS load,
@@ -41,9 +41,12 @@ await migrate({ databaseUrl: server.url })
 await pool.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements').catch(() => {})
 const system = await stageSystem(server.url)
 const browser = await openBrowser()
+let stopTraffic = () => {}
 try {
   await mkdir(images, { recursive: true })
   const pages = await stage()
+  const traffic = setInterval(() => void sendTraffic(), 400)
+  stopTraffic = () => clearInterval(traffic)
   for (const theme of ['light', 'dark'] as const) {
     const context = await browser.newContext({ viewport: SIZE, colorScheme: theme, locale: 'en-GB' })
     const page = await context.newPage()
@@ -71,6 +74,7 @@ try {
     await context.close()
   }
 } finally {
+  stopTraffic()
   await browser.close()
   await system.stop()
   await pool.end()
@@ -81,6 +85,20 @@ try {
 async function shoot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(images, `dashboard-${name}.png`) })
   console.log(`dashboard-${name}.png`)
+}
+
+/** So that something happens while the pictures are taken. */
+async function sendTraffic(): Promise<void> {
+  const types = [
+    'order.placed',
+    'order.placed',
+    'order.shipped',
+    'order.shipped',
+    'order.placed',
+    'invoice.sent',
+  ]
+  const events = Array.from({ length: 6 }, (_, n) => ({ type: types[n], payload: { order: 5_000 + n } }))
+  await system.call('POST', '/v1/events/batch', { body: { events } }).catch(() => {})
 }
 
 /** Deliveries that arrive, some that fail, dead letters, and sagas of every kind; tells where each page is. */

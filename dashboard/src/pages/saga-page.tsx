@@ -39,20 +39,25 @@ export function SagaPage({ id }: { id: string }) {
         <>
           <Panel title="Saga">
             <Facts
-              facts={[
-                ['Id', <LongValue key="id" text={saga.id} label="id" />],
-                ['Key', saga.key && <LongValue text={saga.key} shown={showText(saga.key)} label="key" />],
-                ['Version', saga.definitionVersion],
-                ['Started', <Time key="started" at={saga.createdAt} whole />],
-                ['Changed', <Time key="changed" at={saga.updatedAt} whole />],
-                ['Ended', saga.completedAt && <Time at={saga.completedAt} whole />],
-                ['Deadline', saga.deadlineAt && <Time at={saga.deadlineAt} whole />],
-                ['Taken up again', saga.wakeAt && !saga.completedAt && <Time at={saga.wakeAt} />],
-                ['Coordinator', saga.leaseOwner && <span className="mono">{showText(saga.leaseOwner)}</span>],
-                ['Cancelled by', saga.cancelRequestedBy && showText(saga.cancelRequestedBy)],
-                ['Because', saga.cancelReason && showText(saga.cancelReason)],
-                ['Trace id', saga.traceId && <LongValue text={saga.traceId} label="trace id" />],
-              ]}
+              facts={(
+                [
+                  ['Id', <LongValue key="id" text={saga.id} label="id" />],
+                  ['Key', saga.key && <LongValue text={saga.key} shown={showText(saga.key)} label="key" />],
+                  ['Version', saga.definitionVersion],
+                  ['Started', <Time key="started" at={saga.createdAt} whole />],
+                  ['Changed', <Time key="changed" at={saga.updatedAt} whole />],
+                  ['Ended', saga.completedAt && <Time at={saga.completedAt} whole />],
+                  ['Deadline', saga.deadlineAt && <Time at={saga.deadlineAt} whole />],
+                  ['Taken up again', saga.wakeAt && !saga.completedAt && <Time at={saga.wakeAt} />],
+                  [
+                    'Coordinator',
+                    saga.leaseOwner && <span className="mono">{showText(saga.leaseOwner)}</span>,
+                  ],
+                  ['Cancelled by', saga.cancelRequestedBy && showText(saga.cancelRequestedBy)],
+                  ['Because', saga.cancelReason && showText(saga.cancelReason)],
+                  ['Trace id', saga.traceId && <LongValue text={saga.traceId} label="trace id" />],
+                ] as const
+              ).filter(([, value]) => Boolean(value))}
             />
             {saga.error && (
               <p className="border-t border-line px-4 py-2 text-bad">
@@ -61,17 +66,19 @@ export function SagaPage({ id }: { id: string }) {
             )}
           </Panel>
           <SagaGraph saga={saga} />
-          <div className="grid gap-x-4 lg:grid-cols-2">
+          <div className={saga.result == null ? undefined : 'grid gap-x-4 lg:grid-cols-2'}>
             <PayloadView
               title="Input"
               json={JSON.stringify(saga.input ?? null)}
               fileName={`saga-${saga.id}-input.json`}
             />
-            <PayloadView
-              title="Result"
-              json={JSON.stringify(saga.result ?? null)}
-              fileName={`saga-${saga.id}-result.json`}
-            />
+            {saga.result != null && (
+              <PayloadView
+                title="Result"
+                json={JSON.stringify(saga.result ?? null)}
+                fileName={`saga-${saga.id}-result.json`}
+              />
+            )}
           </div>
           <SagaHistory saga={saga} />
         </>

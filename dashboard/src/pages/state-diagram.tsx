@@ -4,12 +4,12 @@ import { toneOf } from '../parts/index.js'
 /** Where each state stands; the moves are the machine's own. */
 const places: Record<string, { x: number; y: number }> = {
   Pending: { x: 10, y: 30 },
-  InProgress: { x: 180, y: 30 },
-  Completed: { x: 380, y: 30 },
-  PendingRetry: { x: 180, y: 120 },
-  DeadLettered: { x: 380, y: 120 },
+  InProgress: { x: 190, y: 30 },
+  Completed: { x: 370, y: 30 },
+  PendingRetry: { x: 190, y: 110 },
+  DeadLettered: { x: 370, y: 110 },
 }
-const WIDTH = 110
+const WIDTH = 126
 const HEIGHT = 34
 
 const colors: Record<string, string> = {
@@ -25,7 +25,7 @@ export function StateDiagram({ status, attemptCount }: { status: string; attempt
   const passed = passedStates(status, attemptCount)
   return (
     <svg
-      viewBox="0 0 500 168"
+      viewBox="0 0 506 160"
       className="mx-auto w-full max-w-2xl px-4 py-3"
       role="img"
       aria-label={`State machine: the delivery is ${status}`}

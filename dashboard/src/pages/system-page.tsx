@@ -41,6 +41,7 @@ export function SystemPage() {
           <Panel title="Tables">
             <Table
               label="Tables"
+              numbersFrom={1}
               head={['Table', 'Rows, about', 'Partitions', 'Data', 'Indexes']}
               rows={system.tables.map(({ name, rowsEstimated, partitions, tableBytes, indexBytes }) => [
                 <span key="name" className="mono">
@@ -56,6 +57,7 @@ export function SystemPage() {
           <Panel title="Indexes" aside={<span className="text-soft">the largest first</span>}>
             <Table
               label="Indexes"
+              numbersFrom={2}
               head={['Index', 'Table', 'Size', 'Used']}
               rows={system.indexes.slice(0, INDEXES_SHOWN_MAX).map(({ name, table, bytes, scans }) => [
                 <span key="name" className="mono">
@@ -84,6 +86,7 @@ function Processes({ processes }: { processes: SystemDescription['processes'] })
       ) : (
         <Table
           label="Processes"
+          numbersFrom={4}
           head={['Process', 'State', 'Parts', 'Version', 'Since', 'Leases', 'First ends']}
           rows={processes.map((each) => [
             <span key="id" className="mono" title={each.id}>
@@ -129,6 +132,7 @@ function SlowStatements({ statements }: { statements: SystemDescription['slowSta
       ) : (
         <Table
           label="Statements"
+          numbersFrom={1}
           head={['Statement', 'Calls', 'Mean', 'In all']}
           rows={statements.map(({ query, calls, meanMs, totalMs }) => [
             <code
@@ -148,23 +152,24 @@ function SlowStatements({ statements }: { statements: SystemDescription['slowSta
   )
 }
 
-/** The first column is text, the others are numbers or short. */
-function Table({
-  label,
-  head,
-  rows,
-}: {
+interface TableProps {
   label: string
   head: readonly string[]
   rows: readonly ReactNode[][]
-}) {
+  /** From this column on, values are set to the right. */
+  numbersFrom: number
+}
+
+function Table({ label, head, rows, numbersFrom }: TableProps) {
+  const look = (column: number) =>
+    `whitespace-nowrap px-3 first:pl-4 last:pr-4 ${column >= numbersFrom ? 'text-right' : ''}`
   return (
     <ScrollArea label={label} className="">
       <table className="w-full">
         <thead>
           <tr className="border-b border-line text-left text-xs text-faint">
-            {head.map((name) => (
-              <th key={name} className="px-3 py-2 font-medium whitespace-nowrap first:pl-4">
+            {head.map((name, column) => (
+              <th key={name} className={`py-2 font-medium ${look(column)}`}>
                 {name}
               </th>
             ))}
@@ -174,8 +179,8 @@ function Table({
           {rows.map((cells, row) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: the rows of a table that is read anew as a whole
             <tr key={row} className="border-b border-line last:border-0">
-              {cells.map((cell, index) => (
-                <td key={head[index]} className="px-3 py-1.5 whitespace-nowrap first:pl-4">
+              {cells.map((cell, column) => (
+                <td key={head[column]} className={`py-1.5 ${look(column)}`}>
                   {cell}
                 </td>
               ))}

@@ -89,6 +89,14 @@ function formatClock(atS: number): string {
   return (atS % 60 === 0 ? hours : seconds).format(atS * 1000)
 }
 
+const SPARSE_VALUES_MAX = 12
+
+function isSparse(values: uPlot.AlignedData[number] | undefined): boolean {
+  return (
+    [...(values ?? [])].filter((value) => value !== null && value !== undefined).length <= SPARSE_VALUES_MAX
+  )
+}
+
 function dataOf(times: readonly number[], series: readonly Series[]): uPlot.AlignedData {
   return [times.map((at) => at / 1000), ...series.map(({ values }) => [...values])] as uPlot.AlignedData
 }
@@ -131,7 +139,8 @@ function optionsOf(
           label,
           stroke: color(name),
           width: 1.6,
-          points: { show: false },
+          // A single value between gaps would not be seen as a line.
+          points: { size: 4, show: (plot, index) => isSparse(plot.data[index]) },
           spanGaps: false,
           ...(area && { fill: `${color(name)}22` }),
         }),

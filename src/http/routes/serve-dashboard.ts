@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { extname } from 'node:path'
-import { brotliCompressSync, constants } from 'node:zlib'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Api } from '../api.js'
 
 /** Where `npm run build` puts the page; beside this file's folder once it is built, in `dist` while it is run from `src`. */
@@ -24,22 +24,16 @@ const types: Readonly<Record<string, string>> = {
 interface PageFile {
   type: string
   plain: Buffer
-  packed: Buffer
+  packed: Buffer | undefined
 }
 
 /** The paths that the page itself understands; each is answered with the page. */
 const views = [
-  '/',
-  '/events',
-  '/deliveries',
-  '/subscriptions',
-  '/dead-letters',
-  '/sagas',
-  '/system',
-  '/sign-in',
+  ...['/', '/system', '/events', '/deliveries', '/subscriptions', '/dead-letters', '/sagas'],
+  ...['/events/:id', '/deliveries/:id', '/subscriptions/:id', '/dead-letters/:id', '/sagas/:id'],
 ]
 
-/** The dashboard's files, without a key: they hold nothing but the page. Read once, packed once, kept in memory. */
+/** The dashboard's files, without a key: they hold nothing but the page. Read once and kept in memory. */
 export async function addDashboardRoutes(api: Api): Promise<void> {
   const files = await readFiles()
   const keyless = { config: { access: 'keyless' }, schema: { hide: true } } as const
@@ -47,52 +41,40 @@ export async function addDashboardRoutes(api: Api): Promise<void> {
   // A checkout that was never built: everything else works.
   if (!index) return
 
-  const answer = (file: PageFile, cacheControl: string) => (request: { headers: object }, reply: Reply) => {
-    const takesBrotli = /\bbr\b/.test((request.headers as Record<string, string>)['accept-encoding'] ?? '')
-    reply.header('content-security-policy', PAGE_POLICY)
-    reply.header('cache-control', cacheControl)
-    reply.header('vary', 'accept-encoding')
-    if (takesBrotli) reply.header('content-encoding', 'br')
-    return reply.type(file.type).send(takesBrotli ? file.packed : file.plain)
-  }
+  const serve = (path: string, file: PageFile, cacheControl: string) =>
+    api.get(path, keyless, async ({ headers }, reply) => {
+      const packed = /\bbr\b/.test(String(headers['accept-encoding'])) ? file.packed : undefined
+      reply.headers({ 'content-security-policy': PAGE_POLICY, 'cache-control': cacheControl })
+      if (file.packed) reply.header('vary', 'accept-encoding')
+      if (packed) reply.header('content-encoding', 'br')
+      return reply.type(file.type).send(packed ?? file.plain)
+    })
 
-  for (const view of views) {
-    api.get(view, keyless, answer(index, 'no-cache') as never)
-    if (view !== '/' && view !== '/system')
-      api.get(`${view}/:id`, keyless, answer(index, 'no-cache') as never)
-  }
+  for (const view of views) serve(view, index, 'no-cache')
   for (const [name, file] of files) {
     if (name === 'index.html') continue
     // The name of an asset holds a hash of it: another one has another name.
     const isHashed = name.startsWith('assets/')
-    const cached = isHashed ? `public, max-age=${YEAR_S}, immutable` : 'no-cache'
-    api.get(`/${name}`, keyless, answer(file, cached) as never)
+    serve(`/${name}`, file, isHashed ? `public, max-age=${YEAR_S}, immutable` : 'no-cache')
   }
 }
 
-interface Reply {
-  header(name: string, value: string): unknown
-  type(type: string): { send(body: Buffer): unknown }
-}
-
+/** By their paths below the folder; `<name>.br` is the same, packed. */
 async function readFiles(): Promise<Map<string, PageFile>> {
   for (const folder of folders) {
-    const names = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
-    const files = names.filter((entry) => entry.isFile() && extname(entry.name) in types)
+    const root = fileURLToPath(folder)
+    const names = await readdir(root, { recursive: true }).catch(() => [])
+    const files = names.filter((name) => extname(name) in types)
     if (files.length === 0) continue
-    const root = folder.pathname
     return new Map(
       await Promise.all(
-        files.map(async (entry) => {
-          const path = `${entry.parentPath}/${entry.name}`
-          const plain = await readFile(path)
-          const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY }
-          const file = {
-            type: types[extname(path)] ?? '',
-            plain,
-            packed: brotliCompressSync(plain, { params }),
-          }
-          return [path.slice(root.length).replace(/^\/+/, ''), file] as const
+        files.map(async (name) => {
+          const type = types[extname(name)] ?? ''
+          const packed = names.includes(`${name}.br`) ? await readFile(join(root, `${name}.br`)) : undefined
+          return [
+            name.replaceAll('\\', '/'),
+            { type, plain: await readFile(join(root, name)), packed },
+          ] as const
         }),
       ),
     )
