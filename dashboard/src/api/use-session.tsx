@@ -33,8 +33,9 @@ export function useSignIn(): { signIn(apiKey: string): Promise<void>; signOut():
     },
     async signOut() {
       await callApi('DELETE', '/session')
-      client.clear()
       client.setQueryData(key, null)
+      // Whoever signs in next sees nothing that this one was shown.
+      client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== key[0] })
     },
   }
 }

@@ -63,7 +63,7 @@ export async function addDashboardRoutes(api: Api): Promise<void> {
 async function readFiles(): Promise<Map<string, PageFile>> {
   for (const folder of folders) {
     const root = fileURLToPath(folder)
-    const names = await readdir(root, { recursive: true }).catch(() => [])
+    const names = await readdir(root, { recursive: true }).catch((): string[] => [])
     const files = names.filter((name) => extname(name) in types)
     if (files.length === 0) continue
     return new Map(

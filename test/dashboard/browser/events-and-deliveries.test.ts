@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it, vi } from 'vitest'
 import { useDashboard } from './use-dashboard.js'
 
 const dashboard = useDashboard()
@@ -18,9 +18,9 @@ beforeAll(async () => {
   eventId = await system.publish('order.placed', hostile, { idempotencyKey: 'order-7' })
   await system.publish('invoice.sent', { invoice: 1 })
   await system.publish('nobody.cares', 1)
-  await expect
-    .poll(async () => (await system.call('GET', '/v1/dead-letters')).body.data.length)
-    .toBeGreaterThan(0)
+  await vi.waitFor(async () => {
+    expect((await system.call('GET', '/v1/dead-letters')).body.data).toHaveLength(1)
+  }, 60_000)
 })
 
 it('[E1] events are found by type, id, key and time', async () => {

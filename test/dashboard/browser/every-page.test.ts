@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { useDashboard } from './use-dashboard.js'
 
 const dashboard = useDashboard()
@@ -15,7 +15,7 @@ beforeAll(async () => {
   for (let n = 0; n < 6; n++) await system.publish('page.fails', { page: n })
   const saga = await system.startSaga({ order: 1, fate: 'stuck' })
   const first = async (path: string) => (await system.call('GET', path)).body.data[0]?.id
-  await expect.poll(() => first('/v1/dead-letters')).toBeDefined()
+  await vi.waitFor(async () => expect(await first('/v1/dead-letters')).toBeDefined(), 60_000)
   Object.assign(paths, {
     Overview: '/',
     Events: '/events',

@@ -39,7 +39,7 @@ it('[U1, U4, U5] a subscription is made, verified, tried, changed, paused, rotat
   await page.getByText('Active', { exact: true }).waitFor()
 
   await page.getByRole('button', { name: 'Edit' }).click()
-  await page.getByLabel('Attempts').fill('2')
+  await page.getByRole('spinbutton', { name: 'Attempts' }).fill('2')
   await page.getByRole('button', { name: 'Save' }).click()
   await expect.poll(async () => (await system.call('GET', '/v1/subscriptions/1')).body.maxAttempts).toBe(2)
 
