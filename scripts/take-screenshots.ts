@@ -108,6 +108,7 @@ async function stage(): Promise<Record<string, string>> {
   const orders = await system.subscribe('order.placed', '/slow', { headers: { 'x-tenant': 'north' } })
   await system.subscribe('order.shipped', '/ok')
   await system.subscribe('invoice.sent', '/broken')
+  await system.subscribe('stock.counted', '/later')
   await system.call('POST', '/v1/subscriptions', {
     body: { eventType: 'customer.created', callbackUrl: 'https://crm.example/hooks/customers' },
   })
@@ -119,6 +120,7 @@ async function stage(): Promise<Record<string, string>> {
     'order.shipped',
     'invoice.sent',
   ]
+  await system.publish('stock.counted', { sku: 'tea-250', count: 12 })
   let event = ''
   for (let n = 0; n < EVENTS; n++) {
     const type = types[n % types.length] as string
@@ -144,6 +146,7 @@ async function stage(): Promise<Record<string, string>> {
     event: `/events/${event}`,
     deliveries: '/deliveries',
     delivery: `/deliveries/${await first('/v1/deliveries?status=DeadLettered')}`,
+    'delivery-waiting': `/deliveries/${await first('/v1/deliveries?status=PendingRetry')}`,
     subscriptions: '/subscriptions',
     subscription: `/subscriptions/${orders}`,
     'dead-letters': '/dead-letters',

@@ -65,6 +65,7 @@ export async function stageSystem(databaseUrl: string): Promise<StagedSystem> {
         return path === '/deaf' ? { status: 500 } : { body: JSON.stringify({ challenge: request.challenge }) }
       }
       if (path === '/broken' || (path === '/moody' && !mood.good)) return { status: 500, body: hostileAnswer }
+      if (path === '/later') return { status: 503, headers: { 'retry-after': '3600' } }
       if (path === '/slow') return { delayMs: 40, body: 'thank you' }
       return { body: 'thank you' }
     },

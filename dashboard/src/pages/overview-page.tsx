@@ -94,7 +94,7 @@ function AttentionList({ latest }: { latest: Snapshot | undefined }) {
               className="flex items-center gap-3 px-4 py-2 hover:bg-raised focus-visible:-outline-offset-2"
             >
               <Icon name="alert" className={`size-4 ${severity === 'failing' ? 'text-bad' : 'text-warn'}`} />
-              <span className="min-w-0 truncate" title={showText(text)}>
+              <span className="line-clamp-2 min-w-0 break-words" title={showText(text)}>
                 {showText(text)}
               </span>
             </Link>

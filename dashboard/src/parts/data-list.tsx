@@ -41,7 +41,7 @@ export function DataList<Item>({ label, list, columns, keyOf, hrefOf, empty }: D
                 {columns.map(({ title, wide, right }) => (
                   <th
                     key={title}
-                    className={`px-3 py-2 font-medium ${visibility(wide)} ${right ? 'text-right' : ''}`}
+                    className={`px-3 py-2 font-medium whitespace-nowrap ${visibility(wide)} ${right ? 'text-right' : ''}`}
                   >
                     {title}
                   </th>

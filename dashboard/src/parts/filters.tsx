@@ -77,7 +77,7 @@ export function FilterField({
 }: FilterFieldProps) {
   const id = useId()
   return (
-    <div className="min-w-36 grow sm:max-w-56">
+    <div className="min-w-36 flex-1 sm:max-w-56">
       <label htmlFor={id} className="mb-0.5 block text-xs text-soft">
         {label}
       </label>
@@ -105,7 +105,7 @@ export function FilterSelect({
 }: Pick<FilterFieldProps, 'name' | 'label' | 'value'> & { options: readonly string[] }) {
   const id = useId()
   return (
-    <div className="min-w-36 grow sm:max-w-44">
+    <div className="min-w-32 flex-1 sm:max-w-44">
       <label htmlFor={id} className="mb-0.5 block text-xs text-soft">
         {label}
       </label>

@@ -131,19 +131,13 @@ it('[S17, J5] a delivery tells its attempts, and a hostile answer is text', asyn
 })
 
 it('[S14] a delivery that will be tried again counts down to it', async () => {
-  const { system, database } = dashboard
-  const id = await system.subscribe('retry.later', '/broken')
-  const event = await system.publish('retry.later', 1)
-  const later = `UPDATE sagapost.webhook_delivery_sagas SET next_attempt_at = sagapost.now() + interval '1 hour'
-    WHERE event_id = $1 AND status = 'PendingRetry' RETURNING id`
-  let delivery: string | undefined
-  await expect
-    .poll(async () => {
-      delivery ??= (await database.pool.query(later, [event])).rows[0]?.id
-      return delivery
-    })
-    .toBeDefined()
-  const page = await dashboard.open(`/deliveries/${delivery}`)
+  const { system } = dashboard
+  const id = await system.subscribe('retry.later', '/later')
+  await system.publish('retry.later', 1)
+  const waiting = async () =>
+    (await system.call('GET', `/v1/deliveries?status=PendingRetry&subscriptionId=${id}`)).body.data[0]
+  await expect.poll(waiting).toBeDefined()
+  const page = await dashboard.open(`/deliveries/${(await waiting()).id}`)
   await page.getByText(/Next try/).waitFor()
   await page
     .getByText(/in 59 min \d+ s/)

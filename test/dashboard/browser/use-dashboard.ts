@@ -19,6 +19,7 @@ export interface OpenOptions {
   theme?: 'light' | 'dark'
   width?: number
   height?: number
+  withPolicy?: boolean
 }
 
 /** A running system with a browser beside it. A test fails when the page throws, or breaks its own policy. */
@@ -53,12 +54,16 @@ export function useDashboard(): Dashboard {
       return browser
     },
     keyOf: async (scope) => (await createKey(database.as('api_key_admin'), { name: scope, scope })).key,
-    async open(path = '/', { key = adminKey, theme = 'light', width = 1280, height = 800 } = {}) {
+    async open(
+      path = '/',
+      { key = adminKey, theme = 'light', width = 1280, height = 800, withPolicy = true } = {},
+    ) {
       const context = await browser.newContext({
         viewport: { width, height },
         colorScheme: theme,
         locale: 'en-GB',
         acceptDownloads: true,
+        bypassCSP: !withPolicy,
       })
       contexts.push(context)
       await context.grantPermissions(['clipboard-read', 'clipboard-write'])
