@@ -4,7 +4,7 @@ import { type Loop, startLoop } from '../loop/index.js'
 import { packageVersion } from '../package-version/index.js'
 
 /** How often a process says that it is there. */
-export const SEEN_EVERY_MS = 10_000
+const SEEN_EVERY_MS = 10_000
 /** One that has not done so for longer is lost, or cut off. */
 export const LOST_AFTER_MS = 3 * SEEN_EVERY_MS
 const FORGOTTEN_AFTER_MS = 24 * 3_600_000

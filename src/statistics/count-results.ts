@@ -10,7 +10,7 @@ export interface ResultCounts {
   lastErrorCode: string | null
 }
 
-export interface AppliedAttempt {
+interface AppliedAttempt {
   subscriptionId: string
   status: 'Completed' | 'PendingRetry' | 'DeadLettered'
   errorCode: string | null

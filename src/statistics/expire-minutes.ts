@@ -1,7 +1,7 @@
 import type pg from 'pg'
 
 /** The charts show a day, and compare it with the one before. */
-export const MINUTES_KEPT_MS = 2 * 24 * 3_600_000
+const MINUTES_KEPT_MS = 2 * 24 * 3_600_000
 const ROWS_PER_CALL_MAX = 10_000
 
 /** By idx_delivery_minutes_minute, a bounded number at a time. */

@@ -32,7 +32,7 @@ export async function writeDeliveryMinutes(pool: pg.Pool, counts: readonly Resul
 }
 
 /** By event_minutes_pkey. */
-export const addToEventMinutes = `
+const addToEventMinutes = `
   INSERT INTO sagapost.event_minutes AS known (minute, events)
   VALUES (date_trunc('minute', sagapost.now(), 'UTC'), $1)
   ON CONFLICT (minute) DO UPDATE SET events = known.events + excluded.events`

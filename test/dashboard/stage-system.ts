@@ -17,7 +17,7 @@ interface Order {
 const once = { maxAttempts: 1 } as const
 
 /** Goes well, is undone, or gets stuck because an undo fails. */
-export const checkout = saga<Order>('checkout', { version: 1, retry: once })
+const checkout = saga<Order>('checkout', { version: 1, retry: once })
   .step('reserve', { run: ({ input }) => ({ reservation: `r-${input.order}` }), compensate: () => {} })
   .step('charge', {
     run: ({ input }) => ({ payment: `p-${input.order}` }),
@@ -53,7 +53,7 @@ export interface StagedSystem {
 }
 
 /** What a hostile receiver answers with. */
-export const hostileAnswer = '<script>window.pwned = 1</script><img src=x onerror="window.pwned = 1">'
+const hostileAnswer = '<script>window.pwned = 1</script><img src=x onerror="window.pwned = 1">'
 
 /** The whole system in this process, beside a receiver that answers by its paths. */
 export async function stageSystem(databaseUrl: string): Promise<StagedSystem> {

@@ -1,4 +1,4 @@
-export { ApiProblem, callApi, type Query } from './call-api.js'
+export { ApiProblem, callApi } from './call-api.js'
 export type * from './types.js'
 export { type List, useList, useOne, useSubscriptionNames, useText } from './use-lists.js'
 export { LiveProvider, useLive } from './use-live.js'

@@ -1,4 +1,4 @@
-export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'mute'
+type Tone = 'good' | 'warn' | 'bad' | 'info' | 'mute'
 
 const looks: Record<Tone, string> = {
   good: 'bg-good-wash text-good',

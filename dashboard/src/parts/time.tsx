@@ -22,7 +22,7 @@ function subscribe(ticker: () => void): () => void {
   }
 }
 
-export function useNow(): number {
+function useNow(): number {
   return useSyncExternalStore(subscribe, () => nowMs)
 }
 

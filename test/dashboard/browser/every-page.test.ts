@@ -1,10 +1,9 @@
-import { createRequire } from 'node:module'
+import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { useDashboard } from './use-dashboard.js'
 
 const dashboard = useDashboard()
-const axe = createRequire(import.meta.url).resolve('axe-core')
 const paths: Record<string, string> = {}
 
 beforeAll(async () => {
@@ -44,7 +43,7 @@ interface Violation {
 }
 
 async function findings(page: Page): Promise<string[]> {
-  await page.addScriptTag({ path: axe })
+  await page.addScriptTag({ content: axe.source })
   const violations = await page.evaluate<Violation[]>('axe.run().then(({ violations }) => violations)')
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')

@@ -14,7 +14,7 @@ export interface Dashboard {
   keyOf(scope: Scope): Promise<string>
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   key?: string | null
   theme?: 'light' | 'dark'
   width?: number

@@ -1,0 +1,65 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { countRecentDead, selectFailingEndpoints } from '../../src/live/list-attention.js'
+import { selectProcesses } from '../../src/processes/list-processes.js'
+import { expireDeliveryMinutes } from '../../src/statistics/expire-minutes.js'
+import { selectHealth } from '../../src/statistics/read-health.js'
+import { selectMinutes } from '../../src/statistics/read-minutes.js'
+import { selectRecent } from '../../src/statistics/read-recent.js'
+import { addToDeliveryMinutes } from '../../src/statistics/write-minutes.js'
+import { useDatabase } from '../support/database.js'
+import { countRowsRead, explain } from '../support/explain.js'
+
+const SUBSCRIPTIONS = 100
+const MINUTES = 2 * 24 * 60
+/** The whole of these is small: one row for each minute, endpoint in trouble, process or subscription. */
+const small = /^(event_minutes|subscription_breakers|processes|subscriptions)|webhook_delivery_jobs/
+
+const database = useDatabase()
+const readOnly = () => database.as('saga_readonly_role')
+
+/** Two days in which a hundred subscriptions had results in every minute. */
+beforeAll(async () => {
+  await database.pool.query(
+    `INSERT INTO sagapost.delivery_minutes
+     SELECT id, date_trunc('minute', sagapost.now()) - n * interval '1 minute', 10, 1, 0, '{0,5,6}', NULL
+     FROM generate_series(0, $1::int) AS id, generate_series(0, $2::int - 1) AS n`,
+    [SUBSCRIPTIONS, MINUTES],
+  )
+  await database.pool.query(
+    `INSERT INTO sagapost.event_minutes SELECT minute, 5 FROM sagapost.delivery_minutes WHERE subscription_id = 0`,
+  )
+  await database.pool.query('ANALYZE')
+})
+
+describe('what the dashboard reads', () => {
+  it.each<[string, string, unknown[], number]>([
+    ['an hour of all', selectMinutes, ['0', 1, 60], 3 * 62],
+    ['a day of all', selectMinutes, ['0', 10, 144], 3 * 1_450],
+    ['a day of one subscription', selectMinutes, ['7', 10, 144], 3 * 1_450],
+    ['the health of a page of subscriptions', selectHealth, [['1', '2', '3', '4', '5']], 5 * 3 * 62],
+    ['the last minutes', selectRecent, ['0'], 10],
+    ['the dead letters of two hours', countRecentDead, [], 125],
+  ])('[S21, O5] (%s) reads as many minutes as it shows, by their key', async (_, sql, values, rowsMax) => {
+    const plan = await explain(readOnly(), sql, values, small)
+    expect(plan.scanned).toEqual([])
+    expect(plan.indexes).toEqual(['delivery_minutes_pkey'])
+    expect(await countRowsRead(readOnly(), sql, values)).toBeLessThanOrEqual(rowsMax + 3 * MINUTES)
+  })
+
+  it('[S21] counts are added by their key, and leave by their time', async () => {
+    const counts = [{ subscriptionId: '1', succeeded: 1, failed: 0, deadLettered: 0, durations: [1] }]
+    const added = await explain(database.as('saga_orchestrator'), addToDeliveryMinutes, [
+      JSON.stringify(counts),
+    ])
+    expect(added.scanned).toEqual([])
+    const maintainer = database.as('schema_maintainer')
+    const expired = await explain(maintainer, expireDeliveryMinutes, [47 * 3_600_000, 100])
+    expect(expired).toMatchObject({ scanned: [], indexes: ['idx_delivery_minutes_minute'] })
+  })
+
+  it('[J9] processes are found with their leases, endpoints in trouble by a small table', async () => {
+    const processes = await explain(readOnly(), selectProcesses, [30_000, 10_000], /^processes/)
+    expect(processes.indexes).toEqual(['idx_job_status_lease'])
+    expect((await readOnly().query(selectFailingEndpoints, [5, 5])).rows).toEqual([])
+  })
+})
