@@ -20,6 +20,8 @@ const packFiles: Plugin = {
 /** Built into the package, beside the server that serves it. */
 export default defineConfig({
   plugins: [tailwind(), packFiles],
+  // `npx vite dashboard`, beside `npm start`: the page as it is being written, on the data of the running system.
+  server: { proxy: { '/v1': 'http://127.0.0.1:8080', '/session': 'http://127.0.0.1:8080' } },
   build: {
     outDir: '../dist/dashboard',
     emptyOutDir: true,

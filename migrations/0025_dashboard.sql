@@ -26,7 +26,7 @@ CREATE TABLE sagapost.event_minutes (
   CONSTRAINT event_minutes_pkey PRIMARY KEY (minute)
 ) WITH (fillfactor = 70);
 
--- The processes that work on this database: each says every few seconds that it is there. One that is gone for a day is
+-- The processes that work on this database: each says every few seconds that it is there. One that is gone for an hour is
 -- forgotten.
 CREATE TABLE sagapost.processes (
   id         varchar(100) NOT NULL,

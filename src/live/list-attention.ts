@@ -24,6 +24,8 @@ const WAITING_S_MAX = 60
 /** One that is reset in time is as it should be. */
 const LEASE_EXPIRED_S_MAX = 30
 const ENDPOINTS_MAX = 5
+/** A process that was killed and has left nothing behind is news for this long. */
+const LOST_NEWS_MS = 10 * 60_000
 /** Fewer failures in a row are everyday life. */
 const FAILURES_MIN = 5
 
@@ -76,7 +78,7 @@ export async function listAttention(pool: pg.Pool, stages: readonly StageBacklog
     return [{ kind: 'late_stage', severity: 'failing', text: `${count} ${waiting}${since}`, subject: stage }]
   })
   for (const { id, lost, leases, seenAt } of processes) {
-    if (!lost) continue
+    if (!lost || (leases === 0 && (seenAt?.getTime() ?? 0) < Date.now() - LOST_NEWS_MS)) continue
     const held = leases > 0 ? ` and holds ${leases} leases` : ''
     const since = seenAt ? ` since ${seenAt.toISOString()}` : ''
     const text = `process ${id} was not heard of${since}${held}`

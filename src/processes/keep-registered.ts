@@ -7,7 +7,9 @@ import { packageVersion } from '../package-version/index.js'
 const SEEN_EVERY_MS = 10_000
 /** One that has not done so for longer is lost, or cut off. */
 export const LOST_AFTER_MS = 3 * SEEN_EVERY_MS
-const FORGOTTEN_AFTER_MS = 24 * 3_600_000
+const FORGOTTEN_AFTER_MS = 3_600_000
+/** How many times it says so before it looks for those that are to be forgotten. */
+const ROUNDS_PER_SWEEP = 60
 
 /** By processes_pkey. A row that somebody forgot meanwhile is there again. */
 const register = `
@@ -16,7 +18,7 @@ const register = `
 
 const leave = 'DELETE FROM sagapost.processes WHERE id = $1'
 
-/** The whole table: a row for each process of a day. */
+/** The whole table: a row for each process of an hour. */
 const forget = `
   DELETE FROM sagapost.processes WHERE seen_at < sagapost.now() - $1 * interval '1 millisecond'`
 
@@ -31,10 +33,11 @@ export interface RegistrationOptions {
 /** Keeps this process on the list of those that run; a clean stop takes it off. */
 export function keepRegistered({ pool, id, parts, onError }: RegistrationOptions): Loop {
   const values = [id, hostname().slice(0, 255), process.pid, packageVersion(), parts]
+  let rounds = 0
   const loop = startLoop({
     async round() {
       await pool.query(register, values)
-      await pool.query(forget, [FORGOTTEN_AFTER_MS])
+      if (rounds++ % ROUNDS_PER_SWEEP === 0) await pool.query(forget, [FORGOTTEN_AFTER_MS])
       return false
     },
     idleMs: SEEN_EVERY_MS,

@@ -12,8 +12,8 @@ export function formatDuration(ms: number | null | undefined): string {
   return formatSpan(ms)
 }
 
-/** The two largest units. */
-export function formatSpan(ms: number): string {
+/** Its largest units. */
+export function formatSpan(ms: number, units = 2): string {
   const parts = [
     [Math.floor(ms / DAY), 'd'],
     [Math.floor((ms % DAY) / HOUR), 'h'],
@@ -23,7 +23,7 @@ export function formatSpan(ms: number): string {
   const first = parts.findIndex(([count]) => count > 0)
   if (first === -1) return '0 s'
   return parts
-    .slice(first, first + 2)
+    .slice(first, first + units)
     .filter(([count]) => count > 0)
     .map(([count, unit]) => `${count} ${unit}`)
     .join(' ')

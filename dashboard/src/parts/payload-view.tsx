@@ -41,7 +41,7 @@ export function PayloadView({
         <span className="flex items-center gap-2">
           <span className="text-soft">{formatBytes(bytes)}</span>
           <button type="button" className="button" aria-pressed={asItIs} onClick={() => setAsItIs(!asItIs)}>
-            {asItIs ? 'Pretty' : 'As published'}
+            {asItIs ? 'Pretty' : 'Raw'}
           </button>
           <CopyButton text={json} label="payload" wide />
           <button type="button" className="button" onClick={download}>
