@@ -137,12 +137,11 @@ function buildBase({
   })
   api.addHook('preValidation', async (request) => refuseUnasked(request))
   api.addHook('onResponse', (request, reply, done) => {
-    metrics?.httpRequest({
-      method: request.method,
-      route: request.routeOptions.url,
-      status: reply.statusCode,
-      durationMs: reply.elapsedTime,
-    })
+    const { url: route, config } = request.routeOptions
+    if (!config.isStream) {
+      const { method } = request
+      metrics?.httpRequest({ method, route, status: reply.statusCode, durationMs: reply.elapsedTime })
+    }
     done()
   })
   closeWithTheAnswer(api)

@@ -13,6 +13,13 @@ const HEARTBEAT_MS = 15_000
 /** How long a browser waits before it comes back. */
 const RETRY_MS = 3_000
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Its answers last as long as somebody watches: their duration says nothing. */
+    isStream?: boolean
+  }
+}
+
 /** What happens now, as server-sent events, for everybody who looks at the dashboard. */
 export function addLiveRoutes(api: Api, { pools, log }: ApiOptions): void {
   const watch = watchSystem(pools.reads, {
@@ -22,7 +29,12 @@ export function addLiveRoutes(api: Api, { pools, log }: ApiOptions): void {
   const closings = new Set<() => void>()
 
   // Not in the document: its shape is the page's own business.
-  api.get('/v1/live', { config: { access: access.read }, schema: { hide: true } }, async (request, reply) => {
+  const options = {
+    config: { access: access.read, isStream: true },
+    schema: { hide: true },
+    exposeHeadRoute: false,
+  } as const
+  api.get('/v1/live', options, async (request, reply) => {
     if (closings.size >= VIEWERS_MAX) throw refuse('overloaded', `${VIEWERS_MAX} others are watching already`)
     reply.hijack()
     const response = reply.raw
