@@ -1,6 +1,6 @@
 /**
- * The upper bounds of the buckets that durations are counted in, in milliseconds; the last one has none. About 1.5 apart,
- * so that a percentile is at most that far off. They are kept in the database by their places: none may be moved.
+ * The upper bounds of the buckets that durations are counted in, in milliseconds; the last one has none. Each is at most
+ * twice the one before, so that a percentile is off by a factor of two at worst; beyond a minute it says a minute. They are kept in the database by their places: none may be moved.
  */
 export const durationBoundsMs: readonly number[] = [
   ...[1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700],

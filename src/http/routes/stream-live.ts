@@ -4,7 +4,7 @@ import type { Api, ApiOptions } from '../api.js'
 import { refuse } from '../problem.js'
 import { access } from '../require-scope.js'
 
-/** Each costs a connection and about a kilobyte every two seconds; none costs the database anything. */
+/** Each costs a connection and its bytes; of the database, no more than asking now and then whether its key still counts. */
 const VIEWERS_MAX = 200
 /** How often it is asked whether the viewer's key still counts. */
 const RECHECK_MS = 5_000
