@@ -112,7 +112,9 @@ export interface Origin {
 }
 
 export async function readState(owner: pg.Pool, origin: Origin): Promise<Look> {
-  const { rows } = await owner.query<Rows>(readRows, [origin.eventId, origin.subscriptionId])
+  // Under a name, because planning it takes longer than reading.
+  const query = { name: 'read_state', text: readRows, values: [origin.eventId, origin.subscriptionId] }
+  const { rows } = await owner.query<Rows>(query)
   const [found] = rows
   if (!found) throw new Error('reading returned nothing')
   const lines: string[] = []

@@ -53,9 +53,12 @@ export interface Held {
   rest: Plan[]
 }
 
+/** The database, with pools that the parts would have. */
+export type RunDatabase = Pick<TestDatabase, 'pool' | 'as'>
+
 /** One run: the model, what the parts have in memory, and what the world outside has seen. */
 export interface World {
-  database: TestDatabase
+  database: RunDatabase
   origin: Origin
   /** The event ids that are this run's. */
   range: { from: string; to: string }
@@ -85,7 +88,7 @@ const readOrigin = `
 
 let runs = 0
 
-export async function makeWorld(database: TestDatabase, rangeEnd: string): Promise<World> {
+export async function makeWorld(database: RunDatabase, rangeEnd: string): Promise<World> {
   const { rows } = await database.pool.query<Origin & { now_ms: string }>(readOrigin)
   const [found] = rows
   if (!found) throw new Error('reading returned nothing')
