@@ -35,12 +35,13 @@ export function bindJobOperation(world: World, operation: JobOperation, shared: 
       return {
         operation,
         role: 'job_worker',
-        run: (pool) => releaseJobs(pool, [job], { probed: outcome !== null }),
+        run(pool) {
+          // Whatever comes of it: a worker does not send what it has given back.
+          world.holdings = world.holdings.filter((each) => each !== holding)
+          return releaseJobs(pool, [job], { probed: outcome !== null })
+        },
         plans: () => [planGiveBack({ job: name, token: job.leaseToken }, outcome !== null)],
         observe: observeValue(() => ({})),
-        learn() {
-          holding.reported = true
-        },
         forget: () => killWorker(world, holding.worker),
         waits: waitsFor([holding]),
         canHold: true,

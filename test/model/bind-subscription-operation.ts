@@ -60,13 +60,7 @@ export function bindSubscriptionOperation(world: World, operation: SubscriptionO
       role: 'subscription_admin',
       run: (pool) => deactivateGoneSubscriptions(pool, GONE_WITHIN_MS),
       plans: () => [planSwitchOff],
-      observe: observeValue((ids: string[]) => ({
-        // Those of earlier runs are nobody's business here.
-        gone: ids
-          .filter((id) => BigInt(id) >= BigInt(world.origin.subscriptionId))
-          .map(nameOf)
-          .sort(),
-      })),
+      observe: observeValue((ids: string[]) => ({ gone: ids.map(nameOf).sort() })),
       waits: (model) =>
         goneSubscriptions(model).some((name) => isHeld(model, name) || model.locked.has('version')),
       canHold: false,

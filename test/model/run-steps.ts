@@ -30,6 +30,8 @@ export async function runStep(world: World, step: Step): Promise<void> {
   if ('release' in step) return releaseHeld(world)
   if ('respond' in step) return respond(world, step.respond, step.answer)
   if ('wait' in step) return wait(world, waits[step.wait])
+  if ('offer' in step) return offer(world, step.offer)
+  if ('takeOver' in step) return takeOver(world, step.takeOver)
   if ('meddle' in step) return meddle(world, step.meddle)
   if ('round' in step) return runRound(world, step.round)
   killWorker(world, step.kill)
@@ -58,6 +60,20 @@ async function runBoth(world: World, operations: readonly [Operation, Operation]
   if (!a || !b) return
   if (a.waits?.(world.model) || b.waits?.(world.model)) await releaseHeld(world)
   await performBoth(world, [a, b])
+}
+
+async function offer(world: World, events: number): Promise<void> {
+  for (let type = 0; type < events; type++) {
+    await runOperation(world, { do: 'publish', type: type % 2, keyed: type === 0, how: 'batch' }, noFault)
+  }
+  await runOperation(world, { do: 'route', router: 1, most: 100 }, noFault)
+  await runOperation(world, { do: 'make', most: 100 }, noFault)
+}
+
+async function takeOver(world: World, worker: number): Promise<void> {
+  await wait(world, waits['1 minute'])
+  await runOperation(world, { do: 'clean', most: 100 }, noFault)
+  await runOperation(world, { do: 'claim', worker, most: 100 }, noFault)
 }
 
 /** One round of every part, as the loops make it; then the workers report what the receivers answered. */

@@ -89,6 +89,8 @@ const readOrigin = `
 let runs = 0
 
 export async function makeWorld(database: RunDatabase, rangeEnd: string): Promise<World> {
+  // The subscriptions of earlier runs are out of everybody's way.
+  await database.pool.query('UPDATE sagapost.subscriptions SET active = false WHERE active')
   const { rows } = await database.pool.query<Origin & { now_ms: string }>(readOrigin)
   const [found] = rows
   if (!found) throw new Error('reading returned nothing')
