@@ -16,9 +16,9 @@ import { nameOfType, pick, type World } from './world.js'
 
 const noFault: Fault = { kind: 'none' }
 
-/** Each run begins with a subscription for each type; the first dies early. */
+/** Each run begins with a subscription of one attempt, one of two and one of three. */
 export async function begin(world: World): Promise<void> {
-  for (const [index, limit] of [2, null].entries()) {
+  for (const [index, limit] of [2, null, 1].entries()) {
     await addSubscription(world, { type: nameOfType(world, index), limit, verified: true }, noFault)
   }
 }
@@ -33,7 +33,7 @@ export async function runStep(world: World, step: Step): Promise<void> {
   if ('offer' in step) return offer(world, step.offer)
   if ('takeOver' in step) return takeOver(world, step.takeOver)
   if ('meddle' in step) return meddle(world, step.meddle)
-  if ('round' in step) return runRound(world, step.round)
+  if ('round' in step) return runRound(world, step.round, step.fault)
   killWorker(world, step.kill)
 }
 
@@ -81,7 +81,7 @@ async function takeOver(world: World, worker: number): Promise<void> {
 }
 
 /** One round of every part, as the loops make it; then the workers report what the receivers answered. */
-export async function runRound(world: World, answer: Answer): Promise<void> {
+export async function runRound(world: World, answer: Answer, fault: Fault = noFault): Promise<void> {
   const most = 100
   await runOperation(world, { do: 'route', router: 0, most }, noFault)
   await runOperation(world, { do: 'apply', most }, noFault)
@@ -89,7 +89,7 @@ export async function runRound(world: World, answer: Answer): Promise<void> {
   await runOperation(world, { do: 'claim', worker: 0, most }, noFault)
   while (world.holdings.some(({ outcome }) => outcome === null)) await respond(world, 0, answer)
   await runOperation(world, { do: 'report', which: 0, how: 'all' }, noFault)
-  await runOperation(world, { do: 'apply', most }, noFault)
+  await runOperation(world, { do: 'apply', most }, fault)
 }
 
 /** The worker sends what it holds, whether it still has the lease or not: it cannot know. */

@@ -42,8 +42,8 @@ export type Step =
   | { wait: Wait }
   /** Somebody with all rights writes what no rule allows. */
   | { meddle: number }
-  /** One round of every part, each delivery answered so. */
-  | { round: Answer }
+  /** One round of every part, each delivery answered so; the fault is for whoever applies the results. */
+  | { round: Answer; fault: Fault }
   /** So many events more, routed and with jobs. */
   | { offer: number }
   /** All leases run out, and the worker takes over what others still believe to hold. */
@@ -172,7 +172,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
     weight: 8,
   },
-  { arbitrary: fc.record({ round: answer }), weight: 6 },
+  { arbitrary: fc.record({ round: answer, fault }), weight: 7 },
   { arbitrary: fc.record({ offer: fc.integer({ min: 1, max: 3 }) }), weight: 6 },
   { arbitrary: fc.record({ takeOver: fc.nat({ max: 1 }) }), weight: 4 },
   { arbitrary: fc.record({ meddle: fc.nat({ max: 40 }) }), weight: 2 },
@@ -194,7 +194,8 @@ export function describeStep(step: Step): string {
   if ('offer' in step) return `offer ${step.offer} deliveries more`
   if ('takeOver' in step) return `leases run out, worker ${step.takeOver} takes over`
   if ('meddle' in step) return `meddle with row ${step.meddle}`
-  return 'round' in step ? `a round of all parts, answered ${step.round}` : 'release what stands still'
+  if ('round' in step) return `a round of all parts, answered ${step.round}${describeFault(step.fault)}`
+  return 'release what stands still'
 }
 
 function describeOperation({ do: verb, ...rest }: Operation): string {
