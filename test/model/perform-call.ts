@@ -16,7 +16,14 @@ export async function performCall(world: World, call: Call, wanted: Fault): Prom
   const { part, running } = start(world, call, fault, holdUnit)
   if (fault.kind === 'hold') {
     const before = await Promise.race([part.paused, running.then(() => null)])
-    if (before !== null) return hold(world, { call, part, running, fault, before })
+    if (before !== null) {
+      return hold(world, { call, part, running, fault, before }).catch(async (error: unknown) => {
+        // Nobody may be left standing: its connection would never end.
+        part.resume()
+        await running.catch(() => {})
+        throw error
+      })
+    }
   }
   const ending = await running
   world.look = await readState(world.database.pool, world.origin)
