@@ -1,3 +1,4 @@
+import { inTransaction } from '../../src/database/index.js'
 import { codeOf } from '../support/refusal.js'
 import { Mismatch } from './plan.js'
 import { pick, type World } from './world.js'
@@ -22,7 +23,10 @@ export async function meddle(world: World, which: number): Promise<void> {
   const target = pick(targetsOf(world), which)
   if (!target) return
   const { kind, name, id } = target
-  const code = await codeOf(world.database.pool.query(forbidden[kind], [id]))
+  // Rolled back and waited for: the answer to a statement that failed comes before its locks are gone.
+  const code = await codeOf(
+    inTransaction(world.database.pool, (client) => client.query(forbidden[kind], [id])),
+  )
   if (code === 'accepted') throw new Mismatch(`somebody could meddle with ${kind} ${name}`)
 }
 
