@@ -5,6 +5,7 @@ import type { SigningSecret, WebhookOutcome, WebhookSender } from '../https/inde
 import { ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import { createReportBatcher } from './batch-reports.js'
+import { benchDoubtful } from './bench-doubtful.js'
 import { type ClaimedJob, claimJobs } from './claim-jobs.js'
 import { findProbes } from './find-probes.js'
 import { keepBreakers } from './keep-breakers.js'
@@ -54,7 +55,9 @@ interface HeldJob extends ClaimedJob {
 
 export function startWorker(options: WorkerOptions): Worker {
   const { pool, sender, wakeups, log, metrics, workerId, leaseMs } = options
-  const lanes = createLanes<HeldJob>(options.concurrency, (id) => breakers.isFailing(id))
+  const isDoubtful = (subscriptionId: string) => breakers.isDoubtful(subscriptionId)
+  const lanes = createLanes<HeldJob>(options.concurrency, isDoubtful)
+  const bench = benchDoubtful<HeldJob>(lanes, isDoubtful)
   const sending = new Set<Promise<void>>()
   const returned = new Set<Promise<void>>()
   const reports = createReportBatcher(pool, () => wakeups.wake('results'))
@@ -82,9 +85,11 @@ export function startWorker(options: WorkerOptions): Worker {
   async function claimFrom(range: EventRange, passed: typeof passedOver.fresh): Promise<boolean> {
     const batchMax = lanes.room()
     if (batchMax === 0) return false
-    const failing = lanes.isFullOfFailing() ? breakers.failing() : []
-    const except = [...new Set([...lanes.full(), ...breakers.open(), ...failing])]
     const askedAtMs = performance.now()
+    const failing = lanes.roomForDoubtful() === 0 ? breakers.failing() : []
+    const except = [
+      ...new Set([...lanes.full(), ...breakers.open(), ...failing, ...bench.benched(askedAtMs)]),
+    ]
     const freeSince = passed.from(except, askedAtMs)
     const claim = await claimJobs(pool, { range, batchMax, leaseMs, workerId, except, freeSince })
     passed.until(claim.passedOverUntil)
@@ -118,10 +123,14 @@ export function startWorker(options: WorkerOptions): Worker {
       await giveBack(jobs)
       throw error
     })
-    for (const job of jobs) {
-      lanes.add(Object.assign(job, { secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe }))
-    }
+    const held = jobs.map((job) =>
+      Object.assign(job, { secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe }),
+    )
+    let refused: HeldJob[] = []
+    if (probe) for (const job of held) lanes.add(job)
+    else refused = bench.add(held)
     pump()
+    await giveBack(refused)
   }
 
   function pump(): void {
@@ -202,7 +211,7 @@ export function startWorker(options: WorkerOptions): Worker {
 
   const loop = startLoop({
     round: claimRound,
-    idleMs: options.pollMs,
+    idleMs: () => Math.min(options.pollMs(), bench.lookInMs()),
     spacingMs: ROUND_SPACING_MS,
     onError: (error) => {
       metrics.loopFailed('worker')
