@@ -5,7 +5,7 @@ import { catalogue } from './catalogue/index.js'
 import { copyRepository } from './copy-repository.js'
 import { type MutantOptions, readOptions, usage } from './read-options.js'
 import { checkBaseline, runCatalogue } from './run-catalogue.js'
-import { running } from './run-tests.js'
+import { stopTests } from './run-tests.js'
 import { isGood, listOf, pageOf, summarise, tableOf } from './show-results.js'
 
 const EXIT_FOUND = 1
@@ -34,7 +34,7 @@ async function run({ mutants, jsonFile, write }: MutantOptions): Promise<void> {
   const copy = await copyRepository(root)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
-      for (const kill of running) kill()
+      stopTests()
       void copy.remove().finally(() => process.exit(EXIT_INTERRUPTED))
     })
   }

@@ -12,8 +12,14 @@ const RUN_ALL_MS_MAX = 20 * 60_000
 const BUILD_MS_MAX = 120_000
 const OUTPUT_CHARACTERS_MAX = 4_000
 
-/** Asked by signals: ends what is under way. */
-export const running = new Set<() => void>()
+const running = new Set<() => void>()
+let stopped = false
+
+/** Ends what is under way; nothing else is begun, and who waits for it waits until the process ends. */
+export function stopTests(): void {
+  stopped = true
+  for (const kill of running) kill()
+}
 
 /** Runs the named tests in the copy; null with the end of the output when Vitest made no report. */
 export async function runTests(
@@ -64,6 +70,7 @@ interface Script {
 
 /** In a process group of its own, so that nothing it started outlives it. */
 async function runScript({ folder, scratch, script, args, limitMs }: Script) {
+  if (stopped) return new Promise<never>(() => {})
   const child = spawn(process.execPath, [join(folder, script), ...args], {
     cwd: folder,
     env: { ...process.env, TMPDIR: scratch, NO_COLOR: '1' },
@@ -88,7 +95,7 @@ async function runScript({ folder, scratch, script, args, limitMs }: Script) {
   }, limitMs)
   try {
     const [code] = (await once(child, 'exit')) as [number | null]
-    return { code, text }
+    return stopped ? await new Promise<never>(() => {}) : { code, text }
   } finally {
     clearTimeout(timer)
     kill()

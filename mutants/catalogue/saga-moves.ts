@@ -24,7 +24,7 @@ export const sagaMoves: readonly Mutant[] = [
   {
     id: 'saga-retry-index-turned-round',
     rules: ['S2'],
-    breaks: 'idx_saga_status_retry has its two columns in the other order.',
+    breaks: 'The index idx_saga_status_retry has its two columns in the other order.',
     edits: [
       {
         file: tablesFile,
@@ -214,7 +214,7 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
   {
     id: 'terminal-guard-allows-touching',
     rules: ['S11'],
-    breaks: 'updated_at of a finished delivery may still move.',
+    breaks: 'The updated_at of a finished delivery may still move.',
     edits: [
       {
         file: guardsFile,
@@ -327,16 +327,17 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
   {
     id: 'old-partitions-forgotten',
     rules: ['S21', 'R1'],
-    breaks: 'Retries that wait in older partitions are not counted as open work.',
+    breaks: 'Results that were reported into older partitions are not counted as open work.',
     edits: [
       {
         file: 'migrations/0012_work_window.sql',
-        find: `          OR EXISTS (SELECT FROM sagapost.%1$I WHERE status = 'PendingRetry')\n`,
+        find: `
+          OR EXISTS (SELECT FROM sagapost.%2$I WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL)`,
         replace: '',
       },
     ],
     test: testsOf('test/database/work-window.test.ts')(
-      '[S21, R1] finds open work that was left in older partitions, from the oldest on, until it is done',
+      '[S21, R1] is found from the oldest on, until it is done: %s',
     ),
   },
 ]

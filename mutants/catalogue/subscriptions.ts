@@ -134,7 +134,7 @@ export const subscriptions: readonly Mutant[] = [
   {
     id: 'new-url-stays-verified',
     rules: ['U6', 'U4'],
-    breaks: 'Another URL is taken for the same one when only its path differs.',
+    breaks: 'Another URL is taken for the same one when its host is the same.',
     edits: [
       {
         file: schemaFile,
@@ -145,7 +145,7 @@ export const subscriptions: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/subscriptions/change-subscription.test.ts')(
-      '[U4, U6] of the URL takes verified and active back',
+      '[U4, U6] of any character of the URL takes them back: %s',
     ),
   },
 ]

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type EventRange, readWorkWindow } from '../../src/database/index.js'
+import { applyNewResults } from '../../src/orchestrator/apply-results.js'
 import {
   applyResult,
   applyResults,
@@ -10,7 +11,6 @@ import {
   retryDelayMs,
   takeUp,
 } from '../../src/orchestrator/index.js'
-import { applyNewResults } from '../../src/orchestrator/apply-results.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
 import { installStoppedClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
