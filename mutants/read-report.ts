@@ -33,13 +33,18 @@ function runsOf(report: VitestReport, test: NamedTest) {
 export function judge(report: VitestReport, test: NamedTest): Verdict {
   const runs = runsOf(report, test)
   const failed = runs.find(({ status }) => status === 'failed')
-  if (failed) return { outcome: 'killed', detail: firstLine(failed.failureMessages[0] ?? '') }
+  if (failed) return { outcome: 'killed', detail: reasonOf(failed.failureMessages[0] ?? '') }
   if (runs.length > 0) return { outcome: 'SURVIVED', detail: '' }
   const message = report.testResults.map((file) => file.message ?? '').find((each) => each !== '')
   return {
     outcome: 'error',
     detail: `the named test did not run: ${firstLine(message ?? 'nothing matches')}`,
   }
+}
+
+/** Of a test whose time was up the report has a placeholder's stack and no message. */
+function reasonOf(failure: string): string {
+  return failure.includes('STACK_TRACE_ERROR') ? 'its time was up' : firstLine(failure)
 }
 
 export function firstLine(text: string): string {

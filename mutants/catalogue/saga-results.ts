@@ -127,7 +127,9 @@ export const sagaResults: readonly Mutant[] = [
         replace: 'coalesce($4, subscription.max_attempts) AS attempts_max',
       },
     ],
-    test: orchestrate('[S14, S15, S17] is what the SQL does, on random histories'),
+    test: orchestrate(
+      '[S15, S17] a limit of %i of the subscription counts, though it is %s than the default',
+    ),
   },
   {
     id: 'limit-of-zero',

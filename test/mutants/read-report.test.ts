@@ -4,16 +4,21 @@ import { judge, patternOf, type VitestReport } from '../../mutants/read-report.j
 const test = { file: 'test/some.test.ts', title: '[S1] %s of $what is ${legal ? 1 : 2} (all)' }
 const name = 'a part [S1] this of that is 1 (all)'
 
-const reportOf = (status: string, fullName = name, file = '/copy/test/some.test.ts'): VitestReport => ({
-  testResults: [
-    { name: file, assertionResults: [{ fullName, status, failureMessages: ['Error: no\n at x'] }] },
-  ],
+const reportOf = (
+  status: string,
+  fullName = name,
+  file = '/copy/test/some.test.ts',
+  failure = 'Error: no\n at x',
+): VitestReport => ({
+  testResults: [{ name: file, assertionResults: [{ fullName, status, failureMessages: [failure] }] }],
 })
 
 describe('a mutant', () => {
   it('[O6] is killed when the named test failed, and by nothing else', () => {
     expect(judge(reportOf('failed'), test)).toEqual({ outcome: 'killed', detail: 'Error: no' })
     expect(judge(reportOf('passed'), test)).toMatchObject({ outcome: 'SURVIVED' })
+    const late = reportOf('failed', name, undefined, 'Error: STACK_TRACE_ERROR\n at y')
+    expect(judge(late, test)).toEqual({ outcome: 'killed', detail: 'its time was up' })
   })
 
   it.each([

@@ -15,6 +15,7 @@ import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.j
 import { installStoppedClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery } from '../support/fixtures.js'
+import { withoutWaiting } from '../support/lock-waiters.js'
 
 const database = useDatabase()
 const policy = defaultRetryPolicy
@@ -76,13 +77,14 @@ async function read(delivery: Delivery): Promise<DeliveryState & { jobs: number;
 }
 
 /** Does the work while another orchestrator has run the statement and not committed yet. */
-async function whileAnother(statement: string, values: unknown[], work: () => Promise<void>): Promise<void> {
+async function whileAnother<T>(statement: string, values: unknown[], work: () => Promise<T>): Promise<T> {
   const other = await database.as('saga_orchestrator').connect()
   try {
     await other.query('BEGIN')
     await other.query(statement, values)
-    await work()
+    const result = await withoutWaiting(database.pool, work())
     await other.query('COMMIT')
+    return result
   } finally {
     other.release(true)
   }
@@ -148,16 +150,13 @@ describe('making jobs', () => {
 
   it('[S16, S9] passes over deliveries that another orchestrator is about to take up', async () => {
     const delivery = await insertDelivery(database.pool)
-    await whileAnother(makeFirstJobs, [range.from, range.to, 100], async () => {
-      expect(await make()).toEqual({ first: 0, retries: 0, dead: [] })
-    })
+    const meanwhile = await whileAnother(makeFirstJobs, [range.from, range.to, 100], () => make())
+    expect(meanwhile).toEqual({ first: 0, retries: 0, dead: [] })
     expect(await read(delivery)).toMatchObject({ status: 'InProgress', jobs: 1 })
     await finish(delivery, failure)
     await apply()
     await moveClock(database.pool, '30 seconds')
-    await whileAnother(makeRetryJobs, [range.from, range.to, 100, 5], async () => {
-      expect(await make()).toEqual({ first: 0, retries: 0, dead: [] })
-    })
+    expect(await whileAnother(makeRetryJobs, [range.from, range.to, 100, 5], () => make())).toEqual(meanwhile)
     expect(await read(delivery)).toMatchObject({ status: 'InProgress', jobs: 2 })
   })
 
@@ -217,6 +216,27 @@ describe('applying results', () => {
   })
 
   it.each([
+    [1, 'lower'],
+    [7, 'higher'],
+  ])(
+    '[S15, S17] a limit of %i of the subscription counts, though it is %s than the default',
+    async (limit) => {
+      const delivery = await insertDelivery(database.pool)
+      await database.pool.query('UPDATE sagapost.subscriptions SET max_attempts = $2 WHERE id = $1', [
+        delivery.subscriptionId,
+        limit,
+      ])
+      for (let attempt = 1; attempt <= limit; attempt++) {
+        await make()
+        await finish(delivery, failure)
+        const status = attempt < limit ? 'PendingRetry' : 'DeadLettered'
+        expect(await apply()).toMatchObject([{ status, attemptCount: attempt }])
+        await moveClock(database.pool, '1 hour')
+      }
+    },
+  )
+
+  it.each([
     [null, 30],
     [10, 30],
     [90, 90],
@@ -268,9 +288,7 @@ describe('applying results', () => {
     await make()
     await finish(delivery, failure)
     const values = [range.from, range.to, 100, policy.limit, policy.baseDelayMs, policy.maxDelayMs, 86_400]
-    await whileAnother(applyNewResults, values, async () => {
-      expect(await apply()).toEqual([])
-    })
+    expect(await whileAnother(applyNewResults, values, () => apply())).toEqual([])
     expect(await read(delivery)).toMatchObject({ status: 'PendingRetry', attemptCount: 1 })
   })
 
