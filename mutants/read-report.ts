@@ -17,7 +17,7 @@ const PLACEHOLDERS = /%[sdifjo]|\$\{[^}]*\}|\$\w+/g
 /** Matches the full names of the test, whatever its placeholders stand for. */
 export function patternOf({ title }: NamedTest): string {
   const fixed = title.split(PLACEHOLDERS).map((text) => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
-  return `${fixed.join('.*')}$`
+  return `(?:^| )${fixed.join('.*')}$`
 }
 
 /** The runs of the named test in a report, skipped ones left out. */

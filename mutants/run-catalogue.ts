@@ -59,13 +59,15 @@ async function tryMutant(copy: RepositoryCopy, mutant: Mutant): Promise<Verdict>
       if (!built) return { outcome: 'error', detail: `does not build: ${firstLine(output)}` }
     }
     const { report, output } = await runTests(copy, [mutant.test])
-    return report ? judge(report, mutant.test) : { outcome: 'error', detail: lastLine(output) }
+    if (report && report.testResults.length > 0) return judge(report, mutant.test)
+    return { outcome: 'error', detail: lineOfError(output) }
   } finally {
     await restore()
   }
 }
 
-function lastLine(text: string): string {
+/** Of a run that did not come to its tests, such as one whose migrations fail. */
+function lineOfError(text: string): string {
   const lines = text.split('\n').filter((line) => /\w/.test(line))
-  return (lines.find((line) => /error/i.test(line)) ?? lines.at(-1) ?? 'no report').trim()
+  return (lines.find((line) => /error: |stopped after/i.test(line)) ?? lines.at(-1) ?? 'no report').trim()
 }

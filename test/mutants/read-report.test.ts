@@ -24,6 +24,7 @@ describe('a mutant', () => {
   it.each([
     ['was skipped', reportOf('skipped')],
     ['has another title', reportOf('failed', 'a part [S1] this of that is 1 (all) and more')],
+    ['only ends like it', reportOf('failed', `a part ${name.replace('[S1]', '-[S1]')}`)],
     ['stands in another file', reportOf('failed', name, '/copy/test/other.test.ts')],
     ['could not be loaded', { testResults: [{ name: '/copy/test/some.test.ts', assertionResults: [] }] }],
     ['was not found', { testResults: [] }],
@@ -32,7 +33,9 @@ describe('a mutant', () => {
   })
 
   it('[O6] is judged by any case of a test with placeholders', () => {
-    expect(patternOf({ file: '', title: '[U3] %j is refused: a.b' })).toBe('\\[U3\\] .* is refused: a\\.b$')
+    expect(patternOf({ file: '', title: '[U3] %j is refused: a.b' })).toBe(
+      '(?:^| )\\[U3\\] .* is refused: a\\.b$',
+    )
     const [passed, failed] = [reportOf('passed'), reportOf('failed', name.replace('this', 'other'))]
     const both = { testResults: [...passed.testResults, ...failed.testResults] }
     expect(judge(both, test)).toMatchObject({ outcome: 'killed' })
