@@ -14,7 +14,7 @@ export default defineConfig({
           globalSetup: ['test/support/start-postgres.ts'],
           include: ['test/**/*.test.ts'],
           exclude: ['**/node_modules/**', 'test/e2e/**'],
-          testTimeout: 30_000,
+          testTimeout: 60_000,
           hookTimeout: 60_000,
           expect: { poll: { timeout: 20_000, interval: 20 } },
         },
