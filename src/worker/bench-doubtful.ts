@@ -7,6 +7,8 @@ const RETURN_EVERY_MS = 1_000
 export interface Bench<Job> {
   /** Puts the jobs into their lanes; those that are not worth holding come back, and no more of theirs is claimed for now. */
   add(jobs: readonly Job[]): Job[]
+  /** Nothing more is claimed for those of them that are doubtful, as if their jobs had come and gone back. */
+  passOver(subscriptionIds: readonly string[]): void
   /** Whom to claim nothing for at this moment. */
   benched(nowMs: number): string[]
   /** When somebody may have another try. */
@@ -15,8 +17,8 @@ export interface Bench<Job> {
 
 /**
  * Nobody can tell that an endpoint is bad before it was tried, and nobody can claim the jobs of those alone that have
- * answered before: so what comes is looked at, and whoever came too many is passed over for a while. However many they
- * are, no more is held of them than their share, and one after the other gets its turn.
+ * answered before: so what comes is looked at, and whoever came too many is passed over for a while, with all who stand
+ * in line behind. However many they are, no more is held of them than their share, and one after the other gets its turn.
  */
 export function benchDoubtful<Job extends { subscriptionId: string }>(
   lanes: Pick<Lanes<Job>, 'add' | 'hasRoomFor' | 'roomForDoubtful' | 'doubtful'>,
@@ -36,6 +38,9 @@ export function benchDoubtful<Job extends { subscriptionId: string }>(
         }
       }
       return refused
+    },
+    passOver(subscriptionIds) {
+      for (const id of subscriptionIds) if (isDoubtful(id)) bench.add(id)
     },
     benched(nowMs) {
       for (const id of bench) if (!isDoubtful(id)) bench.delete(id)

@@ -8,6 +8,7 @@ import { createReportBatcher } from './batch-reports.js'
 import { benchDoubtful } from './bench-doubtful.js'
 import { type ClaimedJob, claimJobs } from './claim-jobs.js'
 import { findProbes } from './find-probes.js'
+import { findWaiting } from './find-waiting.js'
 import { keepBreakers } from './keep-breakers.js'
 import { createLanes } from './lanes.js'
 import { type BreakerPolicy, defaultBreakerPolicy } from './note-outcomes.js'
@@ -93,7 +94,11 @@ export function startWorker(options: WorkerOptions): Worker {
     const freeSince = passed.from(except, askedAtMs)
     const claim = await claimJobs(pool, { range, batchMax, leaseMs, workerId, except, freeSince })
     passed.until(claim.passedOverUntil)
-    await hold(claim.jobs, { askedAtMs, probe: false })
+    const refused = await hold(claim.jobs, { askedAtMs, probe: false })
+    const returning = giveBack(refused)
+    // The others would come batch by batch, and whoever stands behind them would wait for all of it.
+    if (refused.length > 0 && lanes.roomForDoubtful() === 0) bench.passOver(await findWaiting(pool, range))
+    await returning
     return claim.jobs.length === batchMax
   }
 
@@ -111,11 +116,12 @@ export function startWorker(options: WorkerOptions): Worker {
     }
   }
 
+  /** Those that are not worth holding come back: they are to be given back. */
   async function hold(
     jobs: readonly ClaimedJob[],
     { askedAtMs, probe }: { askedAtMs: number; probe: boolean },
-  ): Promise<void> {
-    if (jobs.length === 0) return
+  ): Promise<HeldJob[]> {
+    if (jobs.length === 0) return []
     metrics.jobsClaimed(jobs.length)
     const leaseEndsMs = askedAtMs + leaseMs
     const ids = [...new Set(jobs.map(({ subscriptionId }) => subscriptionId))]
@@ -130,7 +136,7 @@ export function startWorker(options: WorkerOptions): Worker {
     if (probe) for (const job of held) lanes.add(job)
     else refused = bench.add(held)
     pump()
-    await giveBack(refused)
+    return refused
   }
 
   function pump(): void {

@@ -60,3 +60,12 @@ it('[J3] whoever has answered is taken up at once', () => {
   expect(bench.benched(0)).not.toContain('j')
   expect(hold('j', 'j', 'i')).toEqual(['i'])
 })
+
+it('[J3] those who stand in line behind are passed over with them, unless they have answered', () => {
+  const { bench, hold, lanes, begin } = start()
+  expect(hold(...'abcdefghi')).toEqual(['i'])
+  bench.passOver(['i', 'good', 'j', 'k'])
+  begin()
+  lanes.done('a')
+  expect(bench.benched(0)).toEqual(['j', 'k'])
+})
