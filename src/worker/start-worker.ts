@@ -95,10 +95,10 @@ export function startWorker(options: WorkerOptions): Worker {
     const claim = await claimJobs(pool, { range, batchMax, leaseMs, workerId, except, freeSince })
     passed.until(claim.passedOverUntil)
     const refused = await hold(claim.jobs, { askedAtMs, probe: false })
-    const returning = giveBack(refused)
-    // The others would come batch by batch, and whoever stands behind them would wait for all of it.
-    if (refused.length > 0 && lanes.roomForDoubtful() === 0) bench.passOver(await findWaiting(pool, range))
-    await returning
+    void giveBack(refused)
+    // A crowd would come batch by batch, and whoever stands behind it would wait for all of it.
+    const isCrowd = refused.length * 2 >= claim.jobs.length && lanes.roomForDoubtful() === 0
+    if (refused.length > 0 && isCrowd) bench.passOver(await findWaiting(pool, range))
     return claim.jobs.length === batchMax
   }
 
