@@ -56,6 +56,24 @@ describe('startLoop', () => {
     await loop.stop()
   })
 
+  it('[O6] a stop between two rounds that keep their distance waits for nothing', async () => {
+    let rounds = 0
+    const loop = startLoop({
+      round: async () => {
+        rounds++
+        return false
+      },
+      idleMs: NEVER_MS,
+      spacingMs: NEVER_MS,
+      onError: () => {},
+    })
+    await expect.poll(() => rounds).toBe(1)
+    loop.wake()
+    await new Promise((resolve) => setImmediate(resolve))
+    await loop.stop()
+    expect(rounds).toBe(1)
+  })
+
   it('[O6] stop waits for the round that is under way', async () => {
     let release = () => {}
     let finished = false
