@@ -53,7 +53,7 @@ function pairsOf(model: Model, events: readonly string[]): [string, string][] {
 }
 
 /** [S5, S19] A delivery begins as Pending, without attempts, due now. */
-export function addDelivery(
+function addDelivery(
   model: Model,
   event: string,
   subscription: string,

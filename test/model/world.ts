@@ -42,7 +42,7 @@ export interface Call {
   canHold: boolean
 }
 
-export interface Held {
+interface Held {
   call: Call
   part: FaultyPool
   running: Promise<Ending>
