@@ -53,13 +53,7 @@ function pairsOf(model: Model, events: readonly string[]): [string, string][] {
 }
 
 /** [S5, S19] A delivery begins as Pending, without attempts, due now. */
-function addDelivery(
-  model: Model,
-  event: string,
-  subscription: string,
-  requeues: number,
-  nowMs: number,
-) {
+function addDelivery(model: Model, event: string, subscription: string, requeues: number, nowMs: number) {
   const begun: Delivery = {
     event,
     subscription,
