@@ -97,8 +97,8 @@ export function startWorker(options: WorkerOptions): Worker {
     const refused = await hold(claim.jobs, { askedAtMs, probe: false })
     void giveBack(refused)
     // A crowd would come batch by batch, and whoever stands behind it would wait for all of it.
-    const isCrowd = refused.length * 2 >= claim.jobs.length && lanes.roomForDoubtful() === 0
-    if (refused.length > 0 && isCrowd) bench.passOver(await findWaiting(pool, range))
+    const isCrowd = refused.length > 0 && refused.length * 2 >= claim.jobs.length
+    if (isCrowd && lanes.roomForDoubtful() === 0) bench.passOver(await findWaiting(pool, range))
     return claim.jobs.length === batchMax
   }
 
@@ -132,9 +132,8 @@ export function startWorker(options: WorkerOptions): Worker {
     const held = jobs.map((job) =>
       Object.assign(job, { secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe }),
     )
-    let refused: HeldJob[] = []
     if (probe) for (const job of held) lanes.add(job)
-    else refused = bench.add(held)
+    const refused = probe ? [] : bench.add(held)
     pump()
     return refused
   }
