@@ -1,8 +1,13 @@
 // Preloaded into every process of the harness. It stops as by SIGTERM when the harness is gone, however that ended, and
-// SIGUSR2 sets its clock: by so many milliseconds as stand in the file FAULTS_CLOCK_FILE.
+// is killed when that takes long. SIGUSR2 sets its clock: by so many milliseconds as stand in the file FAULTS_CLOCK_FILE.
 import { readFileSync } from 'node:fs'
 
-process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))
+const STOP_MS_MAX = 40_000
+
+process.on('disconnect', () => {
+  setTimeout(() => process.kill(process.pid, 'SIGKILL'), STOP_MS_MAX)
+  process.kill(process.pid, 'SIGTERM')
+})
 process.channel?.unref()
 
 const RealDate = Date

@@ -54,6 +54,7 @@ export function startLoop({
     while (!stopping.signal.aborted) {
       const earlyMs = more ? 0 : nextAtMs - performance.now()
       if (earlyMs > 0) await pause(earlyMs, stopping.signal)
+      if (stopping.signal.aborted) break
       nextAtMs = performance.now() + spacingMs
       const told = woken || more
       woken = false

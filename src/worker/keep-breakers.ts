@@ -14,8 +14,9 @@ export interface BreakerKeeper {
   isKnown(): boolean
   isOpen(subscriptionId: string): boolean
   open(): string[]
-  /** Its last deliveries have failed, here and elsewhere. One failure among successes is no such thing. */
-  isFailing(subscriptionId: string): boolean
+  /** It has never answered here, or its last deliveries have failed. One failure among successes is no such thing. */
+  isDoubtful(subscriptionId: string): boolean
+  /** Those of them that are known to fail, here or elsewhere. */
   failing(): string[]
   /** Null: delivered. What says nothing about the endpoint is not noted. */
   note(subscriptionId: string, errorCode: string | null): void
@@ -38,7 +39,7 @@ export interface BreakerKeeperOptions {
   onProbe: (subscriptionIds: readonly string[]) => Promise<void>
 }
 
-/** So many failures in a row here, until a subscription that has answered here counts as failing. */
+/** So many failures in a row here, until a subscription that has answered here is doubtful again. */
 const FAILURES_FORGIVEN = 3
 /** Of so many subscriptions it is remembered that they answer. */
 const ANSWERING_KEPT_MAX = 100_000
@@ -59,7 +60,7 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
   let forgottenAtMs = performance.now()
   /** Those that have answered this worker, with their failures since. */
   const answering = new Map<string, number>()
-  const isFailing = (id: string) => known.failing.has(id) && !answering.has(id)
+  const isDoubtful = (id: string) => !answering.has(id)
 
   function rememberAnswer(id: string, answered: boolean): void {
     const failures = answered ? 0 : (answering.get(id) ?? FAILURES_FORGIVEN) + 1
@@ -141,8 +142,8 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
     isKnown: () => isKnown,
     isOpen: (subscriptionId) => known.open.has(subscriptionId),
     open: () => [...known.open],
-    isFailing,
-    failing: () => [...known.failing].filter(isFailing),
+    isDoubtful,
+    failing: () => [...known.failing].filter(isDoubtful),
     note(subscriptionId, errorCode) {
       if (errorCode === null || !notTheEndpoints.has(errorCode))
         rememberAnswer(subscriptionId, errorCode === null)

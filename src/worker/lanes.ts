@@ -2,8 +2,8 @@
 const PREFETCH_FACTOR = 2
 /** Of all slots, the share that one subscription may hold: a dead endpoint leaves the rest to the others. */
 const SUBSCRIPTION_SHARE = 0.5
-/** Of all slots, the share that failing subscriptions may hold together: a thousand that hang leave the rest to the others. */
-const FAILING_SHARE = 0.5
+/** Of all slots, the share that doubtful subscriptions may hold together: a thousand that hang leave the rest to the others. */
+const DOUBTFUL_SHARE = 0.5
 
 interface Lane<Job> {
   running: number
@@ -23,21 +23,27 @@ export interface Lanes<Job> {
   room(): number
   /** Lanes that hold as many jobs as they should: claim none for them. */
   full(): string[]
-  /** All failing subscriptions together hold as many jobs as they should: claim none for any of them. */
-  isFullOfFailing(): boolean
+  /** Whether one more job of this subscription is worth holding: those that are doubtful share less than all slots. */
+  hasRoomFor(subscriptionId: string): boolean
+  /** How many more jobs of doubtful subscriptions are worth holding. */
+  roomForDoubtful(): number
+  /** Those of them that hold jobs. */
+  doubtful(): string[]
   /** Takes queued jobs out again, those that `unwanted` picks. */
   withdraw(unwanted: (job: Job) => boolean): Job[]
 }
 
 export function createLanes<Job extends { subscriptionId: string }>(
   concurrency: number,
-  isFailing: (subscriptionId: string) => boolean = () => false,
+  isDoubtful: (subscriptionId: string) => boolean = () => false,
 ): Lanes<Job> {
   const slotsPerLane = Math.max(1, Math.ceil(concurrency * SUBSCRIPTION_SHARE))
   const heldPerLaneMax = Math.ceil(slotsPerLane * PREFETCH_FACTOR)
   const heldMax = Math.ceil(concurrency * PREFETCH_FACTOR)
-  const slotsOfFailing = Math.max(1, Math.floor(concurrency * FAILING_SHARE))
-  const heldOfFailingMax = slotsOfFailing * PREFETCH_FACTOR
+  const slotsOfDoubtful = Math.max(1, Math.floor(concurrency * DOUBTFUL_SHARE))
+  const slotsPerDoubtful = Math.ceil(slotsOfDoubtful * SUBSCRIPTION_SHARE)
+  const heldOfDoubtfulMax = slotsOfDoubtful * PREFETCH_FACTOR
+  const heldPerDoubtfulMax = slotsPerDoubtful * PREFETCH_FACTOR
   // In the order of their turns: whoever got a slot goes to the end.
   const lanes = new Map<string, Lane<Job>>()
   let running = 0
@@ -46,11 +52,13 @@ export function createLanes<Job extends { subscriptionId: string }>(
     if (lane.running === 0 && lane.queue.length === 0) lanes.delete(id)
   }
 
-  const sumOfFailing = (of: (lane: Lane<Job>) => number) => {
+  const sumOfDoubtful = (of: (lane: Lane<Job>) => number) => {
     let sum = 0
-    for (const [id, lane] of lanes) if (isFailing(id)) sum += of(lane)
+    for (const [id, lane] of lanes) if (isDoubtful(id)) sum += of(lane)
     return sum
   }
+  const roomForDoubtful = () =>
+    Math.max(0, heldOfDoubtfulMax - sumOfDoubtful(({ running: busy, queue }) => busy + queue.length))
   const runnableOf = (lane: Lane<Job>) =>
     Math.min(lane.queue.length, Math.max(0, slotsPerLane - lane.running))
 
@@ -62,11 +70,16 @@ export function createLanes<Job extends { subscriptionId: string }>(
     },
     next() {
       if (running >= concurrency) return undefined
-      const runningFailing = sumOfFailing((lane) => lane.running)
+      const free = concurrency - running
+      const freeForDoubtful = slotsOfDoubtful - sumOfDoubtful((lane) => lane.running)
       for (const [id, lane] of lanes) {
-        if (runningFailing >= slotsOfFailing && isFailing(id)) continue
+        const doubtful = isDoubtful(id)
+        if (doubtful && freeForDoubtful <= 0) continue
         // Never more than are still free: however many endpoints are slow, something is left for the next one.
-        if (lane.running >= Math.max(1, Math.min(slotsPerLane, concurrency - running))) continue
+        const most = doubtful
+          ? Math.min(slotsPerDoubtful, freeForDoubtful, free)
+          : Math.min(slotsPerLane, free)
+        if (lane.running >= Math.max(1, most)) continue
         const job = lane.queue.shift()
         if (job === undefined) continue
         lane.running += 1
@@ -87,12 +100,16 @@ export function createLanes<Job extends { subscriptionId: string }>(
     room() {
       let held = running
       for (const lane of lanes.values()) held += runnableOf(lane)
-      const ofFailing = sumOfFailing((lane) => lane.running + runnableOf(lane))
-      return Math.max(0, heldMax - held + Math.max(0, ofFailing - heldOfFailingMax))
+      const ofDoubtful = sumOfDoubtful((lane) => lane.running + runnableOf(lane))
+      return Math.max(0, heldMax - held + Math.max(0, ofDoubtful - heldOfDoubtfulMax))
     },
-    isFullOfFailing() {
-      return sumOfFailing(({ running: busy, queue }) => busy + queue.length) >= heldOfFailingMax
+    hasRoomFor(subscriptionId) {
+      if (!isDoubtful(subscriptionId)) return true
+      const { running: busy = 0, queue = [] } = lanes.get(subscriptionId) ?? {}
+      return busy + queue.length < Math.min(heldPerDoubtfulMax, roomForDoubtful())
     },
+    roomForDoubtful,
+    doubtful: () => [...lanes.keys()].filter(isDoubtful),
     full() {
       const full: string[] = []
       for (const [id, { running: busy, queue }] of lanes) {

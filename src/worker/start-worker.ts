@@ -5,8 +5,10 @@ import type { SigningSecret, WebhookOutcome, WebhookSender } from '../https/inde
 import { ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import { createReportBatcher } from './batch-reports.js'
+import { benchDoubtful } from './bench-doubtful.js'
 import { type ClaimedJob, claimJobs } from './claim-jobs.js'
 import { findProbes } from './find-probes.js'
+import { findWaiting } from './find-waiting.js'
 import { keepBreakers } from './keep-breakers.js'
 import { createLanes } from './lanes.js'
 import { type BreakerPolicy, defaultBreakerPolicy } from './note-outcomes.js'
@@ -54,7 +56,9 @@ interface HeldJob extends ClaimedJob {
 
 export function startWorker(options: WorkerOptions): Worker {
   const { pool, sender, wakeups, log, metrics, workerId, leaseMs } = options
-  const lanes = createLanes<HeldJob>(options.concurrency, (id) => breakers.isFailing(id))
+  const isDoubtful = (subscriptionId: string) => breakers.isDoubtful(subscriptionId)
+  const lanes = createLanes<HeldJob>(options.concurrency, isDoubtful)
+  const bench = benchDoubtful<HeldJob>(lanes, isDoubtful)
   const sending = new Set<Promise<void>>()
   const returned = new Set<Promise<void>>()
   const reports = createReportBatcher(pool, () => wakeups.wake('results'))
@@ -82,13 +86,19 @@ export function startWorker(options: WorkerOptions): Worker {
   async function claimFrom(range: EventRange, passed: typeof passedOver.fresh): Promise<boolean> {
     const batchMax = lanes.room()
     if (batchMax === 0) return false
-    const failing = lanes.isFullOfFailing() ? breakers.failing() : []
-    const except = [...new Set([...lanes.full(), ...breakers.open(), ...failing])]
     const askedAtMs = performance.now()
+    const failing = lanes.roomForDoubtful() === 0 ? breakers.failing() : []
+    const except = [
+      ...new Set([...lanes.full(), ...breakers.open(), ...failing, ...bench.benched(askedAtMs)]),
+    ]
     const freeSince = passed.from(except, askedAtMs)
     const claim = await claimJobs(pool, { range, batchMax, leaseMs, workerId, except, freeSince })
     passed.until(claim.passedOverUntil)
-    await hold(claim.jobs, { askedAtMs, probe: false })
+    const refused = await hold(claim.jobs, { askedAtMs, probe: false })
+    void giveBack(refused)
+    // A crowd would come batch by batch, and whoever stands behind it would wait for all of it.
+    const isCrowd = refused.length > 0 && refused.length * 2 >= claim.jobs.length
+    if (isCrowd && lanes.roomForDoubtful() === 0) bench.passOver(await findWaiting(pool, range))
     return claim.jobs.length === batchMax
   }
 
@@ -106,11 +116,12 @@ export function startWorker(options: WorkerOptions): Worker {
     }
   }
 
+  /** Those that are not worth holding come back: they are to be given back. */
   async function hold(
     jobs: readonly ClaimedJob[],
     { askedAtMs, probe }: { askedAtMs: number; probe: boolean },
-  ): Promise<void> {
-    if (jobs.length === 0) return
+  ): Promise<HeldJob[]> {
+    if (jobs.length === 0) return []
     metrics.jobsClaimed(jobs.length)
     const leaseEndsMs = askedAtMs + leaseMs
     const ids = [...new Set(jobs.map(({ subscriptionId }) => subscriptionId))]
@@ -118,10 +129,13 @@ export function startWorker(options: WorkerOptions): Worker {
       await giveBack(jobs)
       throw error
     })
-    for (const job of jobs) {
-      lanes.add(Object.assign(job, { secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe }))
-    }
+    const held = jobs.map((job) =>
+      Object.assign(job, { secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe }),
+    )
+    if (probe) for (const job of held) lanes.add(job)
+    const refused = probe ? [] : bench.add(held)
     pump()
+    return refused
   }
 
   function pump(): void {
@@ -202,7 +216,7 @@ export function startWorker(options: WorkerOptions): Worker {
 
   const loop = startLoop({
     round: claimRound,
-    idleMs: options.pollMs,
+    idleMs: () => Math.min(options.pollMs(), bench.lookInMs()),
     spacingMs: ROUND_SPACING_MS,
     onError: (error) => {
       metrics.loopFailed('worker')

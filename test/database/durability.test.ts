@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it } from 'vitest'
-import { connect, migrate, startEmbeddedPostgres } from '../../src/database/index.js'
+import { connect, createRolePool, migrate, startEmbeddedPostgres } from '../../src/database/index.js'
+import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrator/index.js'
+import { claimJobs, reportResults } from '../../src/worker/index.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
 
 it('[S22, J10] what was acknowledged is there after the server was killed', async () => {
@@ -38,4 +40,69 @@ it('[S22, J10] what was acknowledged is there after the server was killed', asyn
     await second.stop()
     await rm(folder, { recursive: true })
   }
+})
+
+it('[S22, J10] what a worker has reported and the orchestrator applied is there after the server was killed', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sagapost-durable-'))
+  const dataDir = join(folder, 'data')
+  const range = { from: '0', to: '1000000' }
+  /** Nothing reaches the disk but what a commit waits for: the writer in the background comes too late for everything. */
+  const settings = { wal_writer_delay: '10s', wal_writer_flush_after: '1GB' }
+  const start = async () => {
+    const server = await startEmbeddedPostgres({ dataDir, settings })
+    const owner = new pg.Client({ connectionString: server.url })
+    owner.on('error', () => {})
+    await owner.connect()
+    const pools = (['saga_orchestrator', 'job_worker'] as const).map((role) =>
+      createRolePool({ databaseUrl: server.url, role, connectionsMax: 1 }),
+    ) as [pg.Pool, pg.Pool]
+    return { server, owner, orchestrator: pools[0], worker: pools[1] }
+  }
+  const killAfter = async (work: (system: Awaited<ReturnType<typeof start>>) => Promise<void>) => {
+    const system = await start()
+    const { server, owner, orchestrator, worker } = system
+    try {
+      await work(system)
+    } finally {
+      process.kill(server.pid, 'SIGKILL')
+      await server.exited
+      await Promise.all([owner, orchestrator, worker].map((each) => each.end().catch(() => {})))
+      await server.stop()
+    }
+  }
+
+  let saga = ''
+  await killAfter(async ({ server, owner, orchestrator, worker }) => {
+    await migrate({ databaseUrl: server.url })
+    saga = (await insertDelivery(owner)).id
+    await makeJobs(orchestrator, { range, batchMax: 10, limit: 5 })
+    const claim = { range, batchMax: 10, leaseMs: 600_000, workerId: 'w', except: [] }
+    const { jobs } = await claimJobs(worker, claim)
+    const report = {
+      errorCode: null,
+      responseStatus: 200,
+      retryAfterS: null,
+      durationMs: 5,
+      responseExcerpt: null,
+    }
+    const reports = jobs.map(({ id, ...job }) => ({ ...job, ...report, jobId: id }))
+    expect((await reportResults(worker, range, reports)).size).toBe(1)
+  })
+  await killAfter(async ({ owner, orchestrator }) => {
+    const { rows } = await owner.query(
+      'SELECT status FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1',
+      [saga],
+    )
+    expect(rows).toEqual([{ status: 'Completed' }])
+    expect(
+      await applyResults(orchestrator, { range, batchMax: 10, policy: defaultRetryPolicy }),
+    ).toHaveLength(1)
+  })
+  await killAfter(async ({ owner }) => {
+    const { rows } = await owner.query('SELECT status FROM sagapost.webhook_delivery_sagas WHERE id = $1', [
+      saga,
+    ])
+    expect(rows).toEqual([{ status: 'Completed' }])
+  })
+  await rm(folder, { recursive: true })
 })

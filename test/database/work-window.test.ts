@@ -1,7 +1,8 @@
+import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { readWorkWindow } from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
-import { insertDelivery } from '../support/fixtures.js'
+import { type Delivery, insertDelivery, insertJob } from '../support/fixtures.js'
 
 const database = useDatabase()
 const WIDTH = 1000
@@ -21,18 +22,49 @@ describe('the work window', () => {
     await database.as('schema_maintainer').query('SELECT sagapost.ensure_partitions()')
     expect((await window()).fresh).toEqual({ from: '3002000', to: '3005000' })
   })
+})
 
-  it('[S21, R1] finds open work that was left in older partitions, from the oldest on, until it is done', async () => {
-    await setNextId(3_000_100)
-    const waiting = await insertDelivery(database.pool, 'PendingRetry')
+describe('open work that was left in older partitions', () => {
+  const kinds: [string, (client: pg.Pool) => Promise<Delivery>][] = [
+    ['a delivery without a job', (client) => insertDelivery(client, 'Pending')],
+    ['a delivery that waits for its retry', (client) => insertDelivery(client, 'PendingRetry')],
+    ...(['Pending', 'Leased', 'Completed', 'Failed'] as const).map(
+      (status): [string, (client: pg.Pool) => Promise<Delivery>] => [
+        `a job that is ${status} and not applied`,
+        async (client) => {
+          const delivery = await insertDelivery(client, 'InProgress')
+          await insertJob(client, delivery, status)
+          return delivery
+        },
+      ],
+    ),
+  ]
+
+  it.each(kinds)('[S21, R1] is found from the oldest on, until it is done: %s', async (_what, insert) => {
+    await database.pool.query('UPDATE sagapost.partition_settings SET events_per_partition = $1', [WIDTH])
+    for (const next of [2_999_000, 3_000_500, 3_001_500, 3_002_500, 3_003_500]) {
+      await setNextId(next)
+      await database.as('schema_maintainer').query('SELECT sagapost.ensure_partitions()')
+    }
+    await setNextId(nextOldId++)
+    const waiting = await insert(database.pool)
     await setNextId(3_003_600)
     expect((await window()).older).toEqual({ from: '3000000', to: '3002000' })
-    for (const status of ['InProgress', 'Completed']) {
-      await database.pool.query('UPDATE sagapost.webhook_delivery_sagas SET status = $2 WHERE id = $1', [
-        waiting.id,
-        status,
-      ])
-    }
+    await finish(waiting)
     expect((await window()).older).toBeNull()
   })
+
+  let nextOldId = 3_000_100
+
+  async function finish({ id }: Delivery): Promise<void> {
+    for (const statement of [
+      `UPDATE sagapost.webhook_delivery_jobs SET status = 'Leased' WHERE status = 'Pending' AND saga_id = $1`,
+      `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed' WHERE status = 'Leased' AND saga_id = $1`,
+      `UPDATE sagapost.webhook_delivery_jobs SET applied_at = sagapost.now() WHERE saga_id = $1`,
+      `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE status <> 'InProgress' AND id = $1`,
+      `UPDATE sagapost.webhook_delivery_sagas SET status = 'Completed' WHERE id = $1`,
+    ]) {
+      await database.pool.query(statement, [id])
+    }
+  }
 })

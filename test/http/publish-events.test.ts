@@ -281,6 +281,24 @@ describe('group commit', () => {
     )
   })
 
+  it('[E1, S22] a commit that fails is answered as a failure, never with 202', async () => {
+    await database.pool.query(`
+      CREATE FUNCTION public.fail_at_commit() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'the commit fails'; END $$;
+      CREATE CONSTRAINT TRIGGER fail_at_commit AFTER INSERT ON sagapost.event_keys DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW WHEN (NEW.key = 'doomed') EXECUTE FUNCTION public.fail_at_commit()`)
+    try {
+      const answer = await publish({ type: 'doomed', payload: 1, idempotencyKey: 'doomed' })
+      expect(answer.status).toBeGreaterThanOrEqual(500)
+      const batch = await publishBatch({ events: [{ type: 'doomed', payload: 1, idempotencyKey: 'doomed' }] })
+      expect(batch.body.results ?? []).not.toMatchObject([{ id: expect.any(String) }])
+    } finally {
+      await database.pool.query('DROP TRIGGER fail_at_commit ON sagapost.event_keys')
+    }
+    const { rows } = await database.pool.query(`SELECT FROM sagapost.events WHERE event_type = 'doomed'`)
+    expect(rows).toEqual([])
+  })
+
   it('[E3] a key that an open transaction holds holds up nobody else, and is answered in the end', async () => {
     const holder = await database.pool.connect()
     try {

@@ -4,24 +4,31 @@ import { startLoop } from '../../src/loop/index.js'
 
 const NEVER_MS = 1_000_000
 
+/** A loop that finds nothing to do, and runs again only when it is told to. */
+function startCounting(options: { spacingMs?: number } = {}) {
+  let rounds = 0
+  const loop = startLoop({
+    round: async () => {
+      rounds++
+      return false
+    },
+    idleMs: NEVER_MS,
+    onError: () => {},
+    ...options,
+  })
+  return { loop, rounds: () => rounds }
+}
+
 describe('startLoop', () => {
   it('[R1] runs at once, again when it is woken, and not after it was stopped', async () => {
-    let rounds = 0
-    const loop = startLoop({
-      round: async () => {
-        rounds++
-        return false
-      },
-      idleMs: NEVER_MS,
-      onError: () => {},
-    })
-    await expect.poll(() => rounds).toBe(1)
+    const { loop, rounds } = startCounting()
+    await expect.poll(rounds).toBe(1)
     loop.wake()
-    await expect.poll(() => rounds).toBe(2)
+    await expect.poll(rounds).toBe(2)
     await loop.stop()
     loop.wake()
     await new Promise((resolve) => setImmediate(resolve))
-    expect(rounds).toBe(2)
+    expect(rounds()).toBe(2)
   })
 
   it('[R1] goes on as long as there is more, and a wake-up during a round is not lost', async () => {
@@ -54,6 +61,15 @@ describe('startLoop', () => {
     await expect.poll(() => rounds).toBe(3)
     expect(errors).toEqual(['round 1', 'round 2'])
     await loop.stop()
+  })
+
+  it('[O6] a stop between two rounds that keep their distance waits for nothing', async () => {
+    const { loop, rounds } = startCounting({ spacingMs: NEVER_MS })
+    await expect.poll(rounds).toBe(1)
+    loop.wake()
+    await new Promise((resolve) => setImmediate(resolve))
+    await loop.stop()
+    expect(rounds()).toBe(1)
   })
 
   it('[O6] stop waits for the round that is under way', async () => {

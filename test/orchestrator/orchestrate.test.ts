@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type EventRange, readWorkWindow } from '../../src/database/index.js'
+import { applyNewResults } from '../../src/orchestrator/apply-results.js'
 import {
   applyResult,
   applyResults,
@@ -10,9 +11,11 @@ import {
   retryDelayMs,
   takeUp,
 } from '../../src/orchestrator/index.js'
+import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
 import { installStoppedClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery } from '../support/fixtures.js'
+import { withoutWaiting } from '../support/lock-waiters.js'
 
 const database = useDatabase()
 const policy = defaultRetryPolicy
@@ -73,6 +76,20 @@ async function read(delivery: Delivery): Promise<DeliveryState & { jobs: number;
   }
 }
 
+/** Does the work while another orchestrator has run the statement and not committed yet. */
+async function whileAnother<T>(statement: string, values: unknown[], work: () => Promise<T>): Promise<T> {
+  const other = await database.as('saga_orchestrator').connect()
+  try {
+    await other.query('BEGIN')
+    await other.query(statement, values)
+    const result = await withoutWaiting(database.pool, work())
+    await other.query('COMMIT')
+    return result
+  } finally {
+    other.release(true)
+  }
+}
+
 const failure: Result = { succeeded: false, errorCode: 'http_500', retryAfterS: null }
 
 describe('making jobs', () => {
@@ -117,6 +134,30 @@ describe('making jobs', () => {
       dead: [{ sagaId: delivery.id, attemptCount: 2 }],
     })
     expect(await read(delivery)).toMatchObject({ status: 'DeadLettered', attemptCount: 2, jobs: 2 })
+  })
+
+  it('[S7, S19] a requeued delivery gets its first job like any other, the dead one none', async () => {
+    const dead = await insertDelivery(database.pool, 'DeadLettered')
+    const { rows } = await database.as('dead_letter_operator').query(
+      `SELECT requeued.delivery_id AS id FROM sagapost.dead_letters AS letter
+       CROSS JOIN LATERAL sagapost.requeue_dead_letter(letter.id) AS requeued WHERE saga_id = $1`,
+      [dead.id],
+    )
+    expect(await make()).toEqual({ first: 1, retries: 0, dead: [] })
+    expect(await read({ ...dead, id: rows[0].id })).toMatchObject({ status: 'InProgress', jobs: 1 })
+    expect(await read(dead)).toMatchObject({ status: 'DeadLettered', jobs: 0 })
+  })
+
+  it('[S16, S9] passes over deliveries that another orchestrator is about to take up', async () => {
+    const delivery = await insertDelivery(database.pool)
+    const meanwhile = await whileAnother(makeFirstJobs, [range.from, range.to, 100], () => make())
+    expect(meanwhile).toEqual({ first: 0, retries: 0, dead: [] })
+    expect(await read(delivery)).toMatchObject({ status: 'InProgress', jobs: 1 })
+    await finish(delivery, failure)
+    await apply()
+    await moveClock(database.pool, '30 seconds')
+    expect(await whileAnother(makeRetryJobs, [range.from, range.to, 100, 5], () => make())).toEqual(meanwhile)
+    expect(await read(delivery)).toMatchObject({ status: 'InProgress', jobs: 2 })
   })
 
   it('[S16, S9] orchestrators at once make one job for each delivery', async () => {
@@ -175,6 +216,27 @@ describe('applying results', () => {
   })
 
   it.each([
+    [1, 'lower'],
+    [7, 'higher'],
+  ])(
+    '[S15, S17] a limit of %i of the subscription counts, though it is %s than the default',
+    async (limit) => {
+      const delivery = await insertDelivery(database.pool)
+      await database.pool.query('UPDATE sagapost.subscriptions SET max_attempts = $2 WHERE id = $1', [
+        delivery.subscriptionId,
+        limit,
+      ])
+      for (let attempt = 1; attempt <= limit; attempt++) {
+        await make()
+        await finish(delivery, failure)
+        const status = attempt < limit ? 'PendingRetry' : 'DeadLettered'
+        expect(await apply()).toMatchObject([{ status, attemptCount: attempt }])
+        await moveClock(database.pool, '1 hour')
+      }
+    },
+  )
+
+  it.each([
     [null, 30],
     [10, 30],
     [90, 90],
@@ -187,6 +249,47 @@ describe('applying results', () => {
     await apply()
     const state = await read(delivery)
     expect(state.nextAttemptAtMs - state.now).toBe(delayS * 1000)
+  })
+
+  it('[S4, S13] a result is marked in the transaction that counts it', async () => {
+    const delivery = await insertDelivery(database.pool)
+    await make()
+    await finish(delivery, failure)
+    await apply()
+    const { rows } = await database.pool.query(
+      `SELECT applied_at = sagapost.now() AS marked FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1`,
+      [delivery.id],
+    )
+    expect(rows).toEqual([{ marked: true }])
+  })
+
+  it('[S17, D3] a dead letter that cannot be written leaves the result to be applied', async () => {
+    const delivery = await insertDelivery(database.pool)
+    await make()
+    await finish(delivery, failure)
+    await database.pool.query(
+      `ALTER TABLE sagapost.dead_letters ADD CONSTRAINT out_of_order CHECK (saga_id <> ${delivery.id})`,
+    )
+    try {
+      await expect(apply(1)).rejects.toThrow('out_of_order')
+    } finally {
+      await database.pool.query('ALTER TABLE sagapost.dead_letters DROP CONSTRAINT out_of_order')
+    }
+    expect(await read(delivery)).toMatchObject({
+      status: 'InProgress',
+      attemptCount: 0,
+      finalErrorCode: null,
+    })
+    expect(await apply(1)).toMatchObject([{ status: 'DeadLettered', attemptCount: 1 }])
+  })
+
+  it('[S13, S4] passes over results that another orchestrator is about to apply', async () => {
+    const delivery = await insertDelivery(database.pool)
+    await make()
+    await finish(delivery, failure)
+    const values = [range.from, range.to, 100, policy.limit, policy.baseDelayMs, policy.maxDelayMs, 86_400]
+    expect(await whileAnother(applyNewResults, values, () => apply())).toEqual([])
+    expect(await read(delivery)).toMatchObject({ status: 'PendingRetry', attemptCount: 1 })
   })
 
   it('[S13, S4] orchestrators at once count every result once', async () => {

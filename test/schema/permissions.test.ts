@@ -149,6 +149,7 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'publish_saga_history(jsonb,timestamp with time zone)': ['saga_app_role'],
   'publish_awaited_events(jsonb)': ['saga_app_role'],
   'awaited_deliveries(text[],integer[])': ['saga_app_role'],
+  'look_ahead(text[],integer[])': ['saga_app_role'],
   'note_deliveries(integer)': ['saga_app_role'],
   'write_saga_changes(jsonb,bigint)': ['saga_app_role'],
 }

@@ -7,6 +7,7 @@ import { selectProcesses } from '../../src/processes/list-processes.js'
 import { makeSagas, takeEvents } from '../../src/router/route-events.js'
 import { claim } from '../../src/worker/claim-jobs.js'
 import { findOldestFree } from '../../src/worker/find-probes.js'
+import { selectWaiting } from '../../src/worker/find-waiting.js'
 import { report } from '../../src/worker/report-results.js'
 import { reset } from '../../src/worker/reset-leases.js'
 import { useDatabase } from '../support/database.js'
@@ -130,6 +131,12 @@ const statements = [
     'finding probes',
     'idx_job_status_lease',
     { sql: findOldestFree, more: [['7']], tables: ['webhook_delivery_jobs'] },
+  ],
+  [
+    'J9, J3',
+    'finding who waits',
+    'idx_job_status_lease',
+    { sql: selectWaiting, more: [BATCH], tables: ['webhook_delivery_jobs'] },
   ],
   [
     'J9, J8',

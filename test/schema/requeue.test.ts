@@ -115,13 +115,18 @@ describe('requeue_dead_letter', () => {
   it('[D4] waits for a switch-off that is under way, and is then refused', async () => {
     const dead = await insertDelivery(database.pool, 'DeadLettered')
     const admin = await database.pool.connect()
-    await admin.query('BEGIN')
-    await admin.query('UPDATE sagapost.subscriptions SET active = false WHERE id = $1', [dead.subscriptionId])
-    const request = codeOf(requeue(await deadLetterOf(dead)))
-    await expect.poll(lockWaiters).toBe(1)
-    await admin.query('COMMIT')
-    admin.release()
-    expect(await request).toBe('subscription_inactive')
+    try {
+      await admin.query('BEGIN')
+      await admin.query('UPDATE sagapost.subscriptions SET active = false WHERE id = $1', [
+        dead.subscriptionId,
+      ])
+      const request = codeOf(requeue(await deadLetterOf(dead)))
+      await expect.poll(lockWaiters).toBe(1)
+      await admin.query('COMMIT')
+      expect(await request).toBe('subscription_inactive')
+    } finally {
+      admin.release(true)
+    }
   })
 
   it('[D4] of a dead letter that is not there is refused', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { useDatabase } from '../support/database.js'
-import { insertSubscription } from '../support/fixtures.js'
+import { insertEvent, insertSubscription } from '../support/fixtures.js'
 import { codeOf } from '../support/refusal.js'
 
 const database = useDatabase()
@@ -112,6 +112,23 @@ describe('verification', () => {
     )
     expect(await confirm(id, 'challenge-number-1')).toBe(true)
     expect(await read(id)).toMatchObject({ active: true, deactivation_reason: null })
+  })
+
+  it('[U2] delivers nothing of what was published before', async () => {
+    const type = 'verify.late'
+    const event = await insertEvent(database.pool, { type })
+    await database.pool.query('DELETE FROM sagapost.event_routing_queue')
+    const id = await insertSubscription(database.pool, { type, active: false, verified: false })
+    await update(id, `verification_challenge = 'challenge-number-1'`)
+    expect(await confirm(id, 'challenge-number-1')).toBe(true)
+    await update(id, 'active = false')
+    await update(id, 'active = true')
+    const { rows } = await database.pool.query(
+      `SELECT event_id FROM sagapost.event_routing_queue
+       UNION ALL SELECT event_id FROM sagapost.webhook_delivery_sagas WHERE event_id = $1`,
+      [event],
+    )
+    expect(rows).toEqual([])
   })
 
   it('[U4] no role sets verified itself', async () => {

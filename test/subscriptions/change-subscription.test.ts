@@ -50,6 +50,15 @@ describe('a change', () => {
     })
   })
 
+  it.each([
+    'https://receiver.example/hooks/',
+    'https://receiver.example/hooks?a',
+    'https://RECEIVER.example/hooks',
+  ])('[U4, U6] of any character of the URL takes them back: %s', async (callbackUrl) => {
+    const { id } = await created({ verified: true })
+    expect(await change(id, { callbackUrl })).toMatchObject({ callbackUrl, verified: false, active: false })
+  })
+
   it('[U4] to the URL that it has keeps both', async () => {
     const { id, callbackUrl } = await created({ verified: true })
     expect(await change(id, { callbackUrl, active: true })).toMatchObject({ verified: true, active: true })
@@ -201,7 +210,13 @@ describe('deactivation by Sagapost', () => {
   })
 
   it('[U5] leaves one alone that was changed after the observation', async () => {
-    const { id, updatedAt } = await created({ verified: true })
+    const { id } = await created({ verified: true })
+    // It is an old one: what counts is its last change, not its beginning.
+    await database.pool.query(
+      `UPDATE sagapost.subscriptions SET created_at = created_at - interval '1 day' WHERE id = $1`,
+      [id],
+    )
+    const { updatedAt } = await read(id)
     const before = new Date(updatedAt.getTime() - 1000)
     const after = new Date(updatedAt.getTime() + 1000)
     expect(await deactivateSubscription(pool(), id, 'http_410', { observedAt: before })).toBe(false)

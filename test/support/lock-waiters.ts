@@ -7,3 +7,18 @@ export async function countLockWaiters(pool: pg.Pool): Promise<number> {
   )
   return rowCount ?? 0
 }
+
+/** What the work comes to; an error as soon as anybody waits for a lock, whom the work should have passed over. */
+export async function withoutWaiting<T>(pool: pg.Pool, work: Promise<T>): Promise<T> {
+  let done = false
+  work.catch(() => {}) // it may fail later, when whoever it waited for is gone
+  const watch = async (): Promise<T> => {
+    while (!done) if ((await countLockWaiters(pool)) > 0) throw new Error('it waits for a lock')
+    return work
+  }
+  try {
+    return await Promise.race([work, watch()])
+  } finally {
+    done = true
+  }
+}

@@ -1,9 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type EventRange, readWorkWindow } from '../../src/database/index.js'
+import { claim as claimStatement } from '../../src/worker/claim-jobs.js'
 import { claimJobs, releaseJobs, reportResults, resetLeases } from '../../src/worker/index.js'
+import { reset as resetStatement } from '../../src/worker/reset-leases.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
+import { withoutWaiting } from '../support/lock-waiters.js'
 
 const database = useDatabase()
 let range: EventRange
@@ -72,6 +75,8 @@ beforeEach(async () => {
 describe('claiming', () => {
   it('[J4, J3] leases the job at once, with the payload and the address of its one attempt', async () => {
     const id = await newJob()
+    // However long it waited: the lease begins with the claim.
+    await moveClock(database.pool, '1 hour')
     const [claimed] = await claim()
     expect(claimed).toMatchObject({
       id,
@@ -97,6 +102,30 @@ describe('claiming', () => {
     const ids = claims.flat().map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
     await report(claims.flat())
+  })
+
+  it('[J4] a claim passes over a job that another worker is about to claim', async () => {
+    const [first, second] = [await newJob(), await newJob()]
+    const other = await database.as('job_worker').connect()
+    try {
+      await other.query('BEGIN')
+      await other.query(claimStatement, [
+        range.from,
+        range.to,
+        1,
+        LEASE_MS,
+        'other',
+        [],
+        '-infinity',
+        [first],
+      ])
+      const claimed = await withoutWaiting(database.pool, claim())
+      expect(claimed.map(({ id }) => id)).toEqual([second])
+      await other.query('COMMIT')
+    } finally {
+      other.release(true)
+    }
+    expect(await job(first)).toMatchObject({ status: 'Leased', worker_id: 'other' })
   })
 
   it('[J4] leaves the jobs of subscriptions that it is told to leave', async () => {
@@ -222,6 +251,22 @@ describe('the Lease Reset Cleaner', () => {
     const resets = (await Promise.all([reset(), reset(), reset()])).flat()
     expect(resets).toMatchObject([{ jobId: id, status: 'Pending', workerId: 'worker-a', leaseResets: 1 }])
     expect(await reset()).toEqual([])
+    expect(await job(id)).toMatchObject({ status: 'Pending', lease_resets: 1 })
+  })
+
+  it('[J8] a cleaner passes over a job that another one is about to reset', async () => {
+    const id = await newJob()
+    await claim()
+    await moveClock(database.pool, '61 seconds')
+    const other = await database.as('job_worker').connect()
+    try {
+      await other.query('BEGIN')
+      await other.query(resetStatement, [range.from, range.to, 100, 3])
+      expect(await withoutWaiting(database.pool, reset())).toEqual([])
+      await other.query('COMMIT')
+    } finally {
+      other.release(true)
+    }
     expect(await job(id)).toMatchObject({ status: 'Pending', lease_resets: 1 })
   })
 

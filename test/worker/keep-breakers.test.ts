@@ -174,15 +174,16 @@ describe('an exchange that fails', () => {
   })
 })
 
-describe('whether an endpoint is failing', () => {
-  it('[J7] one that has never answered here is, as soon as any worker has noted its failure', async () => {
+describe('whether an endpoint is doubtful', () => {
+  it('[J7] one that has never answered here is; any worker may have noted that it fails', async () => {
     const { breakers } = await start()
     const [dead, other] = [await subscription(), await subscription()]
-    expect(breakers.isFailing(dead)).toBe(false)
+    expect([breakers.isDoubtful(dead), breakers.failing()]).toEqual([true, []])
     breakers.note(dead, 'timeout')
+    breakers.note(other, null)
     breakers.wake()
-    await expect.poll(() => breakers.isFailing(dead)).toBe(true)
-    expect([breakers.failing(), breakers.isFailing(other)]).toEqual([[dead], false])
+    await expect.poll(() => breakers.failing()).toEqual([dead])
+    expect([breakers.isDoubtful(dead), breakers.isDoubtful(other)]).toEqual([true, false])
   })
 
   it('[J7] one that has answered is forgiven a failure or two, and no more until it answers again', async () => {
@@ -198,10 +199,10 @@ describe('whether an endpoint is failing', () => {
     await noteAndExchange(null)
     await noteAndExchange('timeout', 'timeout')
     await expect.poll(written).toEqual({ [shaky]: 2 })
-    expect(breakers.isFailing(shaky)).toBe(false)
+    expect(breakers.isDoubtful(shaky)).toBe(false)
     await noteAndExchange('timeout')
-    await expect.poll(() => breakers.isFailing(shaky)).toBe(true)
+    await expect.poll(() => breakers.isDoubtful(shaky)).toBe(true)
     await noteAndExchange(null)
-    expect(breakers.isFailing(shaky)).toBe(false)
+    expect(breakers.isDoubtful(shaky)).toBe(false)
   })
 })

@@ -32,12 +32,16 @@ describe('lanes', () => {
     expect(lanes.next()).toEqual({ subscriptionId: 'quick', n: 0 })
   })
 
-  it('[J3] failing endpoints share half of the slots, however many they are, and one that works gets the rest', () => {
-    const isFailing = (id: string) => id.startsWith('dead')
-    const lanes = createLanes<{ subscriptionId: string; n: number }>(10, isFailing)
+  it('[J3] doubtful endpoints share half of the slots, however many they are, and one that works gets the rest', () => {
+    const isDoubtful = (id: string) => id.startsWith('dead')
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(10, isDoubtful)
+    expect([lanes.roomForDoubtful(), lanes.doubtful()]).toEqual([10, []])
     for (let n = 0; n < 40; n++) for (const job of jobs(`dead-${n}`, 1)) lanes.add(job)
     expect(drain(lanes.next)).toHaveLength(5)
-    expect(lanes.isFullOfFailing()).toBe(true)
+    expect([lanes.roomForDoubtful(), lanes.doubtful().length]).toEqual([0, 40])
+    expect([lanes.hasRoomFor('dead-0'), lanes.hasRoomFor('dead-40'), lanes.hasRoomFor('quick')]).toEqual([
+      ...[false, false, true],
+    ])
     // As if they held no more than their share.
     expect(lanes.room()).toBe(10)
     for (const job of jobs('quick', 10)) lanes.add(job)
@@ -47,11 +51,18 @@ describe('lanes', () => {
     expect(lanes.next()?.subscriptionId).toBe('dead-5')
   })
 
-  it('[J3] a single slot is for failing endpoints as well', () => {
+  it('[J3] one that is doubtful leaves something of their share to the next', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(16, (id) => id !== 'quick')
+    for (const id of ['slow-1', 'slow-2', 'new']) for (const job of jobs(id, 20)) lanes.add(job)
+    const begun = drain(lanes.next).map(({ subscriptionId }) => subscriptionId)
+    expect(begun).toEqual(['slow-1', 'slow-2', 'new', 'slow-1', 'slow-2', 'new'])
+  })
+
+  it('[J3] a single slot is for doubtful endpoints as well', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(1, () => true)
     for (const job of jobs('dead', 3)) lanes.add(job)
+    expect(lanes.hasRoomFor('other')).toBe(false)
     expect(drain(lanes.next)).toHaveLength(1)
-    expect(lanes.isFullOfFailing()).toBe(true)
   })
 
   it('[J3] what waits behind a slow endpoint takes no room from the others', () => {

@@ -84,6 +84,22 @@ function movePerformanceClock(byMs: number): void {
   vi.spyOn(performance, 'now').mockImplementation(() => real() + byMs)
 }
 
+/** A worker that a subscription has answered, so that it may have half of the slots. */
+async function startProven(options: Parameters<typeof start>[0]) {
+  const { subscriptionId, jobs } = await newJobs(1)
+  const started = start(options)
+  await expect.poll(() => started.sent.length).toBe(1)
+  started.sent[0]?.answer(delivered)
+  await expect.poll(() => status(jobs[0] as Job)).toBe('Completed')
+  started.sent.length = 0
+  const newJobsOf = async (count: number) => {
+    const more: Job[] = []
+    for (let n = 0; n < count; n++) more.push(await newJob(subscriptionId))
+    return more
+  }
+  return { ...started, newJobsOf }
+}
+
 describe('a delivery', () => {
   it('[J3, O5] takes the headers, the correlation id and the trace along, and its result wakes the orchestrator', async () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
@@ -150,10 +166,47 @@ describe('a delivery', () => {
   })
 })
 
+describe('endpoints that nobody has tried', () => {
+  it('[J3] leave half of the slots to one that has answered, and get their turn one after the other', async () => {
+    const good = await newJobs(1)
+    const { sent, sentIds, wakeups, counts } = start({ concurrency: 4 })
+    await expect.poll(() => sent.length).toBe(1)
+    sent[0]?.answer(delivered)
+    await expect.poll(() => status(good.jobs[0] as Job)).toBe('Completed')
+
+    window = nothing
+    const untried: Job[] = []
+    for (let n = 0; n < 12; n++) untried.push((await newJobs(1)).jobs[0] as Job)
+    window = everything
+    wakeups.wake('claims')
+    const statuses = async () => (await Promise.all(untried.map(status))).join()
+    // Two are sent, as many wait for a slot; the others are given back.
+    await expect.poll(statuses).toBe([...Array(4).fill('Leased'), ...Array(8).fill('Pending')].join())
+    expect(sentIds().slice(1)).toEqual(untried.slice(0, 2).map(({ eventId }) => eventId))
+    for (const job of untried.slice(4)) expect(await row(job)).toMatchObject(given)
+
+    const later = await newJob(good.subscriptionId)
+    wakeups.wake('claims')
+    await expect.poll(() => sentIds().slice(3)).toEqual([later.eventId])
+    // One claim of eight was enough to pass over the rest: nobody waits until all of them have come and gone back.
+    expect(counts.claimed).toBe(good.jobs.length + 8 + 1)
+
+    const all = new Set([...good.jobs, later, ...untried].map(({ eventId }) => eventId))
+    await expect
+      .poll(() => {
+        for (const { answer } of sent) answer(failed(500))
+        wakeups.wake('claims')
+        return new Set(sentIds())
+      })
+      .toEqual(all)
+  })
+})
+
 describe('jobs that were claimed and not begun', () => {
   it('[J5] are given back when their lease is nearly over, though their slot is still taken', async () => {
-    const [first, second] = (await newJobs(2)).jobs as [Job, Job]
-    const { sent, wakeups } = start({ concurrency: 1 })
+    const { sent, wakeups, newJobsOf } = await startProven({ concurrency: 1 })
+    const [first, second] = (await newJobsOf(2)) as [Job, Job]
+    wakeups.wake('claims')
     await expect.poll(() => sent.length).toBe(1)
     await expect.poll(() => status(second)).toBe('Leased')
     window = nothing
@@ -165,8 +218,9 @@ describe('jobs that were claimed and not begun', () => {
   })
 
   it('[J5] are given back, not sent, when their turn comes too late, and leave their slot to others', async () => {
-    const [first, second] = (await newJobs(2)).jobs as [Job, Job]
-    const { sent, sentIds, wakeups } = start({ concurrency: 1 })
+    const { sent, sentIds, wakeups, newJobsOf } = await startProven({ concurrency: 1 })
+    const [first, second] = (await newJobsOf(2)) as [Job, Job]
+    wakeups.wake('claims')
     await expect.poll(() => sent.length).toBe(1)
     await expect.poll(() => status(second)).toBe('Leased')
     window = nothing
@@ -181,8 +235,9 @@ describe('jobs that were claimed and not begun', () => {
   })
 
   it('[J5] are given back in one statement when they are late together', async () => {
-    const { jobs } = await newJobs(8)
-    const { sent } = start({ concurrency: 4 })
+    const { sent, newJobsOf, wakeups } = await startProven({ concurrency: 4 })
+    const jobs = await newJobsOf(8)
+    wakeups.wake('claims')
     const leased = async () =>
       (await Promise.all(jobs.map(status))).filter((each) => each === 'Leased').length
     await expect.poll(leased).toBeGreaterThan(4)
@@ -198,8 +253,9 @@ describe('jobs that were claimed and not begun', () => {
   })
 
   it('[J5] are begun as long as the lease has time for the exchange and the report', async () => {
-    const [first, second] = (await newJobs(2)).jobs as [Job, Job]
-    const { sent, sentIds } = start({ concurrency: 1 })
+    const { sent, sentIds, wakeups, newJobsOf } = await startProven({ concurrency: 1 })
+    const [first, second] = (await newJobsOf(2)) as [Job, Job]
+    wakeups.wake('claims')
     await expect.poll(() => sent.length).toBe(1)
     await expect.poll(() => status(second)).toBe('Leased')
     window = nothing
@@ -231,9 +287,10 @@ describe('jobs that were claimed and not begun', () => {
   })
 
   it('[J12] are given back by a stop, which waits for what was begun and for nothing else', async () => {
-    const [begun, queued] = (await newJobs(2)).jobs as [Job, Job]
+    const { worker, sent, sentIds, newJobsOf, wakeups } = await startProven({ concurrency: 1 })
+    const [begun, queued] = (await newJobsOf(2)) as [Job, Job]
     const [other] = (await newJobs(1)).jobs as [Job]
-    const { worker, sent, sentIds } = start({ concurrency: 1 })
+    wakeups.wake('claims')
     for (const job of [begun, queued, other]) await expect.poll(() => status(job)).toBe('Leased')
     let stopped = false
     const stopping = worker.stop().then(() => {

@@ -1,0 +1,172 @@
+import type { Mutant } from '../mutant.js'
+import { guards, rights, testsOf } from './named-tests.js'
+
+const publishTests = testsOf('test/schema/publish.test.ts')
+const postTests = testsOf('test/http/publish-events.test.ts')
+const answeredAfterCommit = postTests(
+  '[E1, S22] a commit that fails is answered as a failure, never with 202',
+)
+
+/** Events, their keys, and what is acknowledged. */
+export const events: readonly Mutant[] = [
+  {
+    id: 'payload-as-jsonb',
+    rules: ['E1'],
+    breaks: 'Payloads are kept as jsonb, which orders names and drops repeated ones.',
+    edits: [
+      {
+        file: 'migrations/0002_events.sql',
+        find: '  payload        json         NOT NULL,',
+        replace: '  payload        jsonb        NOT NULL,',
+      },
+    ],
+    test: publishTests('[E1] stores the event with its bytes as they came, whatever JSON they are'),
+  },
+  {
+    id: 'events-can-be-changed',
+    rules: ['E2'],
+    breaks: 'Events cannot be deleted, but can be changed.',
+    edits: [
+      {
+        file: 'migrations/0005_delivery_guards.sql',
+        find: 'BEFORE UPDATE OR DELETE ON sagapost.events',
+        replace: 'BEFORE DELETE ON sagapost.events',
+      },
+    ],
+    test: guards('[E2, D2] UPDATE of every column of %s'),
+  },
+  {
+    id: 'partition-can-be-truncated',
+    rules: ['E2', 'D2', 'S11'],
+    breaks: 'New partitions come without the guard against TRUNCATE.',
+    edits: [
+      {
+        file: 'migrations/0006_partitions.sql',
+        find: `  EXECUTE format(
+    'CREATE TRIGGER truncate_is_refused BEFORE TRUNCATE ON sagapost.%I
+       FOR EACH STATEMENT EXECUTE FUNCTION sagapost.refuse(''SP005'', ''rows are never deleted'')', partition);
+  EXECUTE format('ALTER TABLE sagapost.%I ENABLE ALWAYS TRIGGER truncate_is_refused', partition);
+`,
+        replace: '',
+      },
+    ],
+    test: guards('[E2, S11, D2] DELETE and TRUNCATE of %s, also in the partition and under replication'),
+  },
+  {
+    id: 'later-partition-can-be-truncated',
+    rules: ['E2'],
+    breaks: 'Partitions that are made after the last migration come without the guard against TRUNCATE.',
+    edits: [
+      {
+        file: 'migrations/0020_lean_writes.sql',
+        find: `  EXECUTE format(
+    'CREATE TRIGGER truncate_is_refused BEFORE TRUNCATE ON sagapost.%I
+       FOR EACH STATEMENT EXECUTE FUNCTION sagapost.refuse(''SP005'', ''rows are never deleted'')', partition);
+  EXECUTE format('ALTER TABLE sagapost.%I ENABLE ALWAYS TRIGGER truncate_is_refused', partition);
+`,
+        replace: '',
+      },
+    ],
+    test: guards('[E2, R1] a partition that is made later has the guards of its table, too'),
+  },
+  {
+    id: 'key-forgets-the-type',
+    rules: ['E3'],
+    breaks: 'A key that was used for another type of event is taken for a repetition.',
+    edits: [
+      {
+        file: 'migrations/0008_publish_and_requeue.sql',
+        find: `sha256(convert_to(event_type || E'\\n' || payload::text, 'UTF8'))`,
+        replace: `sha256(convert_to(payload::text, 'UTF8'))`,
+      },
+    ],
+    test: publishTests('[E3] refuses a used key with %s and names the event that has it'),
+  },
+  {
+    id: 'batch-stores-repetitions',
+    rules: ['E3'],
+    breaks: 'Events of a batch are stored although their key is known.',
+    edits: [
+      {
+        file: 'migrations/0011_publish_batch.sql',
+        find: '  WHERE key IS NULL OR new_id IN (SELECT event_id FROM claimed);',
+        replace: '  WHERE key IS NULL OR new_id IN (SELECT event_id FROM claimed) OR key IS NOT NULL;',
+      },
+    ],
+    test: testsOf('test/events/store-events.test.ts')(
+      '[E3] answers a known key with the first id and time, and stores it once, in one batch or in two',
+    ),
+  },
+  {
+    id: 'keys-forgotten-within-the-window',
+    rules: ['E3'],
+    breaks: 'Keys are forgotten before their window is over.',
+    edits: [
+      {
+        file: 'migrations/0008_publish_and_requeue.sql',
+        find: `created_at < least(older_than, sagapost.now() - interval '1 minute')`,
+        replace: `created_at < greatest(older_than, sagapost.now() - interval '1 minute')`,
+      },
+    ],
+    test: publishTests('[E3] forgets keys older than the window, in bounded steps, and no younger ones'),
+  },
+  {
+    id: 'acknowledged-before-commit',
+    rules: ['E1', 'E3', 'S22'],
+    breaks: 'Events with a key are acknowledged before their transaction has committed.',
+    edits: [
+      {
+        file: 'src/http/store-in-groups.ts',
+        find: '          return storeEvents(client, events)\n        })',
+        replace: `          const stored = await storeEvents(client, events)
+          for (const [index, item] of items.entries()) item.settle(stored[index] as StoreOutcome)
+          return stored
+        })`,
+      },
+    ],
+    test: answeredAfterCommit,
+  },
+  {
+    id: 'commit-not-awaited',
+    rules: ['E3', 'S22'],
+    breaks: 'A transaction counts as done when its COMMIT has been sent, not when it was answered.',
+    edits: [
+      {
+        file: 'src/database/in-transaction.ts',
+        find: `    await client.query('COMMIT')`,
+        replace: `    client.query('COMMIT').catch(() => {})`,
+      },
+    ],
+    test: answeredAfterCommit,
+  },
+  {
+    id: 'commit-forgotten',
+    rules: ['E3', 'S22'],
+    breaks: 'Events with a key are acknowledged while their transaction stays open.',
+    edits: [
+      {
+        file: 'src/database/in-transaction.ts',
+        find: `    await client.query('COMMIT')\n`,
+        replace: '',
+      },
+    ],
+    test: testsOf('test/http/durability.test.ts')(
+      '[E1, S22] every event that was acknowledged is there after the server is killed under a thousand posts',
+    ),
+    needsBuild: true,
+  },
+  {
+    id: 'ingest-reads-deliveries',
+    rules: ['E4'],
+    breaks: 'The role that stores events may read deliveries.',
+    edits: [
+      {
+        file: 'migrations/0010_grants.sql',
+        find: 'GRANT SELECT ON sagapost.event_keys TO event_ingest_writer;',
+        replace:
+          'GRANT SELECT ON sagapost.event_keys, sagapost.webhook_delivery_sagas TO event_ingest_writer;',
+      },
+    ],
+    test: rights,
+  },
+]

@@ -1,0 +1,19 @@
+import type { Mutant } from '../mutant.js'
+import { deadLetters } from './dead-letters.js'
+import { events } from './events.js'
+import { jobs } from './jobs.js'
+import { routing } from './routing.js'
+import { sagaMoves } from './saga-moves.js'
+import { sagaResults } from './saga-results.js'
+import { subscriptions } from './subscriptions.js'
+
+/** At least one for every rule of S, J, D, E, U and R: test/mutants/catalogue.test.ts holds that. */
+export const catalogue: readonly Mutant[] = [
+  ...sagaMoves,
+  ...sagaResults,
+  ...jobs,
+  ...deadLetters,
+  ...events,
+  ...subscriptions,
+  ...routing,
+]

@@ -1,0 +1,174 @@
+import type { Mutant } from '../mutant.js'
+import { rights, testsOf } from './named-tests.js'
+
+const routeTests = testsOf('test/router/route-events.test.ts')
+const routeFile = 'src/router/route-events.ts'
+
+export const routing: readonly Mutant[] = [
+  {
+    id: 'cursor-instead-of-queue',
+    rules: ['R1'],
+    breaks:
+      'Events are routed from the last routed id on: one that commits late with an earlier id is skipped.',
+    edits: [
+      {
+        file: routeFile,
+        find: `  SELECT event_id, event_type, correlation_id, (SELECT version`,
+        replace: `  SELECT id AS event_id, event_type, correlation_id, (SELECT version`,
+      },
+      {
+        file: routeFile,
+        find: `  FROM sagapost.event_routing_queue
+  ORDER BY event_id LIMIT $1
+  FOR UPDATE SKIP LOCKED`,
+        replace: `  FROM sagapost.events
+  WHERE id > (SELECT coalesce(max(event_id), 0) FROM sagapost.webhook_delivery_sagas)
+  ORDER BY id LIMIT $1`,
+      },
+    ],
+    test: routeTests('[R1] an event that commits late, with an earlier id, is routed'),
+  },
+  {
+    id: 'direct-insert-not-queued',
+    rules: ['R1'],
+    breaks: 'Events that are put into a partition directly are never routed.',
+    edits: [
+      {
+        file: 'migrations/0006_partitions.sql',
+        find: `  IF parent = 'events' THEN`,
+        replace: `  IF parent = 'event' THEN`,
+      },
+    ],
+    test: testsOf('test/schema/publish.test.ts')('[R1] gets events that are put into a partition directly'),
+  },
+  {
+    id: 'routers-take-the-same',
+    rules: ['R1', 'R3'],
+    breaks: 'Routers do not lock the events that they take.',
+    edits: [
+      {
+        file: routeFile,
+        find: `  ORDER BY event_id LIMIT $1
+  FOR UPDATE SKIP LOCKED`,
+        replace: '  ORDER BY event_id LIMIT $1',
+      },
+    ],
+    test: routeTests('[R1, R3] routers at once share the queue: every event is routed, and once'),
+  },
+  {
+    id: 'first-subscription-only',
+    rules: ['R2'],
+    breaks: 'Of several subscriptions of a type, one gets the event.',
+    edits: [
+      {
+        file: 'src/router/subscription-cache.ts',
+        find: 'if (ids) ids.push(id)',
+        replace: 'if (ids) ids[0] = id',
+      },
+    ],
+    test: routeTests(
+      '[R2, U5] makes one saga for each active and verified subscription of the type, and for no other',
+    ),
+  },
+  {
+    id: 'events-routed-for-ever',
+    rules: ['R3'],
+    breaks: 'A routed event stays in the queue when its batch has several.',
+    edits: [
+      {
+        file: routeFile,
+        find: 'WHERE event_id = ANY ($1::bigint[])',
+        replace: 'WHERE event_id = ($1::bigint[])[1]',
+      },
+    ],
+    test: routeTests('[R1, R3] routers at once share the queue: every event is routed, and once'),
+  },
+  {
+    id: 'second-routing-fails',
+    rules: ['R3'],
+    breaks: 'Routing an event again fails instead of making what is missing.',
+    edits: [
+      {
+        file: routeFile,
+        find: '${makeSagas} ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING',
+        replace: '${makeSagas}',
+      },
+    ],
+    test: routeTests('[R3, S3] routing again makes no second saga'),
+  },
+  {
+    id: 'failed-batch-is-gone',
+    rules: ['R3', 'R1'],
+    breaks: 'The events leave the queue in a transaction of their own, before their deliveries are made.',
+    edits: [
+      {
+        file: routeFile,
+        find: '    const routes = await cache.at(first.version, client)',
+        replace: `    await client.query('DELETE FROM sagapost.event_routing_queue WHERE event_id = ANY ($1::bigint[])', [
+      events.map(({ event_id }) => event_id),
+    ])
+    await client.query('COMMIT')
+    await client.query('BEGIN')
+    const routes = await cache.at(first.version, client)`,
+      },
+    ],
+    test: routeTests('[R3] a batch that fails leaves its events in the queue'),
+  },
+  {
+    id: 'router-reads-payloads',
+    rules: ['R4'],
+    breaks: 'The router’s role may read the payload of events.',
+    edits: [
+      {
+        file: 'migrations/0010_grants.sql',
+        find: 'GRANT SELECT (id, event_type, created_at, correlation_id, traceparent) ON sagapost.events TO router_worker;',
+        replace: 'GRANT SELECT ON sagapost.events TO router_worker;',
+      },
+    ],
+    test: rights,
+  },
+  {
+    id: 'router-sets-statuses',
+    rules: ['R4', 'S6'],
+    breaks: 'The router’s role may say with which status a delivery begins.',
+    edits: [
+      {
+        file: 'migrations/0010_grants.sql',
+        find: 'GRANT SELECT, INSERT (event_id, subscription_id, correlation_id) ON sagapost.webhook_delivery_sagas TO router_worker;',
+        replace:
+          'GRANT SELECT, INSERT (event_id, subscription_id, correlation_id, status) ON sagapost.webhook_delivery_sagas TO router_worker;',
+      },
+    ],
+    test: rights,
+  },
+  {
+    id: 'stale-subscription-list',
+    rules: ['R5'],
+    breaks: 'The router keeps its list of subscriptions whatever their version is.',
+    edits: [
+      {
+        file: 'src/router/subscription-cache.ts',
+        find: 'if (known?.version === version) return known.routes',
+        replace: 'if (known) return known.routes',
+      },
+    ],
+    test: routeTests(
+      '[R5] a subscription that commits just before the routing transaction gets its saga, with a warm cache',
+    ),
+  },
+  {
+    id: 'changes-not-counted',
+    rules: ['R5'],
+    breaks: 'Only new and deleted subscriptions count the version up, not changed ones.',
+    edits: [
+      {
+        file: 'migrations/0003_subscriptions.sql',
+        find: 'AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON sagapost.subscriptions',
+        replace: 'AFTER INSERT OR DELETE OR TRUNCATE ON sagapost.subscriptions',
+      },
+    ],
+    test: testsOf('test/schema/subscriptions.test.ts')(
+      '[R5] every change of a subscription is counted in its own transaction',
+    ),
+  },
+]

@@ -1,0 +1,204 @@
+import type { Mutant } from '../mutant.js'
+import { guards, orchestrate, testsOf, transitions } from './named-tests.js'
+
+const applyFile = 'src/orchestrator/apply-results.ts'
+const guardsFile = 'migrations/0020_lean_writes.sql'
+
+/** What a job's result makes of its delivery. */
+export const sagaResults: readonly Mutant[] = [
+  {
+    id: 'result-applied-twice',
+    rules: ['S4', 'S13'],
+    breaks: 'Results that were applied before are taken again.',
+    edits: [
+      {
+        file: applyFile,
+        find: `WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL AND event_id >= $1`,
+        replace: `WHERE status IN ('Completed', 'Failed') AND event_id >= $1`,
+      },
+    ],
+    test: orchestrate('[S13, S18, S4] a success completes the delivery, counts once, and clears the error'),
+  },
+  {
+    id: 'applied-mark-can-be-renewed',
+    rules: ['S4', 'J12'],
+    breaks: 'A finished job can be marked as applied a second time.',
+    edits: [
+      {
+        file: guardsFile,
+        find: '    OLD.applied_at IS NOT NULL OR NEW.applied_at IS NULL\n',
+        replace: '    NEW.applied_at IS NULL\n',
+      },
+    ],
+    test: guards('[J12, S4] a %s job, but for the mark that it was applied, once'),
+  },
+  {
+    id: 'result-never-marked',
+    rules: ['S4'],
+    breaks: 'The delivery moves, but its job is not marked as applied.',
+    edits: [
+      {
+        file: applyFile,
+        find: `  ), marked AS (
+    UPDATE sagapost.webhook_delivery_jobs AS job SET applied_at = sagapost.now()
+    FROM result
+    WHERE job.id = result.id AND job.event_id = result.event_id AND job.event_id >= $1 AND job.event_id < $2
+  )`,
+        replace: '  )',
+      },
+    ],
+    test: orchestrate('[S4, S13] a result is marked in the transaction that counts it'),
+  },
+  {
+    id: 'success-not-counted',
+    rules: ['S13'],
+    breaks: 'Only failures are counted as attempts.',
+    edits: [
+      {
+        file: applyFile,
+        find: 'attempt_count = attempt_count + 1,',
+        replace: 'attempt_count = attempt_count + (NOT succeeded)::int,',
+      },
+    ],
+    test: orchestrate('[S13, S18, S4] a success completes the delivery, counts once, and clears the error'),
+  },
+  {
+    id: 'count-guard-open-above',
+    rules: ['S13'],
+    breaks: 'The database lets attempt_count jump by more than one.',
+    edits: [
+      {
+        file: guardsFile,
+        find: 'NEW.attempt_count BETWEEN OLD.attempt_count AND OLD.attempt_count + 1',
+        replace: 'NEW.attempt_count >= OLD.attempt_count',
+      },
+    ],
+    test: transitions('[S13] moves by one when a result is applied, and never by more or back'),
+  },
+  {
+    id: 'results-applied-by-two',
+    rules: ['S13', 'S4'],
+    breaks: 'Orchestrators do not lock the results that they apply.',
+    edits: [{ file: applyFile, find: '    LIMIT $3 FOR UPDATE SKIP LOCKED\n', replace: '    LIMIT $3\n' }],
+    test: orchestrate('[S13, S4] passes over results that another orchestrator is about to apply'),
+  },
+  {
+    id: 'backoff-off-by-one',
+    rules: ['S14'],
+    breaks: 'The first wait is twice the base delay: the exponent counts from 1.',
+    edits: [{ file: applyFile, find: '$5 * 2.0 ^ attempt_count', replace: '$5 * 2.0 ^ (attempt_count + 1)' }],
+    test: orchestrate('[S17, S14, D3] failures wait by the formula and end as a dead letter at the limit'),
+  },
+  {
+    id: 'retry-after-cut-to-an-hour',
+    rules: ['S14'],
+    breaks: 'The cap of the backoff cuts Retry-After as well.',
+    edits: [
+      {
+        file: applyFile,
+        find: '* greatest(least($5 * 2.0 ^ attempt_count, $6), least(coalesce(retry_after_s, 0), $7) * 1000.0)',
+        replace:
+          '* least(greatest($5 * 2.0 ^ attempt_count, least(coalesce(retry_after_s, 0), $7) * 1000.0), $6)',
+      },
+    ],
+    test: orchestrate('[S14] Retry-After of %s s makes a wait of %s s'),
+  },
+  {
+    id: 'backoff-without-cap',
+    rules: ['S14'],
+    breaks: 'The decision knows no longest delay.',
+    edits: [
+      {
+        file: 'src/orchestrator/decide-delivery.ts',
+        find: 'Math.min(baseDelayMs * 2 ** (attemptCount - 1), maxDelayMs)',
+        replace: 'baseDelayMs * 2 ** (attemptCount - 1)',
+      },
+    ],
+    test: orchestrate('[S14] grows by powers of two up to one hour'),
+  },
+  {
+    id: 'limit-of-subscription-ignored',
+    rules: ['S15'],
+    breaks: 'The default limit counts although the subscription has its own.',
+    edits: [
+      {
+        file: applyFile,
+        find: 'coalesce(subscription.max_attempts, $4) AS attempts_max',
+        replace: 'coalesce($4, subscription.max_attempts) AS attempts_max',
+      },
+    ],
+    test: orchestrate(
+      '[S15, S17] a limit of %i of the subscription counts, though it is %s than the default',
+    ),
+  },
+  {
+    id: 'limit-of-zero',
+    rules: ['S15'],
+    breaks: 'A subscription may have a limit of 0 attempts.',
+    edits: [
+      {
+        file: 'migrations/0003_subscriptions.sql',
+        find: 'CHECK (max_attempts BETWEEN 1 AND 100)',
+        replace: 'CHECK (max_attempts BETWEEN 0 AND 100)',
+      },
+    ],
+    test: testsOf('test/schema/subscriptions.test.ts')('[S15] the limit of attempts is 1 to 100, never 0'),
+  },
+  {
+    id: 'dead-one-attempt-too-late',
+    rules: ['S17', 'S12'],
+    breaks: 'A delivery is dead only when it has gone past its limit.',
+    edits: [
+      {
+        file: applyFile,
+        find: 'saga.attempt_count >= attempts_max AS dead',
+        replace: 'saga.attempt_count > attempts_max AS dead',
+      },
+    ],
+    test: orchestrate('[S17, S14, D3] failures wait by the formula and end as a dead letter at the limit'),
+  },
+  {
+    id: 'dead-letter-in-a-second-transaction',
+    rules: ['S17', 'D3'],
+    breaks: 'The failure commits before its dead letter is written, so that a crash comes between them.',
+    edits: [
+      {
+        file: applyFile,
+        find: '      await client.query(deadLetter, [',
+        replace: `      await client.query('COMMIT')
+      await client.query('BEGIN')
+      await client.query(deadLetter, [`,
+      },
+    ],
+    test: orchestrate('[S17, D3] a dead letter that cannot be written leaves the result to be applied'),
+  },
+  {
+    id: 'error-kept-after-success',
+    rules: ['S18'],
+    breaks: 'A delivery that succeeded after a failure keeps the error of that failure.',
+    edits: [
+      {
+        file: applyFile,
+        find: 'final_error_code = CASE WHEN succeeded THEN NULL ELSE error_code END',
+        replace: 'final_error_code = coalesce(error_code, final_error_code)',
+      },
+    ],
+    test: orchestrate('[S13, S18, S4] a success completes the delivery, counts once, and clears the error'),
+  },
+  {
+    id: 'end-not-waited-for',
+    rules: ['S22'],
+    breaks: 'The commit that ends deliveries does not wait for the disk.',
+    edits: [
+      {
+        file: applyFile,
+        find: 'const rows = await inTransaction(pool, async (client) => {',
+        replace: `const rows = await inTransaction(pool, async (client) => {
+    await client.query('SET LOCAL synchronous_commit = off')`,
+      },
+    ],
+    test: testsOf('test/database/durability.test.ts')(
+      '[S22, J10] what a worker has reported and the orchestrator applied is there after the server was killed',
+    ),
+  },
+]

@@ -1,0 +1,51 @@
+/** The rules of the specification that must each have a mutant: the letter, and how many there are. */
+const ruleCounts = { S: 22, J: 12, D: 5, E: 4, U: 6, R: 5 } as const
+
+export const ruleIds: readonly string[] = Object.entries(ruleCounts).flatMap(([letter, count]) =>
+  Array.from({ length: count }, (_, index) => `${letter}${index + 1}`),
+)
+
+/** A change of one file: a text that stands there exactly once, and what takes its place; or lines behind its end. */
+export type Edit =
+  | { file: string; find: string; replace: string }
+  /** For what is done to a schema that is complete, such as a guard that somebody switches off. */
+  | { file: string; append: string }
+
+export interface NamedTest {
+  file: string
+  /** As it stands in the file, placeholders of `it.each` and template texts included: any of its cases will do. */
+  title: string
+}
+
+/** A seeded bug, and the test that must notice it. */
+export interface Mutant {
+  id: string
+  rules: readonly string[]
+  /** One sentence: what is wrong now. */
+  breaks: string
+  edits: readonly Edit[]
+  test: NamedTest
+  /** The test runs the built program. */
+  needsBuild?: true
+}
+
+export type Outcome =
+  /** The named test failed. */
+  | 'killed'
+  /** It passed: nobody would have noticed. */
+  | 'SURVIVED'
+  /** The text to change is not there any more, or there more than once. */
+  | 'stale'
+  /** The test did not run at all: the change does not even load, or the run hung beyond every limit. */
+  | 'error'
+
+export interface Verdict {
+  outcome: Outcome
+  /** How the test failed, or what went wrong: the first line of it. */
+  detail: string
+}
+
+export interface MutantResult extends Verdict {
+  mutant: Mutant
+  seconds: number
+}

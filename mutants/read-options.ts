@@ -1,0 +1,44 @@
+import { parseArgs } from 'node:util'
+import type { Mutant } from './mutant.js'
+
+export interface MutantOptions {
+  mutants: readonly Mutant[]
+  /** Where the results go as JSON. */
+  jsonFile: string | undefined
+  /** Write the table to the docs. */
+  write: boolean
+  /** Only say what there is. */
+  list: boolean
+}
+
+export const usage = `npm run test:mutants -- [options]
+
+  --only a,b     these mutants alone
+  --list         what there is; nothing is run
+  --json FILE    write the results there as JSON
+  --write        write the table to docs/internals/mutants.md (the whole catalogue only)`
+
+/** Undefined when only help was asked for. */
+export function readOptions(
+  args: readonly string[],
+  catalogue: readonly Mutant[],
+): MutantOptions | undefined {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      help: { type: 'boolean' },
+      only: { type: 'string' },
+      list: { type: 'boolean', default: false },
+      json: { type: 'string' },
+      write: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) return undefined
+  if (values.write && values.only) throw new Error('--write wants the whole catalogue, not --only')
+  const mutants = values.only?.split(',').map((id) => {
+    const found = catalogue.find((mutant) => mutant.id === id)
+    if (!found) throw new Error(`there is no mutant "${id}"; --list shows all`)
+    return found
+  })
+  return { mutants: mutants ?? catalogue, jsonFile: values.json, write: values.write, list: values.list }
+}

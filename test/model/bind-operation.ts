@@ -1,0 +1,202 @@
+import { inTransaction } from '../../src/database/index.js'
+import { type Requeued, requeueDeadLetter } from '../../src/dead-letters/index.js'
+import { sha256 } from '../../src/doctor/index.js'
+import { expireEventKeys, publish, type StoreOutcome, storeEvents } from '../../src/events/index.js'
+import { applyResults, makeJobs } from '../../src/orchestrator/index.js'
+import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
+import { bindJobOperation } from './bind-job-operation.js'
+import { bindSubscriptionOperation } from './bind-subscription-operation.js'
+import { deliveryName } from './model.js'
+import { get } from './plan.js'
+import { planApply, planFirstJobs, planRequeue, planRetries, planRoute, settings } from './rules.js'
+import type { Operation } from './steps.js'
+import { type Publication, planForgetKeys, planPublish } from './subscription-rules.js'
+import { type Call, type Ending, nameOfType, observeValue, pick, type World } from './world.js'
+
+const KEYS_WINDOW_MS = 86_400_000
+
+/** The operation on what there is for it now; null when there is nothing. `shared`: with another one at the same moment. */
+export function bindOperation(world: World, operation: Operation, shared = false): Call | null {
+  const { range } = world
+  switch (operation.do) {
+    case 'publish':
+    case 'republish':
+      return bindPublish(world, operation)
+    case 'forget keys':
+      return {
+        operation,
+        role: 'schema_maintainer',
+        run: (pool) => expireEventKeys(pool, KEYS_WINDOW_MS),
+        plans: () => [planForgetKeys(KEYS_WINDOW_MS)],
+        observe: () => ({}),
+        canHold: false,
+      }
+    case 'route': {
+      const { router, most } = operation
+      return {
+        operation,
+        role: 'router_worker',
+        run: (pool) =>
+          routeEvents(pool, world.routers[router] as ReturnType<typeof createSubscriptionCache>, most),
+        plans: (paused) => {
+          const writes = paused?.at === 'locked'
+          return [
+            planRoute(most, { writes, reads: writes && paused.before.includes('sagapost.subscriptions') }),
+          ]
+        },
+        observe: observeValue(({ events, deliveries }: Awaited<ReturnType<typeof routeEvents>>) => ({
+          events: events.length,
+          deliveries,
+        })),
+        forget() {
+          world.routers[router] = createSubscriptionCache()
+        },
+        canHold: true,
+      }
+    }
+    case 'apply': {
+      const { most } = operation
+      return {
+        operation,
+        role: 'saga_orchestrator',
+        run: (pool) => applyResults(pool, { range, batchMax: most, policy: settings.policy }),
+        plans: () => [planApply(most)],
+        observe: observeValue((applied: Awaited<ReturnType<typeof applyResults>>) => {
+          const ends = { Completed: 0, PendingRetry: 0, DeadLettered: 0 }
+          for (const { status } of applied) ends[status] += 1
+          return ends
+        }),
+        canHold: true,
+      }
+    }
+    case 'make': {
+      const { most } = operation
+      return {
+        operation,
+        role: 'saga_orchestrator',
+        run: (pool) => makeJobs(pool, { range, batchMax: most, limit: settings.policy.limit }),
+        plans: () => [planFirstJobs(most), planRetries(most)],
+        observe: observeValue(({ first, retries, dead }: Awaited<ReturnType<typeof makeJobs>>) => ({
+          first,
+          retries,
+          dead: dead.length,
+        })),
+        canHold: true,
+      }
+    }
+    case 'requeue':
+      return bindRequeue(world, operation)
+    case 'claim':
+    case 'report':
+    case 'give back':
+    case 'clean':
+      return bindJobOperation(world, operation, shared)
+    default:
+      return bindSubscriptionOperation(world, operation)
+  }
+}
+
+function bindPublish(world: World, operation: Operation & { do: 'publish' | 'republish' }): Call | null {
+  const publication =
+    operation.do === 'publish' ? newPublication(world, operation) : knownPublication(world, operation)
+  if (publication === null) return null
+  const { type, payload, key } = publication
+  const event = { type, payload, ...(key === null ? {} : { idempotencyKey: key }) }
+  const isBatch = operation.how === 'batch'
+  // Of the same key twice in one batch, the second is a duplicate of the first.
+  const items = isBatch && key !== null ? [publication, publication] : [publication]
+  return {
+    operation,
+    role: 'event_ingest_writer',
+    run: (pool) =>
+      isBatch
+        ? storeEvents(
+            pool,
+            items.map(() => event),
+          )
+        : inTransaction(pool, (client) =>
+            publish(client, { type, payloadJson: payload, idempotencyKey: key ?? undefined }),
+          ),
+    plans: () => [planPublish(items, { tellsDuplicates: isBatch })],
+    observe(ending, look) {
+      const nameOf = (id: string) => [...look.eventIds].find(([, known]) => known === id)?.[0] ?? `?${id}`
+      if ('value' in ending && isBatch)
+        return { stored: (ending.value as StoreOutcome[]).map(nameOutcome(nameOf)) }
+      if ('value' in ending) return { stored: [nameOf(ending.value as string)] }
+      const isConflict = 'refused' in ending && ending.refused === 'idempotency_conflict'
+      return isConflict ? { stored: ['conflict'] } : { ...ending }
+    },
+    learn(ending) {
+      const ids = acknowledgedIds(ending)
+      for (const id of ids) world.published.set(id, sha256(payload))
+      const wanted = world.publications.find((each) => each.key === key && each.payload === payload)
+      if (ids.length > 0 && wanted) wanted.acknowledged = true
+    },
+    waits: (model) => key !== null && model.locked.has(`key ${key}`),
+    canHold: true,
+  }
+}
+
+const nameOutcome = (nameOf: (id: string) => string) => (outcome: StoreOutcome) => {
+  if (!('refusal' in outcome)) return `${nameOf(outcome.id)}${outcome.duplicate ? ' again' : ''}`
+  return outcome.refusal.code === 'idempotency_conflict' ? 'conflict' : outcome.refusal.code
+}
+
+function acknowledgedIds(ending: Ending): string[] {
+  if (!('value' in ending)) return []
+  const { value } = ending as { value: string | StoreOutcome[] }
+  return typeof value === 'string' ? [value] : value.flatMap((each) => ('id' in each ? [each.id] : []))
+}
+
+/** With spaces and an escape that only a copy of the bytes keeps. */
+const payloadOf = (event: string) => `{ "event":"${event}",  "text":"\\u0041 ü" }`
+
+function newPublication(world: World, { type, keyed }: Operation & { do: 'publish' }): Publication {
+  world.count += 1
+  const event = `e${world.count}`
+  const publication = { type: nameOfType(world, type), payload: payloadOf(event) }
+  if (!keyed) return { ...publication, key: null }
+  const key = `${world.types[0]} ${event}`
+  world.publications.push({ ...publication, key, acknowledged: false })
+  return { ...publication, key }
+}
+
+function knownPublication(
+  world: World,
+  { which, other }: Operation & { do: 'republish' },
+): Publication | null {
+  const known = pick(world.publications, which)
+  if (!known) return null
+  const { type, key, payload } = known
+  const { event } = JSON.parse(payload) as { event: string }
+  return { type, key, payload: other ? payloadOf(`${event}*`) : payload }
+}
+
+function bindRequeue(world: World, operation: Operation & { do: 'requeue' }): Call | null {
+  const letter = pick([...world.model.letters.keys()], operation.which)
+  if (letter === undefined) return null
+  const { event, subscription, requeues } = get(world.model.deliveries, letter)
+  const heir = deliveryName(event, subscription, requeues + 1)
+  return {
+    operation,
+    role: 'dead_letter_operator',
+    run: (pool) => requeueDeadLetter(pool, world.look.letterIds.get(letter) as string),
+    plans: () => [planRequeue(letter)],
+    observe(ending, look) {
+      if (!('value' in ending)) return { ...ending }
+      const { deliveryId, created } = ending.value as Requeued
+      return { created, delivery: look.deliveries.get(heir)?.id === deliveryId ? heir : `?${deliveryId}` }
+    },
+    // Another request for the same letter, or a change of the subscription, is under way.
+    waits: ({ locked, deliveries, subscriptions }) => {
+      const { active, verified } = get(subscriptions, subscription)
+      return (
+        !deliveries.has(heir) &&
+        active &&
+        verified &&
+        (locked.has(`heir ${heir}`) || locked.has(`subscription ${subscription}`))
+      )
+    },
+    canHold: true,
+  }
+}

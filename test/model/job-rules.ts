@@ -1,0 +1,122 @@
+import type { Job, Model } from './model.js'
+import { choose, get, Mismatch, type Plan } from './plan.js'
+import { settings } from './rules.js'
+
+/** [J4, J9] Free jobs, those that have been free longest first, under a token that nobody has had. */
+export const planClaim =
+  (worker: string, most: number, shared: boolean): Plan =>
+  (model, look) => {
+    const free = [...model.jobs].filter(
+      ([name, { status, untilMs }]) =>
+        status === 'Pending' && untilMs <= model.nowMs && !model.locked.has(`job ${name}`),
+    )
+    const chosen = choose({
+      what: 'claim',
+      names: free.map(([name]) => name),
+      most,
+      isTaken: (name) => {
+        const row = look.jobs.get(name)
+        return row?.worker === worker && row.token !== get(model.jobs, name).token
+      },
+      order: (name) => get(model.jobs, name).untilMs,
+      shared,
+    })
+    if (chosen.length > most)
+      throw new Mismatch(`claim: ${worker} has ${chosen.length} jobs, and wanted ${most}`)
+    const untilMs = model.nowMs + settings.leaseMs
+    return {
+      locks: chosen.map((name) => `job ${name}`),
+      commit(at, then) {
+        for (const name of chosen) {
+          const token = then.jobs.get(name)?.token ?? null
+          if (token === null || at.tokens.has(token))
+            throw new Mismatch(`claim: ${name} has no token of its own`)
+          at.tokens.add(token)
+          Object.assign(get(at.jobs, name), { status: 'Leased', worker, token, untilMs })
+        }
+        return { claimed: [...chosen].sort() }
+      },
+    }
+  }
+
+/** What a worker knows of a job that it claimed, and what came of its request. */
+export interface Report {
+  job: string
+  token: string
+  error: string | null
+  response: number | null
+  retryAfterS: number | null
+}
+
+const isHeld = (model: Model, { job, token }: { job: string; token: string }) => {
+  const row = get(model.jobs, job)
+  return row.status === 'Leased' && row.token === token
+}
+
+/** [J5, J6] Only under the lease that the job has now; any other report changes nothing. */
+export const planReport =
+  (reports: readonly Report[]): Plan =>
+  (model) => {
+    const accepted = reports.filter((report) => isHeld(model, report))
+    return {
+      locks: accepted.map(({ job }) => `job ${job}`),
+      commit(at) {
+        for (const { job, error, response, retryAfterS } of accepted) {
+          const result: Partial<Job> = {
+            status: error === null ? 'Completed' : 'Failed',
+            error,
+            response,
+            retryAfterS,
+          }
+          Object.assign(get(at.jobs, job), result)
+        }
+        return { accepted: accepted.map(({ job }) => job).sort() }
+      },
+    }
+  }
+
+/** A job that its worker gives back is free at once; what was sent in vain is counted. */
+export const planGiveBack =
+  (held: { job: string; token: string }, probed: boolean): Plan =>
+  (model) => {
+    const isOurs = isHeld(model, held)
+    const { nowMs } = model
+    return {
+      locks: isOurs ? [`job ${held.job}`] : [],
+      commit(at) {
+        if (!isOurs) return {}
+        const job = get(at.jobs, held.job)
+        Object.assign(job, { status: 'Pending', untilMs: nowMs, probes: job.probes + (probed ? 1 : 0) })
+        return {}
+      },
+    }
+  }
+
+/** [J8] Jobs whose lease is over are free again; after several lost leases they have failed. */
+export const planClean =
+  (most: number): Plan =>
+  (model, look) => {
+    const stale = [...model.jobs].filter(
+      ([name, { status, untilMs }]) =>
+        status === 'Leased' && untilMs < model.nowMs && !model.locked.has(`job ${name}`),
+    )
+    const chosen = choose({
+      what: 'clean',
+      names: stale.map(([name]) => name),
+      most,
+      isTaken: (name) => look.jobs.get(name)?.status !== 'Leased',
+      order: (name) => get(model.jobs, name).untilMs,
+    })
+    return {
+      locks: chosen.map((name) => `job ${name}`),
+      commit(at) {
+        for (const name of chosen) {
+          const job = get(at.jobs, name)
+          job.resets += 1
+          job.status = job.resets < settings.lostLeasesMax ? 'Pending' : 'Failed'
+          job.error = job.status === 'Failed' ? 'lease_expired' : null
+        }
+        return { reset: [...chosen].sort() }
+      },
+    }
+  }

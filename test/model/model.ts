@@ -1,0 +1,117 @@
+/**
+ * What the delivery half knows, in memory, by names that the rules give: an event by what it says, a delivery by its
+ * event, its subscription and how often it was requeued, a job by its delivery and attempt.
+ */
+export interface Model {
+  nowMs: number
+  events: Map<string, { type: string; payload: string }>
+  /** Idempotency keys, as long as they are remembered. */
+  keys: Map<string, { event: string; type: string; payload: string; atMs: number }>
+  /** Events that are not routed yet. */
+  queue: Set<string>
+  subscriptions: Map<string, Subscription>
+  deliveries: Map<string, Delivery>
+  jobs: Map<string, Job>
+  /** By delivery. */
+  letters: Map<string, Letter>
+  /** Rows in the hands of the operation that stands still: others pass over them, or wait. */
+  locked: Set<string>
+  /** Tokens of all leases there have been: a new one is new. */
+  tokens: Set<string>
+  /** Types whose subscriptions were changed after their first event. */
+  unsteady: Set<string>
+}
+
+export interface Subscription {
+  type: string
+  url: string
+  active: boolean
+  verified: boolean
+  deleted: boolean
+  limit: number | null
+  changedAtMs: number
+}
+
+export interface Delivery {
+  event: string
+  subscription: string
+  requeues: number
+  status: 'Pending' | 'InProgress' | 'PendingRetry' | 'Completed' | 'DeadLettered'
+  attempts: number
+  nextMs: number
+  error: string | null
+}
+
+export interface Job {
+  delivery: string
+  attempt: number
+  status: 'Pending' | 'Leased' | 'Completed' | 'Failed'
+  worker: string | null
+  token: string | null
+  untilMs: number
+  resets: number
+  probes: number
+  error: string | null
+  response: number | null
+  retryAfterS: number | null
+  applied: boolean
+  madeAtMs: number
+}
+
+export interface Letter {
+  error: string | null
+  attempts: number
+  payload: string
+  worker: string | null
+  leaseMs: number
+}
+
+export function emptyModel(nowMs: number): Model {
+  return {
+    nowMs,
+    events: new Map(),
+    keys: new Map(),
+    queue: new Set(),
+    subscriptions: new Map(),
+    deliveries: new Map(),
+    jobs: new Map(),
+    letters: new Map(),
+    locked: new Set(),
+    tokens: new Set(),
+    unsteady: new Set(),
+  }
+}
+
+export const deliveryName = (event: string, subscription: string, requeues: number) =>
+  `${event}>${subscription}${'+'.repeat(requeues)}`
+
+export const jobName = (delivery: string, attempt: number) => `${delivery} #${attempt}`
+
+/** All that is compared with the database, a line for each row; the database's are written by the same functions. */
+export function modelLines(model: Model): string[] {
+  return [
+    ...[...model.events].map(([name, event]) => eventLine(name, { ...event, queued: model.queue.has(name) })),
+    ...[...model.keys].map(([key, { event }]) => keyLine(key, event)),
+    ...[...model.subscriptions].map(([name, row]) => subscriptionLine(name, row)),
+    ...[...model.deliveries].map(([name, row]) => deliveryLine(name, row)),
+    ...[...model.jobs].map(([name, row]) => jobLine(name, row)),
+    ...[...model.letters].map(([name, row]) => letterLine(name, row)),
+  ].sort()
+}
+
+export const eventLine = (name: string, row: { type: string; payload: string; queued: boolean }) =>
+  `event ${name} of ${row.type}: ${row.payload}${row.queued ? ', not routed' : ''}`
+
+export const keyLine = (key: string, event: string) => `key ${key} of event ${event}`
+
+export const subscriptionLine = (name: string, row: Subscription) =>
+  `subscription ${name} to ${row.type} at ${row.url}: ${row.active ? 'on' : 'off'}, ${row.verified ? '' : 'not '}verified, limit ${row.limit}${row.deleted ? ', deleted' : ''}, changed ${row.changedAtMs}`
+
+export const deliveryLine = (name: string, row: Delivery) =>
+  `delivery ${name}: ${row.status}, ${row.attempts} attempts, error ${row.error}, next ${row.nextMs}`
+
+export const jobLine = (name: string, row: Job) =>
+  `job ${name}: ${row.status} of ${row.worker} until ${row.untilMs}, token ${row.token}, ${row.resets} resets, ${row.probes} probes, error ${row.error}, response ${row.response}, retry after ${row.retryAfterS}${row.applied ? ', applied' : ''}, made ${row.madeAtMs}`
+
+export const letterLine = (name: string, row: Letter) =>
+  `letter ${name}: error ${row.error}, ${row.attempts} attempts, last by ${row.worker} until ${row.leaseMs}: ${row.payload}`

@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
+import { applyEdit } from '../../mutants/apply-mutant.js'
+import { catalogue } from '../../mutants/catalogue/index.js'
+import { ruleIds } from '../../mutants/mutant.js'
+import { listOf } from '../../mutants/show-results.js'
+
+const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8')
+
+const MUTANTS_MIN = 45
+
+/** What the issue of this catalogue asked for by name. */
+const wanted = [
+  'fencing-off',
+  'acknowledged-before-commit',
+  'result-applied-twice',
+  'cursor-instead-of-queue',
+  'terminal-guard-missing',
+  'guard-dropped-on-one-partition',
+  'stale-subscription-list',
+]
+
+describe('the catalogue of mutants', () => {
+  it('[O6] breaks every rule of S, J, D, E, U and R at least once, and no other', () => {
+    const broken = catalogue.flatMap(({ rules }) => rules)
+    expect(ruleIds.filter((rule) => !broken.includes(rule))).toEqual([])
+    expect(broken.filter((rule) => !ruleIds.includes(rule))).toEqual([])
+    expect(catalogue.length).toBeGreaterThanOrEqual(MUTANTS_MIN)
+  })
+
+  it('[O6] names each mutant once, says in a sentence what it breaks, and has those that were asked for', () => {
+    const ids = catalogue.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(ids.filter((id) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(id))).toEqual([])
+    expect(catalogue.filter(({ breaks }) => !/^[A-Z].*\.$/.test(breaks))).toEqual([])
+    expect(wanted.filter((id) => !ids.includes(id))).toEqual([])
+  })
+
+  it.each(catalogue)(
+    '[O6] $id changes what stands there exactly once, in src or migrations',
+    async ({ edits }) => {
+      const texts = new Map<string, string>()
+      for (const edit of edits) {
+        expect(edit.file).toMatch(/^(src\/.+\.ts|migrations\/\d{4}_\w+\.sql)$/)
+        const before = texts.get(edit.file) ?? (await read(edit.file))
+        const after = applyEdit(before, edit)
+        expect(after).not.toBe(before)
+        texts.set(edit.file, after)
+      }
+      expect(texts.size).toBeGreaterThan(0)
+    },
+  )
+
+  it.each(catalogue)('[O6] $id has a test with that title', async ({ test }) => {
+    const text = await read(test.file)
+    const quoted = ["'", '"', '`'].map((quote) => `${quote}${test.title}${quote}`)
+    expect(quoted.some((title) => text.includes(title))).toBe(true)
+  })
+
+  it('[O6] the page in the docs lists all of them, as they are, and each was killed', async () => {
+    const page = await read('docs/internals/mutants.md')
+    const [, , ...lines] = listOf(catalogue).split('\n')
+    const rows = page.split('\n').filter((line) => line.startsWith('| `'))
+    expect(rows.map((row) => row.replace(/ killed \| \d+ \|$/, ''))).toEqual(lines)
+  })
+})
