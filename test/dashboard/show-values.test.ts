@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { formatJson } from '../../dashboard/src/parts/format-json.js'
-import { formatBytes, formatDuration, formatShare, formatSpan } from '../../dashboard/src/parts/format-values.js'
+import {
+  formatBytes,
+  formatDuration,
+  formatShare,
+  formatSpan,
+} from '../../dashboard/src/parts/format-values.js'
 import { showText } from '../../dashboard/src/parts/show-text.js'
 
 describe('JSON as text', () => {

@@ -39,7 +39,11 @@ export function formatTime(iso: string): string {
 export function Time({ at, whole = false }: { at: string; whole?: boolean }) {
   const agoMs = useNow() - Date.parse(at)
   const relative =
-    Math.abs(agoMs) < 1_500 ? 'now' : agoMs > 0 ? `${formatSpan(agoMs, 1)} ago` : `in ${formatSpan(-agoMs, 1)}`
+    Math.abs(agoMs) < 1_500
+      ? 'now'
+      : agoMs > 0
+        ? `${formatSpan(agoMs, 1)} ago`
+        : `in ${formatSpan(-agoMs, 1)}`
   return (
     <time dateTime={at} title={`${formatTime(at)} · ${at}`} className="whitespace-nowrap">
       {whole ? (
