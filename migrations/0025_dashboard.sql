@@ -73,7 +73,11 @@ $$;
 REVOKE ALL ON FUNCTION sagapost.slow_statements(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sagapost.slow_statements(integer) TO saga_readonly_role;
 
--- The deliveries that failed with one error, newest first: those that succeed pay nothing for it.
+-- The deliveries that failed with one error, of all subscriptions and of one, newest first: those that succeed pay
+-- nothing for it.
 CREATE INDEX idx_saga_failing_error ON sagapost.webhook_delivery_sagas (final_error_code, status, id)
+  WHERE status IN ('PendingRetry', 'DeadLettered');
+CREATE INDEX idx_saga_failing_subscription_error
+  ON sagapost.webhook_delivery_sagas (subscription_id, final_error_code, status, id)
   WHERE status IN ('PendingRetry', 'DeadLettered');
 SELECT sagapost.name_partition_indexes();

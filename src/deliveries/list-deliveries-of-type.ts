@@ -3,7 +3,7 @@ import { encodeCursor, type Page, readTimeCursor, toPage } from '../database/ind
 import { type Delivery, type DeliveryRow, toDelivery } from './delivery.js'
 
 /** A delivery does not know its event's type: no request looks through more events, or deliveries, than this. */
-const EXAMINED_MAX = 1_000
+export const EXAMINED_MAX = 1_000
 
 /**
  * The newest events of the type by idx_event_type, and their deliveries by idx_saga_event: by event, newest first, then
@@ -19,7 +19,8 @@ export const selectDeliveriesOfType = `
     SELECT saga.id, saga.event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code,
            requeued_from, saga.created_at, updated_at, typed.created_at AS event_created_at
     FROM typed CROSS JOIN LATERAL (
-      SELECT * FROM sagapost.webhook_delivery_sagas WHERE event_id = typed.id
+      -- OFFSET 0 keeps the planner from joining all deliveries there are.
+      SELECT * FROM sagapost.webhook_delivery_sagas WHERE event_id = typed.id OFFSET 0
     ) AS saga
     WHERE $2::bigint IS NULL OR saga.event_id <> $2 OR saga.id < $3::bigint
     ORDER BY typed.created_at DESC, typed.id DESC, saga.id DESC LIMIT $5
@@ -29,29 +30,41 @@ export const selectDeliveriesOfType = `
   LEFT JOIN found ON true
   ORDER BY event_created_at DESC, event_id DESC, id DESC`
 
-/** The deliveries of one type, and no other filter. */
-export async function listDeliveriesOfType(
-  pool: pg.Pool,
-  { eventType, cursor, rowsMax }: { eventType: string; cursor: string | undefined; rowsMax: number },
-): Promise<Page<Delivery>> {
-  const { id: eventId, atUs: deliveryId } = readTimeCursor(cursor)
-  const { rows } = await pool.query(selectDeliveriesOfType, [
-    eventType,
-    eventId,
-    deliveryId,
-    EXAMINED_MAX,
-    rowsMax,
-  ])
-  const found = rows.filter(({ id }) => id !== null) as DeliveryRow[]
-  const page = toPage(found, rowsMax, toDelivery, (row) => ({ id: row.event_id, atUs: row.id }))
-  if (page.nextCursor !== null || rows[0].examined < EXAMINED_MAX) return page
-  // Behind the oldest event that was looked at, all of its deliveries included.
-  return { ...page, nextCursor: encodeCursor({ id: rows[0].examined_to, atUs: '0' }) }
+interface TypeFilter {
+  eventType: string
+  cursor: string | undefined
+  rowsMax: number
 }
 
-/** By events_pkey. */
-const selectOfType = `
-  SELECT id FROM sagapost.events WHERE id = ANY ($1::bigint[]) AND event_type = $2`
+/** The deliveries of one type, and no other filter. */
+export async function listDeliveriesOfType(pool: pg.Pool, filter: TypeFilter): Promise<Page<Delivery>> {
+  // Most events have a delivery: as many events as the page has rows fill it.
+  const { page, isWhole } = await examineEvents(pool, filter, filter.rowsMax)
+  return isWhole ? page : (await examineEvents(pool, filter, EXAMINED_MAX)).page
+}
+
+async function examineEvents(
+  pool: pg.Pool,
+  { eventType, cursor, rowsMax }: TypeFilter,
+  eventsMax: number,
+): Promise<{ page: Page<Delivery>; isWhole: boolean }> {
+  const { id: eventId, atUs: deliveryId } = readTimeCursor(cursor)
+  const values = [eventType, eventId, deliveryId, eventsMax, rowsMax]
+  const { rows } = await pool.query(selectDeliveriesOfType, values)
+  const found = rows.filter(({ id }) => id !== null) as DeliveryRow[]
+  const page = toPage(found, rowsMax, toDelivery, (row) => ({ id: row.event_id, atUs: row.id }))
+  if (page.nextCursor !== null || rows[0].examined < eventsMax) return { page, isWhole: true }
+  // Behind the oldest event that was looked at, all of its deliveries included.
+  const nextCursor = encodeCursor({ id: rows[0].examined_to, atUs: '0' })
+  return { page: { ...page, nextCursor }, isWhole: false }
+}
+
+/** By events_pkey, one by one: LIMIT keeps the planner from reading all events of the type. */
+export const selectOfType = `
+  SELECT wanted.id
+  FROM unnest($1::bigint[]) AS wanted (id)
+  CROSS JOIN LATERAL (SELECT event_type FROM sagapost.events WHERE id = wanted.id LIMIT 1) AS event
+  WHERE event_type = $2`
 
 export interface TypeSieve {
   eventType: string

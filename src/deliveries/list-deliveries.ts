@@ -18,6 +18,8 @@ export const selectDeliveries = `
     AND ($2::sagapost.delivery_status IS NULL OR status = ANY (ARRAY[$2]))
     AND ($3::bigint IS NULL OR event_id = $3)
     AND ($4::bigint IS NULL OR subscription_id = ANY (ARRAY[$4]))
+    -- With an event only: what an error leads to by itself is below.
+    AND ($6::text IS NULL OR (final_error_code = $6 AND status IN ('PendingRetry', 'DeadLettered')))
   ORDER BY CASE WHEN $4 IS NOT NULL THEN subscription_id END DESC,
            CASE WHEN $2 IN ('PendingRetry', 'DeadLettered') THEN status END DESC,
            id DESC
@@ -62,8 +64,8 @@ export const selectInProgressDeliveries = `
   LIMIT $3`
 
 /**
- * Those that failed with one error, of one status or of both, each by idx_saga_failing_error in the order of the list.
- * A subscription is checked row by row.
+ * Those that failed with one error, of one status or of both, each in the order of the list by idx_saga_failing_error,
+ * or by idx_saga_failing_subscription_error where a subscription is given.
  */
 export const selectDeliveriesByError = `
   SELECT * FROM (
@@ -71,17 +73,19 @@ export const selectDeliveriesByError = `
             created_at, updated_at
      FROM sagapost.webhook_delivery_sagas
      WHERE status = 'PendingRetry' AND final_error_code = ANY (ARRAY[$2]) AND ($1::bigint IS NULL OR id < $1)
-       AND ($3::bigint IS NULL OR subscription_id = $3)
+       AND ($3::bigint IS NULL OR subscription_id = ANY (ARRAY[$3]))
        AND ($4::sagapost.delivery_status IS NULL OR $4 = 'PendingRetry')
-     ORDER BY final_error_code DESC, status DESC, id DESC LIMIT $5)
+     ORDER BY CASE WHEN $3 IS NOT NULL THEN subscription_id END DESC, final_error_code DESC, status DESC, id DESC
+     LIMIT $5)
     UNION ALL
     (SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,
             created_at, updated_at
      FROM sagapost.webhook_delivery_sagas
      WHERE status = 'DeadLettered' AND final_error_code = ANY (ARRAY[$2]) AND ($1::bigint IS NULL OR id < $1)
-       AND ($3::bigint IS NULL OR subscription_id = $3)
+       AND ($3::bigint IS NULL OR subscription_id = ANY (ARRAY[$3]))
        AND ($4::sagapost.delivery_status IS NULL OR $4 = 'DeadLettered')
-     ORDER BY final_error_code DESC, status DESC, id DESC LIMIT $5)
+     ORDER BY CASE WHEN $3 IS NOT NULL THEN subscription_id END DESC, final_error_code DESC, status DESC, id DESC
+     LIMIT $5)
   ) AS failing
   ORDER BY id DESC LIMIT $5`
 
@@ -138,8 +142,6 @@ async function readRows(pool: pg.Pool, reading: Reading): Promise<DeliveryRow[]>
     const sql = status === 'Pending' ? selectPendingDeliveries : selectInProgressDeliveries
     return (await pool.query<DeliveryRow>(sql, [before, subscriptionId, rowsMax])).rows
   }
-  const values = [before, status, eventId, subscriptionId, rowsMax]
-  const { rows } = await pool.query<DeliveryRow>(selectDeliveries, values)
-  // The deliveries of one event are few.
-  return errorCode === null ? rows : rows.filter(({ final_error_code }) => final_error_code === errorCode)
+  const values = [before, status, eventId, subscriptionId, rowsMax, errorCode]
+  return (await pool.query<DeliveryRow>(selectDeliveries, values)).rows
 }
