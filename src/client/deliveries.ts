@@ -15,7 +15,7 @@ export interface DeliveryFilter {
   status?: DeliveryStatus
   eventId?: string
   subscriptionId?: string
-  /** Of the last failure of those that are not Completed. */
+  /** Of the last failure of those in PendingRetry and DeadLettered. */
   errorCode?: string
   /** A page may then be shorter than its limit, even empty, and still have a next one. */
   eventType?: string

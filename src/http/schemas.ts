@@ -110,7 +110,7 @@ export const deliveryFilter = z.strictObject({
     .min(1)
     .max(100)
     .optional()
-    .describe('of the last failure of those that are not Completed'),
+    .describe('of the last failure of those in PendingRetry and DeadLettered'),
   eventType: eventType
     .optional()
     .describe('a page may then be shorter than its limit, even empty, and still have a next one'),

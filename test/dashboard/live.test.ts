@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { createKey, revokeKey } from '../../src/keys/index.js'
 import type { Snapshot } from '../../src/live/index.js'
 import { watchSystem } from '../../src/live/index.js'
-import { adminKey, startTestApi } from '../http/api-server.js'
+import { adminKey, call, startTestApi } from '../http/api-server.js'
 import { useDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
 import { insertStuckSaga } from '../support/sagas.js'
@@ -42,6 +42,7 @@ async function stream(url: string, key: string) {
     snapshots: () =>
       [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data ?? '') as Snapshot),
     ended: () => ended,
+    leave: () => asked.destroy(),
   }
 }
 
@@ -104,6 +105,17 @@ describe('GET /v1/live', () => {
     await expect.poll(() => viewer.snapshots().length).toBeGreaterThan(0)
     await server.stop()
     await expect.poll(viewer.ended).toBe(true)
+  })
+
+  it('[O7] refuses whoever comes when 200 watch, until one of them leaves', async () => {
+    const server = await startTestApi(database.url)
+    stops.push(() => server.stop())
+    const viewers = await Promise.all(Array.from({ length: 200 }, () => stream(server.url, adminKey)))
+    expect(new Set(viewers.map(({ status }) => status))).toEqual(new Set([200]))
+    const refused = await call(`${server.url}/v1/live`, 'GET')
+    expect(refused).toMatchObject({ status: 503, body: { code: 'overloaded' } })
+    viewers[7]?.leave()
+    await expect.poll(async () => (await call(`${server.url}/v1/live`, 'GET')).status).toBe(200)
   })
 
   it('[O2] needs a key that may read, and ends when it is revoked', async () => {

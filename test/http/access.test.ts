@@ -36,6 +36,7 @@ const matrix: Record<string, readonly Scope[]> = {
   'GET /v1/statistics': ['read', 'operator'],
   'GET /v1/statistics/subscriptions': ['read', 'operator', 'subscriptions'],
   'GET /v1/system': ['read', 'operator'],
+  'GET /v1/live': ['read', 'operator'],
   'GET /metrics': ['read', 'operator'],
 }
 const keyless = ['GET /healthz', 'GET /readyz']

@@ -24,6 +24,11 @@ export const systemCases: Record<string, Record<string, Case>> = {
     ],
   },
 
+  watchSystem: {
+    '200': ({ call }) => call('GET', '/v1/live'),
+    request_invalid: ({ call }) => call('GET', '/v1/live?unknown=1'),
+  },
+
   describeSystem: {
     '200': ({ call }) => call('GET', '/v1/system'),
     request_invalid: ({ call }) => call('GET', '/v1/system?unknown=1'),

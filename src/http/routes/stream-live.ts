@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { z } from 'zod'
 import { type Snapshot, watchSystem } from '../../live/index.js'
 import type { Api, ApiOptions } from '../api.js'
 import { refuse } from '../problem.js'
@@ -28,10 +29,20 @@ export function addLiveRoutes(api: Api, { pools, log }: ApiOptions): void {
   })
   const closings = new Set<() => void>()
 
-  // Not in the document: its shape is the page's own business.
   const options = {
-    config: { access: access.read, isStream: true },
-    schema: { hide: true },
+    config: { access: access.read, refusals: ['overloaded'], isStream: true },
+    schema: {
+      operationId: 'watchSystem',
+      summary: 'What happens now, every two seconds, for as long as the connection lasts',
+      description:
+        'Server-sent events, each with a snapshot as JSON: rates, percentiles, backlogs and what needs attention. ' +
+        'The dashboard is made of them, and they may change with it; for programs, `/metrics` and ' +
+        '`/v1/statistics` stay as they are.',
+      tags: ['operation'],
+      response: {
+        200: { description: 'the stream', content: { 'text/event-stream': { schema: z.string() } } },
+      },
+    },
     exposeHeadRoute: false,
   } as const
   api.get('/v1/live', options, async (request, reply) => {
