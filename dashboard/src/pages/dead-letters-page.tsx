@@ -14,21 +14,19 @@ import {
   toLocal,
   useFilters,
 } from '../parts/index.js'
+import { useEndpointColumn } from './delivery-columns.js'
 import { RequeueDialog } from './requeue-dialog.js'
 import { RunningRequeues } from './running-requeues.js'
 
-const columns: readonly Column<DeadLetter>[] = [
+const columnsBefore: readonly Column<DeadLetter>[] = [
   { title: 'Dead letter', cell: ({ id }) => id },
-  { title: 'Type', cell: ({ eventType }) => <span className="mono">{eventType}</span>, grow: true },
+  { title: 'Type', cell: ({ eventType }) => <span className="mono">{eventType}</span>, grow: 'narrow' },
   {
     title: 'Error',
     cell: ({ finalErrorCode }) => <span className="mono text-bad">{showText(finalErrorCode ?? '')}</span>,
   },
-  {
-    title: 'Subscription',
-    cell: ({ subscriptionId }) => <span className="mono">{subscriptionId}</span>,
-    wide: true,
-  },
+]
+const columnsBehind: readonly Column<DeadLetter>[] = [
   { title: 'Attempts', cell: ({ attemptCount }) => attemptCount, right: true, wide: true },
   {
     title: 'Requeued as',
@@ -43,6 +41,7 @@ const names = ['subscriptionId', 'eventType', 'errorCode', 'from', 'to'] as cons
 export function DeadLettersPage() {
   const { values, set, isFiltered } = useFilters(names)
   const list = useList<DeadLetter>('/v1/dead-letters', values)
+  const columns = [...columnsBefore, useEndpointColumn<DeadLetter>(), ...columnsBehind]
   const mayRequeue = useMay('requeue')
   const [isOpen, setIsOpen] = useState(false)
   return (

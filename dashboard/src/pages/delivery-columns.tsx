@@ -1,9 +1,28 @@
 import { type Delivery, useSubscriptionNames } from '../api/index.js'
 import { type Column, Countdown, StatusBadge, showText, Time } from '../parts/index.js'
 
+/** The subscription that something goes to, with its endpoint where that is known. */
+export function useEndpointColumn<Item extends { subscriptionId: string }>(): Column<Item> {
+  const names = useSubscriptionNames()
+  return {
+    title: 'Subscription',
+    cell({ subscriptionId }) {
+      const url = showText(names.get(subscriptionId)?.callbackUrl ?? '')
+      return (
+        <span title={url}>
+          <span className="mono">{subscriptionId}</span> <span className="ml-1 text-soft">{url}</span>
+        </span>
+      )
+    },
+    wide: true,
+    grow: true,
+  }
+}
+
 /** Of every list of deliveries. */
 export function useDeliveryColumns({ withEvent = true } = {}): Column<Delivery>[] {
   const names = useSubscriptionNames()
+  const endpoint = useEndpointColumn<Delivery>()
   return [
     { title: 'Delivery', cell: ({ id }) => id },
     { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
@@ -17,19 +36,13 @@ export function useDeliveryColumns({ withEvent = true } = {}): Column<Delivery>[
         ]
       : []),
     {
-      title: 'To',
-      cell({ subscriptionId }) {
-        const known = names.get(subscriptionId)
-        if (!known) return <span className="mono">subscription {subscriptionId}</span>
-        return (
-          <span title={known.callbackUrl}>
-            <span className="mono">{known.eventType}</span>{' '}
-            <span className="text-soft">{showText(known.callbackUrl)}</span>
-          </span>
-        )
-      },
-      grow: true,
+      title: 'Type',
+      cell: ({ subscriptionId }) => (
+        <span className="mono">{names.get(subscriptionId)?.eventType ?? '–'}</span>
+      ),
+      grow: 'narrow',
     },
+    endpoint,
     {
       title: 'Error',
       cell: ({ finalErrorCode }) => <span className="mono text-bad">{showText(finalErrorCode ?? '')}</span>,

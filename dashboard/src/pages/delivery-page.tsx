@@ -51,11 +51,12 @@ export function DeliveryPage({ id }: { id: string }) {
                     key="to"
                     href={`/subscriptions/${data.subscriptionId}`}
                     className="link"
-                    title={to?.callbackUrl}
+                    title={showText(to?.callbackUrl ?? '')}
                   >
                     <span className="mono">{data.subscriptionId}</span>
                     {to && <span> {showText(to.callbackUrl)}</span>}
                   </Link>,
+                  'long',
                 ],
                 ['Attempts', data.attemptCount],
                 ['Made', <Time key="made" at={data.createdAt} whole />],

@@ -17,11 +17,12 @@ import {
 
 const columns: readonly Column<SagapostEvent>[] = [
   { title: 'Event', cell: ({ id }) => id },
-  { title: 'Type', cell: ({ type }) => <span className="mono">{type}</span>, grow: true },
+  { title: 'Type', cell: ({ type }) => <span className="mono">{type}</span>, grow: 'narrow' },
   {
     title: 'Correlation id',
     cell: ({ correlationId }) => <span className="mono text-soft">{showText(correlationId ?? '')}</span>,
     wide: true,
+    grow: true,
   },
   { title: 'Published', cell: ({ createdAt }) => <Time at={createdAt} />, right: true },
 ]

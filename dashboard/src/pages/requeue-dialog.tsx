@@ -4,6 +4,15 @@ import { callApi } from '../api/index.js'
 import { ActionDialog, formatCount, ProblemNotice } from '../parts/index.js'
 import { newKey } from './subscription-form.js'
 
+/** As the filters above the list are called. */
+const labels: Readonly<Record<string, string>> = {
+  eventType: 'Event type',
+  errorCode: 'Error',
+  subscriptionId: 'Subscription',
+  from: 'From',
+  to: 'To',
+}
+
 /** Counts first what would be requeued; only then it can be asked for. */
 export function RequeueDialog({ filter, onClose }: { filter: Record<string, string>; onClose: () => void }) {
   const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ''))
@@ -48,7 +57,7 @@ export function RequeueDialog({ filter, onClose }: { filter: Record<string, stri
         <dl className="rounded-md bg-raised px-3 py-2">
           {Object.entries(given).map(([name, value]) => (
             <div key={name} className="flex gap-3">
-              <dt className="w-32 text-soft">{name}</dt>
+              <dt className="w-32 text-soft">{labels[name] ?? name}</dt>
               <dd className="mono truncate">{value}</dd>
             </div>
           ))}

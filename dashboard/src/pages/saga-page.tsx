@@ -41,9 +41,10 @@ export function SagaPage({ id }: { id: string }) {
             <Facts
               facts={(
                 [
-                  ['Id', <LongValue key="id" text={saga.id} label="id" />],
-                  ['Key', saga.key && <LongValue text={saga.key} shown={showText(saga.key)} label="key" />],
+                  ['Id', <LongValue key="id" text={saga.id} label="id" />, 'long'],
                   ['Version', saga.definitionVersion],
+                  ['Trace id', saga.traceId && <LongValue text={saga.traceId} label="trace id" />, 'long'],
+                  ['Key', saga.key && <LongValue text={saga.key} shown={showText(saga.key)} label="key" />],
                   ['Started', <Time key="started" at={saga.createdAt} whole />],
                   ['Changed', <Time key="changed" at={saga.updatedAt} whole />],
                   ['Ended', saga.completedAt && <Time at={saga.completedAt} whole />],
@@ -55,7 +56,6 @@ export function SagaPage({ id }: { id: string }) {
                   ],
                   ['Cancelled by', saga.cancelRequestedBy && showText(saga.cancelRequestedBy)],
                   ['Because', saga.cancelReason && showText(saga.cancelReason)],
-                  ['Trace id', saga.traceId && <LongValue text={saga.traceId} label="trace id" />],
                 ] as const
               ).filter(([, value]) => Boolean(value))}
             />

@@ -37,12 +37,13 @@ const columns: readonly Column<Saga>[] = [
   {
     title: 'Definition',
     cell: ({ definition }) => <span className="mono">{showText(definition)}</span>,
-    grow: true,
+    grow: 'narrow',
   },
   {
     title: 'Key',
-    cell: ({ key }) => <span className="mono text-soft">{showText(key ?? '').slice(0, 40)}</span>,
+    cell: ({ key }) => <span className="mono text-soft">{showText(key ?? '')}</span>,
     wide: true,
+    grow: true,
   },
   {
     title: 'Step',

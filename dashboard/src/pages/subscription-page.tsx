@@ -74,6 +74,7 @@ function Settings({ subscription }: { subscription: Subscription }) {
           [
             'Callback',
             <LongValue key="url" text={callbackUrl} shown={showText(callbackUrl)} label="callback" />,
+            'long',
           ],
           ['Attempts', maxAttempts ?? 'the default'],
           ['Made', <Time key="made" at={createdAt} whole />],

@@ -60,7 +60,7 @@ export function SubscriptionsPage() {
   const columns: Column<Subscription>[] = [
     { title: 'Subscription', cell: ({ id }) => id },
     { title: 'State', cell: (each) => <SubscriptionState subscription={each} /> },
-    { title: 'Type', cell: ({ eventType }) => <span className="mono">{eventType}</span> },
+    { title: 'Type', cell: ({ eventType }) => <span className="mono">{eventType}</span>, cut: true },
     {
       title: 'Callback',
       cell: ({ callbackUrl }) => <span title={callbackUrl}>{showText(callbackUrl)}</span>,

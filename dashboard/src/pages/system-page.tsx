@@ -34,6 +34,8 @@ export function SystemPage() {
                 ['Schema version', system.schemaVersion],
                 ['Size', formatBytes(system.databaseBytes)],
                 ['Connections', `${system.connections} of ${system.connectionsMax}`],
+                ['Data', formatBytes(sum(system.tables.map(({ tableBytes }) => tableBytes)))],
+                ['Indexes', formatBytes(sum(system.tables.map(({ indexBytes }) => indexBytes)))],
               ]}
             />
           </Panel>
@@ -76,6 +78,10 @@ export function SystemPage() {
       )}
     </Page>
   )
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, each) => all + each, 0)
 }
 
 function Processes({ processes }: { processes: SystemDescription['processes'] }) {

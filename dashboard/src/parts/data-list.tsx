@@ -9,8 +9,10 @@ export interface Column<Item> {
   /** Left out where there is little room. */
   wide?: boolean
   right?: boolean
-  /** Takes what room is left, and is cut. */
-  grow?: boolean
+  /** Takes what room is left, and is cut. `narrow`: where there is little room; elsewhere as long as it may be. */
+  grow?: boolean | 'narrow'
+  /** May be long, and is cut. */
+  cut?: boolean
 }
 
 interface DataListProps<Item> {
@@ -54,10 +56,10 @@ export function DataList<Item>({ label, list, columns, keyOf, hrefOf, empty }: D
                   key={keyOf(item)}
                   className="relative border-b border-line last:border-0 focus-within:bg-accent-wash hover:bg-raised"
                 >
-                  {columns.map(({ title, cell, wide, right, grow }, index) => (
+                  {columns.map(({ title, cell, wide, right, grow, cut }, index) => (
                     <td
                       key={title}
-                      className={`h-9 px-3 py-1.5 ${visibility(wide)} ${right ? 'text-right' : ''} ${grow ? 'w-full max-w-0 truncate' : 'whitespace-nowrap'}`}
+                      className={`h-9 px-3 py-1.5 ${visibility(wide)} ${right ? 'text-right' : ''} ${width(grow, cut)}`}
                     >
                       {index === 0 ? (
                         <Link
@@ -88,6 +90,12 @@ export function DataList<Item>({ label, list, columns, keyOf, hrefOf, empty }: D
       )}
     </section>
   )
+}
+
+function width(grow: Column<unknown>['grow'], cut = false): string {
+  if (grow === 'narrow') return 'w-full max-w-0 truncate lg:w-auto lg:max-w-72'
+  if (grow) return 'w-full max-w-0 truncate'
+  return cut ? 'max-w-28 truncate lg:max-w-72' : 'whitespace-nowrap'
 }
 
 function visibility(wide = false): string {

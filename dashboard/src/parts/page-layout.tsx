@@ -47,12 +47,18 @@ export function Panel({ title, aside, children }: { title: string; aside?: React
   )
 }
 
+/** A value that is long by nature has twice the room. */
+type Fact = readonly [name: string, value: ReactNode, width?: 'long']
+
 /** What is known of one thing, name by name. */
-export function Facts({ facts }: { facts: readonly (readonly [string, ReactNode])[] }) {
+export function Facts({ facts }: { facts: readonly Fact[] }) {
   return (
     <dl className="grid grid-cols-1 gap-x-8 px-4 py-2 sm:grid-cols-2 xl:grid-cols-3">
-      {facts.map(([name, value]) => (
-        <div key={name} className="flex min-w-0 items-baseline gap-3 py-1.5">
+      {facts.map(([name, value, width]) => (
+        <div
+          key={name}
+          className={`flex min-w-0 items-baseline gap-3 py-1.5 ${width === 'long' ? 'sm:col-span-2' : ''}`}
+        >
           <dt className="w-32 shrink-0 text-soft">{name}</dt>
           <dd className="min-w-0 truncate">{value ?? <span className="text-faint">–</span>}</dd>
         </div>
