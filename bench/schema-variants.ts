@@ -89,6 +89,21 @@ export const variants: Variant[] = [
     bounded: true,
   },
   {
+    name: 'plain, no indexes of errors',
+    edit: asPlainTables,
+    after: [
+      ...fillfactor,
+      'DROP INDEX sagapost.idx_saga_failing_error, sagapost.idx_saga_failing_subscription_error',
+    ],
+    bounded: true,
+  },
+  {
+    name: 'plain, one index of errors',
+    edit: asPlainTables,
+    after: [...fillfactor, 'DROP INDEX sagapost.idx_saga_failing_subscription_error'],
+    bounded: true,
+  },
+  {
     name: 'plain, InProgress indexed',
     edit: asPlainTables,
     after: [

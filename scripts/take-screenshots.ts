@@ -1,4 +1,5 @@
 /** `npm run dashboard:screenshots`: every page of the dashboard, light and dark, of a staged system, into docs/images. */
+import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,15 +22,18 @@ const pastDay = `
   SELECT 0, minute, load, load / 40 + trouble, trouble / 60,
          ARRAY[0, 0, 0, load / 20, load / 10, load / 5, load / 4, load / 5, load / 10, load / 20, load / 40 + trouble,
                trouble, trouble / 2, trouble / 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], NULL
-  FROM (SELECT minute, (2400 + 1500 * sin(extract(epoch FROM minute) / 13750) + 300 * random())::int AS load,
+  FROM (SELECT minute, (1100 + 500 * sin(extract(epoch FROM minute) / 13750) + 120 * random())::int AS load,
                CASE WHEN minute BETWEEN now() - interval '31 minutes' AND now() - interval '12 minutes'
-                    THEN (160 + 60 * random())::int ELSE 0 END AS trouble
+                    THEN (80 + 30 * random())::int ELSE 0 END AS trouble
         FROM generate_series(date_trunc('minute', now()) - interval '1 day', now() - interval '1 minute', '1 minute') AS minute
        ) AS past
-  ON CONFLICT DO NOTHING`
+  ON CONFLICT (subscription_id, minute) DO UPDATE
+  SET succeeded = greatest(delivery_minutes.succeeded, excluded.succeeded), durations = excluded.durations`
 const pastEvents = `
-  INSERT INTO sagapost.event_minutes SELECT minute, succeeded / 2 FROM sagapost.delivery_minutes WHERE subscription_id = 0
-  ON CONFLICT DO NOTHING`
+  INSERT INTO sagapost.event_minutes
+  SELECT minute, succeeded * 4 / 5 FROM sagapost.delivery_minutes
+  WHERE subscription_id = 0 AND minute < date_trunc('minute', now())
+  ON CONFLICT (minute) DO UPDATE SET events = greatest(event_minutes.events, excluded.events)`
 
 const folder = await mkdtemp(join(tmpdir(), 'sagapost-screenshots-'))
 const server = await startEmbeddedPostgres({
@@ -56,6 +60,7 @@ try {
     await shoot(page, `sign-in-${theme}`)
     await page.getByLabel('API key').fill(adminKey)
     await page.getByRole('button', { name: 'Sign in' }).click()
+    await drawPast()
     for (const [name, path] of Object.entries(pages)) {
       await page.goto(system.url + path)
       await page.getByRole('heading', { level: 1 }).waitFor()
@@ -82,6 +87,12 @@ try {
   await rm(folder, { recursive: true })
 }
 
+/** Up to the minute before this one, whatever staging left there. */
+async function drawPast(): Promise<void> {
+  await pool.query(pastDay)
+  await pool.query(pastEvents)
+}
+
 async function shoot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(images, `dashboard-${name}.png`) })
   console.log(`dashboard-${name}.png`)
@@ -98,13 +109,12 @@ async function sendTraffic(): Promise<void> {
     'invoice.sent',
   ]
   const events = Array.from({ length: 6 }, (_, n) => ({ type: types[n], payload: { order: 5_000 + n } }))
-  await system.call('POST', '/v1/events/batch', { body: { events } }).catch(() => {})
+  const headers = { 'sagapost-correlation-id': `checkout-${randomUUID()}` }
+  await system.call('POST', '/v1/events/batch', { body: { events }, headers }).catch(() => {})
 }
 
 /** Deliveries that arrive, some that fail, dead letters, and sagas of every kind; tells where each page is. */
 async function stage(): Promise<Record<string, string>> {
-  await pool.query(pastDay)
-  await pool.query(pastEvents)
   const orders = await system.subscribe('order.placed', '/slow', { headers: { 'x-tenant': 'north' } })
   await system.subscribe('order.shipped', '/ok')
   await system.subscribe('invoice.sent', '/broken')
@@ -130,13 +140,14 @@ async function stage(): Promise<Record<string, string>> {
       items: [{ sku: 'tea-250', count: 2 }],
       total: '12.50',
     }
-    const id = await system.publish(type, payload, { idempotencyKey: `order-${n}` })
+    const headers = { 'sagapost-correlation-id': `checkout-${randomUUID()}` }
+    const id = await system.publish(type, payload, { idempotencyKey: `order-${n}` }, headers)
     if (type === 'order.placed') event = id
   }
-  for (let order = 1; order <= 3; order++) await system.startSaga({ order, fate: 'good' })
-  const undone = await system.startSaga({ order: 4, fate: 'undone' })
-  const stuck = await system.startSaga({ order: 5, fate: 'stuck' })
-  await system.system.coordinator?.start(approval, { request: 'holiday-7' })
+  for (let order = 1; order <= 3; order++) await system.startSaga({ order, fate: 'good' }, `order-${order}`)
+  const undone = await system.startSaga({ order: 4, fate: 'undone' }, 'order-4')
+  const stuck = await system.startSaga({ order: 5, fate: 'stuck' }, 'order-5')
+  await system.system.coordinator?.start(approval, { request: 'holiday-7' }, { key: 'holiday-7' })
   const first = async (path: string) => (await system.call('GET', path)).body.data[0]?.id
   while (!(await first('/v1/dead-letters'))) await new Promise((resolve) => setTimeout(resolve, 200))
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))

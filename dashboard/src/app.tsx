@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
 import { LiveProvider, RightsProvider, type Session, useLive, useSession, useSignIn } from './api/index.js'
 import {
@@ -137,9 +137,15 @@ function Views({ may }: { may: readonly string[] }) {
 
 function Navigation({ views: shown }: { views: typeof views }) {
   const [path] = useLocation()
+  const bar = useRef<HTMLElement>(null)
+  // On a phone the pages stand in a row that is longer than the screen.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the page that is open follows from the path
+  useEffect(() => {
+    bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [path])
   const isHere = (href: string) => (href === '/' ? path === '/' : path.startsWith(href))
   return (
-    <nav aria-label="Pages" className="flex gap-0.5 overflow-x-auto px-2 pb-2 md:flex-col md:px-3">
+    <nav ref={bar} aria-label="Pages" className="flex gap-0.5 overflow-x-auto px-2 pb-2 md:flex-col md:px-3">
       {shown.map(({ href, name, icon }) => (
         <Link
           key={href}

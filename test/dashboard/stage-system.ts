@@ -47,8 +47,8 @@ export interface StagedSystem {
   call: (method: string, path: string, options?: Parameters<typeof call>[2]) => ReturnType<typeof call>
   /** A verified subscription to a path of the receiver. */
   subscribe(eventType: string, path: string, fields?: object): Promise<string>
-  publish(type: string, payload: unknown, more?: object): Promise<string>
-  startSaga(input: Order): Promise<string>
+  publish(type: string, payload: unknown, more?: object, headers?: Record<string, string>): Promise<string>
+  startSaga(input: Order, key?: string): Promise<string>
   stop(): Promise<void>
 }
 
@@ -99,13 +99,14 @@ export async function stageSystem(databaseUrl: string): Promise<StagedSystem> {
       if (status !== 200) throw new Error(text)
       return id
     },
-    async publish(type, payload, more = {}) {
-      const { body, text } = await staged.call('POST', '/v1/events', { body: { type, payload, ...more } })
+    async publish(type, payload, more = {}, headers = {}) {
+      const options = { body: { type, payload, ...more }, headers }
+      const { body, text } = await staged.call('POST', '/v1/events', options)
       if (!body?.id) throw new Error(text)
       return body.id
     },
-    async startSaga(input) {
-      const started = await system.coordinator?.start(checkout, input)
+    async startSaga(input, key) {
+      const started = await system.coordinator?.start(checkout, input, key === undefined ? {} : { key })
       await started?.result()
       return started?.id ?? ''
     },

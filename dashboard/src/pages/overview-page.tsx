@@ -13,12 +13,14 @@ import {
   Icon,
   Page,
   Panel,
+  ProblemNotice,
   type Series,
   Skeleton,
   showText,
 } from '../parts/index.js'
 
 type Range = 'live' | 'hour' | 'day'
+const LIVE_MS = 5 * 60_000
 
 const ranges: readonly { range: Range; name: string }[] = [
   { range: 'live', name: '5 min, live' },
@@ -112,7 +114,7 @@ function Figures({ latest }: { latest: Snapshot | undefined }) {
     ['Success', latest && formatShare(latest.successRate), 'last minute'],
     ['Median', latest && formatDuration(latest.p50Ms), 'last minute'],
     ['95th percentile', latest && formatDuration(latest.p95Ms), 'last minute'],
-    ['Waiting', latest && formatCount(waitingOf(latest)), 'at all stages'],
+    ['Waiting', latest && formatWaiting(latest), 'at all stages'],
   ] as const
   return (
     <dl className="panel mb-4 grid grid-cols-2 sm:grid-cols-3 xl:grid-cols-6">
@@ -135,10 +137,10 @@ function Figures({ latest }: { latest: Snapshot | undefined }) {
 
 const waiting = ['routing', 'first_jobs', 'retries_due', 'claims', 'results', 'sagas_due']
 
-function waitingOf({ stages }: Snapshot): number {
-  return (stages ?? [])
-    .filter(({ stage }) => waiting.includes(stage))
-    .reduce((sum, { count }) => sum + count, 0)
+function formatWaiting({ stages }: Snapshot): string {
+  if (!stages) return '–'
+  const counts = stages.filter(({ stage }) => waiting.includes(stage)).map(({ count }) => count)
+  return formatCount(counts.reduce((sum, count) => sum + count, 0))
 }
 
 function LiveCharts({ snapshots }: { snapshots: readonly Snapshot[] }) {
@@ -159,16 +161,17 @@ function LiveCharts({ snapshots }: { snapshots: readonly Snapshot[] }) {
     }
   }, [snapshots])
   if (snapshots.length === 0) return <Skeleton rows={5} />
-  return <Charts {...drawn} />
+  return <Charts {...drawn} spanMs={LIVE_MS} />
 }
 
 function PastCharts({ range }: { range: 'hour' | 'day' }) {
-  const { data } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['/v1/statistics', range],
     queryFn: () => callApi<{ data: StatisticsPoint[] }>('GET', '/v1/statistics', { query: { range } }),
     refetchInterval: 10_000,
   })
   const drawn = useMemo(() => drawPast(data?.data ?? [], range), [data, range])
+  if (error && !data) return <ProblemNotice error={error} />
   return data ? <Charts {...drawn} /> : <Skeleton rows={5} />
 }
 
@@ -211,14 +214,17 @@ function latency(p50: Values, p95: Values, p99: Values): Series[] {
   ]
 }
 
-export function Charts({ times, throughput: rates, latency: durations }: ReturnType<typeof drawPast>) {
+type ChartsProps = ReturnType<typeof drawPast> & { spanMs?: number }
+
+export function Charts({ times, throughput: rates, latency: durations, spanMs }: ChartsProps) {
+  const common = { times, ...(spanMs && { spanMs }) }
   return (
     <div className="grid gap-x-4 lg:grid-cols-2">
       <Panel title="Throughput, per second">
-        <Chart label="Throughput per second" times={times} series={rates} format={formatRate} />
+        <Chart {...common} label="Throughput per second" series={rates} format={formatRate} />
       </Panel>
       <Panel title="Time to answer">
-        <Chart label="Time to answer" times={times} series={durations} format={formatDuration} least={10} />
+        <Chart {...common} label="Time to answer" series={durations} format={formatDuration} least={10} />
       </Panel>
     </div>
   )

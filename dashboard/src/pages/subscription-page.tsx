@@ -133,7 +133,7 @@ function Health({ subscription }: { subscription: Subscription }) {
 }
 
 function LastHour({ id }: { id: string }) {
-  const { data } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['/v1/statistics', 'hour', id],
     queryFn: () =>
       callApi<{ data: StatisticsPoint[] }>('GET', '/v1/statistics', {
@@ -142,6 +142,7 @@ function LastHour({ id }: { id: string }) {
     refetchInterval: 10_000,
   })
   const drawn = useMemo(() => drawPast(data?.data ?? [], 'hour'), [data])
+  if (error && !data) return <ProblemNotice error={error} />
   return data ? <Charts {...drawn} /> : <Skeleton />
 }
 

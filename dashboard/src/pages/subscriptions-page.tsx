@@ -60,10 +60,11 @@ export function SubscriptionsPage() {
   const columns: Column<Subscription>[] = [
     { title: 'Subscription', cell: ({ id }) => id },
     { title: 'State', cell: (each) => <SubscriptionState subscription={each} /> },
-    { title: 'Type', cell: ({ eventType }) => <span className="mono">{eventType}</span>, cut: true },
+    { title: 'Type', cell: ({ eventType }) => <span className="mono">{eventType}</span>, grow: 'narrow' },
     {
       title: 'Callback',
-      cell: ({ callbackUrl }) => <span title={callbackUrl}>{showText(callbackUrl)}</span>,
+      cell: ({ callbackUrl }) => <span title={showText(callbackUrl)}>{showText(callbackUrl)}</span>,
+      wide: true,
       grow: true,
     },
     {
@@ -117,6 +118,7 @@ export function SubscriptionsPage() {
           label="Deleted"
           value={values.deleted === 'true' ? 'deleted' : ''}
           options={['deleted']}
+          unset="not deleted"
         />
       </FilterBar>
       <DataList

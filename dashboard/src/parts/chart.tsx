@@ -18,12 +18,14 @@ interface ChartProps {
   format: (value: number) => string
   /** The least that the scale reaches up to, so that a quiet line lies low. */
   least?: number
+  /** How much time it shows, up to the last value; absent: as much as there is. */
+  spanMs?: number
 }
 
 const HEIGHT = 168
 
 /** Lines over time. What was drawn is drawn anew when the theme, the width or the data change. */
-export function Chart({ label, times, series, format, least = 1 }: ChartProps) {
+export function Chart({ label, times, series, format, least = 1, spanMs }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const shape = series.map(({ label: name, color }) => name + color).join()
@@ -34,7 +36,11 @@ export function Chart({ label, times, series, format, least = 1 }: ChartProps) {
     if (!element) return
     const draw = () => {
       plot.current?.destroy()
-      plot.current = new uPlot(optionsOf(element, series, format, least), dataOf(times, series), element)
+      plot.current = new uPlot(
+        optionsOf(element, series, { format, least, spanMs }),
+        dataOf(times, series),
+        element,
+      )
     }
     draw()
     const resized = new ResizeObserver(() =>
@@ -104,8 +110,7 @@ function dataOf(times: readonly number[], series: readonly Series[]): uPlot.Alig
 function optionsOf(
   element: HTMLElement,
   series: readonly Series[],
-  format: (value: number) => string,
-  least: number,
+  { format, least, spanMs }: { format: (value: number) => string; least: number; spanMs: number | undefined },
 ): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const color = (name: string) => style.getPropertyValue(name).trim()
@@ -121,7 +126,12 @@ function optionsOf(
     padding: [12, 12, 0, 4],
     cursor: { points: { size: 6 }, drag: { setScale: false } },
     legend: { show: false },
-    scales: { y: { range: (_plot, _min, max) => [0, Math.max(least, max * 1.15)] } },
+    scales: {
+      ...(spanMs && {
+        x: { range: (_plot: uPlot, _min: number, max: number) => [max - spanMs / 1000, max] },
+      }),
+      y: { range: (_plot, _min, max) => [0, Math.max(least, max * 1.15)] },
+    },
     axes: [
       {
         ...axis,

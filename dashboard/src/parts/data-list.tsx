@@ -11,8 +11,6 @@ export interface Column<Item> {
   right?: boolean
   /** Takes what room is left, and is cut. `narrow`: where there is little room; elsewhere as long as it may be. */
   grow?: boolean | 'narrow'
-  /** May be long, and is cut. */
-  cut?: boolean
 }
 
 interface DataListProps<Item> {
@@ -43,7 +41,7 @@ export function DataList<Item>({ label, list, columns, keyOf, hrefOf, empty }: D
                 {columns.map(({ title, wide, right }) => (
                   <th
                     key={title}
-                    className={`px-3 py-2 font-medium whitespace-nowrap ${visibility(wide)} ${right ? 'text-right' : ''}`}
+                    className={`px-2 py-2 font-medium first:pl-3 last:pr-3 sm:px-3 whitespace-nowrap ${visibility(wide)} ${right ? 'text-right' : ''}`}
                   >
                     {title}
                   </th>
@@ -56,10 +54,10 @@ export function DataList<Item>({ label, list, columns, keyOf, hrefOf, empty }: D
                   key={keyOf(item)}
                   className="relative border-b border-line last:border-0 focus-within:bg-accent-wash hover:bg-raised"
                 >
-                  {columns.map(({ title, cell, wide, right, grow, cut }, index) => (
+                  {columns.map(({ title, cell, wide, right, grow }, index) => (
                     <td
                       key={title}
-                      className={`h-9 px-3 py-1.5 ${visibility(wide)} ${right ? 'text-right' : ''} ${width(grow, cut)}`}
+                      className={`h-9 px-2 py-1.5 first:pl-3 last:pr-3 sm:px-3 ${visibility(wide)} ${right ? 'text-right' : ''} ${width(grow)}`}
                     >
                       {index === 0 ? (
                         <Link
@@ -92,10 +90,9 @@ export function DataList<Item>({ label, list, columns, keyOf, hrefOf, empty }: D
   )
 }
 
-function width(grow: Column<unknown>['grow'], cut = false): string {
+function width(grow: Column<unknown>['grow']): string {
   if (grow === 'narrow') return 'w-full max-w-0 truncate lg:w-auto lg:max-w-72'
-  if (grow) return 'w-full max-w-0 truncate'
-  return cut ? 'max-w-28 truncate lg:max-w-72' : 'whitespace-nowrap'
+  return grow ? 'w-full max-w-0 truncate' : 'whitespace-nowrap'
 }
 
 function visibility(wide = false): string {

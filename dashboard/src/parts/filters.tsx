@@ -102,7 +102,12 @@ export function FilterSelect({
   label,
   value,
   options,
-}: Pick<FilterFieldProps, 'name' | 'label' | 'value'> & { options: readonly string[] }) {
+  unset = 'any',
+}: Pick<FilterFieldProps, 'name' | 'label' | 'value'> & {
+  options: readonly string[]
+  /** What it is when nothing was chosen. */
+  unset?: string
+}) {
   const id = useId()
   return (
     <div className="min-w-32 flex-1 sm:max-w-44">
@@ -110,7 +115,7 @@ export function FilterSelect({
         {label}
       </label>
       <select id={id} name={name} defaultValue={value} className="field">
-        <option value="">any</option>
+        <option value="">{unset}</option>
         {options.map((option) => (
           <option key={option}>{option}</option>
         ))}
