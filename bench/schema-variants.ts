@@ -89,6 +89,17 @@ export const variants: Variant[] = [
     bounded: true,
   },
   {
+    name: 'plain, the rules’ indexes alone',
+    edit: asPlainTables,
+    after: [
+      ...fillfactor,
+      ...['idx_saga_subscription', 'idx_saga_failing', 'idx_saga_failing_subscription', 'idx_job_gone'].map(
+        (name) => `DROP INDEX sagapost.${name}`,
+      ),
+    ],
+    bounded: true,
+  },
+  {
     name: 'plain, InProgress indexed',
     edit: asPlainTables,
     after: [
