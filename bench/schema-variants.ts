@@ -89,6 +89,22 @@ export const variants: Variant[] = [
     bounded: true,
   },
   {
+    name: 'plain, the rules’ indexes alone',
+    edit: asPlainTables,
+    after: [
+      ...fillfactor,
+      ...[
+        'idx_saga_subscription',
+        'idx_saga_failing',
+        'idx_saga_failing_subscription',
+        'idx_saga_failing_error',
+        'idx_saga_failing_subscription_error',
+        'idx_job_gone',
+      ].map((name) => `DROP INDEX sagapost.${name}`),
+    ],
+    bounded: true,
+  },
+  {
     name: 'plain, no indexes of errors',
     edit: asPlainTables,
     after: [

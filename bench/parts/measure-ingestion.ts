@@ -1,6 +1,7 @@
 import type { PublisherCommands } from '../children/publish-events.js'
 import type { Bench } from '../harness/open-bench.js'
 import { prepareSagapost } from '../harness/prepare-sagapost.js'
+import { cpuSeconds, withChildren } from '../harness/read-usage.js'
 import { untilNoOpenWork } from '../harness/run-round.js'
 import { startChild } from '../harness/start-child.js'
 import { startOneProcess } from '../harness/start-sagapost.js'
@@ -22,11 +23,27 @@ const ways = [
   { name: 'batches', batch: BATCH, connections: BATCH_CONNECTIONS },
 ] as const
 
+type Way = (typeof ways)[number]
+
+/** For each event, in ms of CPU; null where the machine does not tell it. */
+interface IngestionCost {
+  client: number | null
+  server: number | null
+  postgres: number | null
+}
+
+interface Flood {
+  perSecond: number
+  cost: IngestionCost
+}
+
 export interface IngestionResult {
   connections: number
   batch: number
   /** Events, acknowledged after their commit. */
-  perSecond: Record<(typeof ways)[number]['name'], Summary>
+  perSecond: Record<Way['name'], Summary>
+  /** Medians. */
+  cpuMs: Record<Way['name'], IngestionCost>
   /** Single posts to one commit for each, round by round. */
   groupCommitGain: Summary
 }
@@ -39,28 +56,51 @@ export async function measureIngestion(bench: Bench): Promise<IngestionResult> {
   })
   const publisher = startChild<PublisherCommands>('publish-events.ts')
   bench.onStop(publisher.stop)
-  const flood = async ({ batch, connections }: (typeof ways)[number], posts: number) => {
+  const usage = () => ({
+    client: cpuSeconds([publisher.pid]),
+    server: cpuSeconds(system.processes.map(({ pid }) => pid)),
+    postgres: cpuSeconds(withChildren(bench.postgres.pid)),
+  })
+  const flood = async ({ batch, connections }: Way, posts: number): Promise<Flood> => {
+    const before = usage()
     const ms = await publisher.call('flood', system.url as string, posts, connections, batch, TYPE)
-    return (posts * (batch === 'single' ? 1 : batch) * 1000) / ms
+    const after = usage()
+    const events = posts * (batch === 'single' ? 1 : batch)
+    const each = (of: keyof IngestionCost) =>
+      after[of] === null || before[of] === null ? null : ((after[of] - before[of]) * 1000) / events
+    return {
+      perSecond: (events * 1000) / ms,
+      cost: { client: each('client'), server: each('server'), postgres: each('postgres') },
+    }
   }
-  const turns: { way: (typeof ways)[number]; posts: number; rates: number[] }[] = []
+  const turns: { way: Way; posts: number; floods: Flood[] }[] = []
   for (const way of ways) {
     await flood(way, CALIBRATION_POSTS)
     await database.pool.query('ANALYZE')
-    const perSecond = await flood(way, CALIBRATION_POSTS)
+    const { perSecond } = await flood(way, CALIBRATION_POSTS)
     const perPost = way.batch === 'single' ? 1 : way.batch
-    turns.push({ way, posts: Math.max(CONNECTIONS, Math.ceil((perSecond / perPost) * ROUND_S)), rates: [] })
+    turns.push({ way, posts: Math.max(CONNECTIONS, Math.ceil((perSecond / perPost) * ROUND_S)), floods: [] })
   }
   for (let round = 0; round < ROUNDS; round++) {
-    for (const { way, posts, rates } of turns) rates.push(await flood(way, posts))
-    const shown = turns.map(({ way, rates }) => `${way.name} ${rates.at(-1)?.toFixed(0)}/s`)
+    for (const { way, posts, floods } of turns) floods.push(await flood(way, posts))
+    const shown = turns.map(({ way, floods }) => `${way.name} ${floods.at(-1)?.perSecond.toFixed(0)}/s`)
     bench.say(`ingestion, round ${round + 1} of ${ROUNDS}: ${shown.join(', ')}`)
   }
   await untilNoOpenWork(system)
   await Promise.all([system.stop(), publisher.stop()])
   await database.check()
   await bench.dropDatabase(database.name)
-  const ratesOf = (name: string) => turns.find(({ way }) => way.name === name)?.rates ?? []
+  const floodsOf = (name: Way['name']) => turns.find(({ way }) => way.name === name)?.floods ?? []
+  const ratesOf = (name: Way['name']) => floodsOf(name).map(({ perSecond }) => perSecond)
+  const costOf = (name: Way['name']): IngestionCost => {
+    const over = (of: keyof IngestionCost) => {
+      const values = floodsOf(name)
+        .map(({ cost }) => cost[of])
+        .filter((value) => value !== null)
+      return values.length > 0 ? summarise(values).median : null
+    }
+    return { client: over('client'), server: over('server'), postgres: over('postgres') }
+  }
   const alone = ratesOf('oneCommitPerPost')
   return {
     connections: CONNECTIONS,
@@ -69,6 +109,11 @@ export async function measureIngestion(bench: Bench): Promise<IngestionResult> {
       single: summarise(ratesOf('single')),
       oneCommitPerPost: summarise(alone),
       batches: summarise(ratesOf('batches')),
+    },
+    cpuMs: {
+      single: costOf('single'),
+      oneCommitPerPost: costOf('oneCommitPerPost'),
+      batches: costOf('batches'),
     },
     groupCommitGain: summarise(ratesOf('single').map((rate, round) => rate / (alone[round] ?? Number.NaN))),
   }

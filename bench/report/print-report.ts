@@ -101,13 +101,19 @@ function printOthers({ fanOut, ingestion, growth, idle, memory }: Report): void 
     )
   }
   if (ingestion) {
-    const { connections, batch, perSecond } = ingestion
+    const { connections, batch, perSecond, cpuMs } = ingestion
+    const cells = (way: keyof typeof perSecond) => [
+      spread(perSecond[way]),
+      show(cpuMs[way].client, 3),
+      show(cpuMs[way].server, 3),
+      show(cpuMs[way].postgres, 3),
+    ]
     printTable(
-      ['ingestion over HTTP', 'events/s'],
+      ['ingestion over HTTP', 'events/s', 'client CPU ms', 'server CPU ms', 'PG CPU ms'],
       [
-        [`single posts, ${connections} connections`, spread(perSecond.single)],
-        ['one commit for each post', spread(perSecond.oneCommitPerPost)],
-        [`batches of ${batch}`, spread(perSecond.batches)],
+        [`single posts, ${connections} connections`, ...cells('single')],
+        ['one commit for each post', ...cells('oneCommitPerPost')],
+        [`batches of ${batch}`, ...cells('batches')],
       ],
     )
   }

@@ -1,4 +1,4 @@
-/** Every so often the whole backlog is looked at again: for what a lost worker left behind an old time. */
+/** Every so often the whole backlog is looked at again: for what committed later than that. */
 const FULL_LOOK_MS = 5_000
 /** A job's time is that of its transaction's start; one that commits later than this waits for a full look. */
 const LATE_COMMIT_MS = 2_000

@@ -15,7 +15,8 @@ export interface LeaseReset {
 
 // [J8] Jobs past their lease, oldest first by idx_job_status_lease. After several lost leases the job fails, so that
 // a payload that kills workers ends as a dead letter and not as an endless loop (DESIGN 2.8). Two cleaners at once
-// pass over each other's rows; a job that was reset is not Leased any more, so a second run finds nothing.
+// pass over each other's rows; a job that was reset is not Leased any more, so a second run finds nothing. It is free
+// from now on: with the end of its lease for that, a worker that has looked on from there would not find it.
 export const reset = `
   WITH stale AS MATERIALIZED (
     SELECT id, event_id, lease_until FROM sagapost.webhook_delivery_jobs AS job
@@ -24,6 +25,7 @@ export const reset = `
   )
   UPDATE sagapost.webhook_delivery_jobs AS job
   SET status = (CASE WHEN lease_resets + 1 >= $4 THEN 'Failed' ELSE 'Pending' END)::sagapost.job_status,
+      lease_until = CASE WHEN lease_resets + 1 >= $4 THEN job.lease_until ELSE sagapost.now() END,
       lease_resets = lease_resets + 1,
       error_code = CASE WHEN lease_resets + 1 >= $4 THEN 'lease_expired' END,
       finished_at = CASE WHEN lease_resets + 1 >= $4 THEN sagapost.now() END

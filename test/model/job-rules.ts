@@ -107,6 +107,7 @@ export const planClean =
       isTaken: (name) => look.jobs.get(name)?.status !== 'Leased',
       order: (name) => get(model.jobs, name).untilMs,
     })
+    const { nowMs } = model
     return {
       locks: chosen.map((name) => `job ${name}`),
       commit(at) {
@@ -115,6 +116,7 @@ export const planClean =
           job.resets += 1
           job.status = job.resets < settings.lostLeasesMax ? 'Pending' : 'Failed'
           job.error = job.status === 'Failed' ? 'lease_expired' : null
+          if (job.status === 'Pending') job.untilMs = nowMs
         }
         return { reset: [...chosen].sort() }
       },

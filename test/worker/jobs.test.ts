@@ -254,6 +254,15 @@ describe('the Lease Reset Cleaner', () => {
     expect(await job(id)).toMatchObject({ status: 'Pending', lease_resets: 1 })
   })
 
+  it('[J9] sets a job free as of now, for workers who look on from where they were', async () => {
+    const id = await newJob()
+    await claim()
+    await moveClock(database.pool, '71 seconds')
+    const { passedOverUntil } = await look()
+    await reset()
+    expect((await look({ freeSince: passedOverUntil })).jobs).toMatchObject([{ id }])
+  })
+
   it('[J8] a cleaner passes over a job that another one is about to reset', async () => {
     const id = await newJob()
     await claim()
@@ -272,13 +281,19 @@ describe('the Lease Reset Cleaner', () => {
 
   it('[J8] fails a job whose lease was lost three times', async () => {
     const id = await newJob()
+    let leaseUntil: Date | undefined
     for (const status of ['Pending', 'Pending', 'Failed']) {
       await claim()
+      leaseUntil = (await job(id)).lease_until
       await moveClock(database.pool, '61 seconds')
       await reset()
       expect(await job(id)).toMatchObject({ status })
     }
-    expect(await job(id)).toMatchObject({ error_code: 'lease_expired', lease_resets: 3 })
+    expect(await job(id)).toMatchObject({
+      error_code: 'lease_expired',
+      lease_resets: 3,
+      lease_until: leaseUntil,
+    })
   })
 })
 
