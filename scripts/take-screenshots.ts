@@ -74,6 +74,7 @@ try {
     await shoot(page, `requeue-${theme}`)
     await page.setViewportSize(PHONE)
     await page.goto(system.url)
+    await page.getByRole('button', { name: 'Last hour' }).click()
     await page.waitForTimeout(SETTLE_MS)
     await shoot(page, `phone-${theme}`)
     await context.close()
