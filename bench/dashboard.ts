@@ -80,12 +80,16 @@ async function timeOpening(url: string): Promise<void> {
 
 async function startedAt(): Promise<string> {
   let printed = ''
-  for await (const chunk of child.stdout) {
-    printed += chunk
-    const url = printed.includes('is ready at') && /http:\/\/[\d.]+:\d+/.exec(printed)?.[0]
-    if (url) return url
-  }
-  throw new Error('it did not start')
+  child.stdout.setEncoding('utf8')
+  // It prints more later: whoever stops reading would break its pipe.
+  const url = new Promise<string>((resolve) => {
+    child.stdout.on('data', (chunk: string) => {
+      printed += chunk
+      const found = printed.includes('is ready at') && /http:\/\/[\d.]+:\d+/.exec(printed)?.[0]
+      if (found) resolve(found)
+    })
+  })
+  return Promise.race([url, ended.then(() => Promise.reject(new Error('it did not start')))])
 }
 
 async function watch(url: string): Promise<{ bytes: () => number; stop: () => void }> {
