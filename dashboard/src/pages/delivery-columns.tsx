@@ -36,7 +36,8 @@ export function useDeliveryColumns({ withEvent = true } = {}): Column<Delivery>[
         ]
       : []),
     {
-      title: 'Type',
+      // The subscription's type of today: it may have been another one when the event was routed.
+      title: 'Subscribed to',
       cell: ({ subscriptionId }) => (
         <span className="mono">{names.get(subscriptionId)?.eventType ?? '–'}</span>
       ),
