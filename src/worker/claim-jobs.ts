@@ -21,7 +21,8 @@ export interface ClaimedJob {
 // [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random
 // token fences off whoever held the job before. Payload and address come with the same round trip. One row comes
 // back in any case, with the time of the look. The commit does not wait for the disk: should a crash lose it, the job is
-// free again and is claimed again, and a report under this claim's token is refused.
+// free again and is claimed again, and a report under this claim's token is refused. The events' bounds are roundabout
+// for the reason in orchestrator/make-jobs.ts.
 export const claim = prepared(`
   WITH free AS MATERIALIZED (
     SELECT id, event_id, extract(epoch FROM lease_until)::float8 * 1000 AS free_since_ms
@@ -40,7 +41,8 @@ export const claim = prepared(`
   ), complete AS (
     SELECT claimed.*, event.event_type, event.payload::text, event.traceparent, subscription.callback_url, subscription.headers
     FROM claimed
-    JOIN sagapost.events AS event ON event.id = claimed.event_id AND event.id >= $1 AND event.id < $2
+    JOIN sagapost.events AS event ON event.id = claimed.event_id
+      AND (event.id >= $1 OR event.id > $2) AND (event.id < $2 OR event.id <= $1)
     JOIN sagapost.subscriptions AS subscription ON subscription.id = claimed.subscription_id
   )
   SELECT looked_at, complete.*

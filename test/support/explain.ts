@@ -80,7 +80,32 @@ function toPlan(plan: PlanNode, ignore: RegExp): Plan {
  */
 export async function countRowsRead(client: pg.Pool, sql: string, values: unknown[]): Promise<number> {
   const { rows } = await client.query(`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${sql}`, values)
-  const scans = flatten(rows[0]['QUERY PLAN'][0].Plan).filter((node) => node['Relation Name'] !== undefined)
+  return rowsReadBy(rows[0]['QUERY PLAN'][0].Plan)
+}
+
+/** The same, with the one plan for all values that is made now; what is in the tables may change before it is run. */
+export async function countRowsReadWhenPreparedBefore(
+  pool: pg.Pool,
+  sql: string,
+  values: readonly unknown[],
+): Promise<() => Promise<number>> {
+  const client = await pool.connect()
+  const execute = `EXECUTE measured (${values.map(toLiteral).join(', ')})`
+  await client.query('SET plan_cache_mode = force_generic_plan')
+  await client.query(`PREPARE measured AS ${sql}`)
+  await client.query(`EXPLAIN ${execute}`)
+  return async () => {
+    try {
+      const { rows } = await client.query(`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${execute}`)
+      return rowsReadBy(rows[0]['QUERY PLAN'][0].Plan)
+    } finally {
+      client.release(true)
+    }
+  }
+}
+
+function rowsReadBy(plan: PlanNode): number {
+  const scans = flatten(plan).filter((node) => node['Relation Name'] !== undefined)
   return scans.reduce((sum, node) => {
     const perLoop = ['Actual Rows', 'Rows Removed by Filter', 'Rows Removed by Index Recheck'] as const
     return sum + perLoop.reduce((all, key) => all + (node[key] ?? 0), 0) * (node['Actual Loops'] ?? 0)
