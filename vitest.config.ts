@@ -8,7 +8,7 @@ const shared = {
   expect: { poll: { timeout: 60_000, interval: 20 } },
 }
 
-const endToEnd = 'test/e2e/**/*.test.ts'
+const endToEnd = ['test/e2e/**/*.test.ts', 'test/dashboard/browser/**/*.test.ts']
 
 // Everything on the newest PostgreSQL that comes embedded; the schema and its checks on the oldest supported one as well.
 // The project's name tells start-postgres.ts which. End to end last and one file at a time: its processes fill the machine.
@@ -22,7 +22,7 @@ export default defineConfig({
           ...shared,
           name: 'postgres-18',
           include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, endToEnd],
+          exclude: [...configDefaults.exclude, ...endToEnd],
         },
       },
       {
@@ -40,7 +40,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'e2e',
-          include: [endToEnd],
+          include: endToEnd,
           testTimeout: 600_000,
           fileParallelism: false,
           sequence: { groupOrder: 1 },

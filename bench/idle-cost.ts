@@ -20,10 +20,14 @@ const child = spawn(process.execPath, [main, 'dev'], {
 const ended = once(child, 'close')
 try {
   let printed = ''
-  for await (const chunk of child.stdout) {
-    printed += chunk
-    if (printed.includes('is ready at')) break
-  }
+  // It prints more later: whoever stops reading would break its pipe.
+  const ready = new Promise<void>((resolve) => {
+    child.stdout.on('data', (chunk) => {
+      printed += chunk
+      if (printed.includes('is ready at')) resolve()
+    })
+  })
+  await Promise.race([ready, ended.then(() => Promise.reject(new Error('it did not start')))])
   await pause(SETTLE_MS)
   const postmaster = Number(readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n')[0])
   const before = { node: ticks(child.pid as number), postgres: treeTicks(postmaster) }

@@ -4,6 +4,7 @@
  * fsync on, so that a noisy machine treats them alike; medians over the rounds are printed.
  *
  *   npm run bench:schema -- --rounds 7 --deliveries 4000
+ *   npm run bench:schema -- --failing --variants '^plain tables$|error'    # each fails once, and waits for its next try
  */
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -23,8 +24,15 @@ const PAYLOAD_BYTES = 550
 const CLOCK_TICKS_PER_S = 100
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '7' }, deliveries: { type: 'string', default: '4000' } },
+  options: {
+    rounds: { type: 'string', default: '7' },
+    deliveries: { type: 'string', default: '4000' },
+    failing: { type: 'boolean', default: false },
+    /** A regular expression: only the variants with such a name. */
+    variants: { type: 'string', default: '' },
+  },
 })
+const measured = variants.filter(({ name }) => new RegExp(values.variants).test(name))
 const rounds = Number(values.rounds)
 const deliveries = Number(values.deliveries)
 
@@ -48,9 +56,9 @@ const server = await startEmbeddedPostgres({
 const pools: pg.Pool[] = []
 try {
   const admin = open(server.url)
-  for (const [index] of variants.entries()) await admin.query(`CREATE DATABASE variant_${index}`)
+  for (const [index] of measured.entries()) await admin.query(`CREATE DATABASE variant_${index}`)
   const runs = []
-  for (const [index, variant] of variants.entries()) {
+  for (const [index, variant] of measured.entries()) {
     const url = new URL(server.url)
     url.pathname = `variant_${index}`
     const pool = open(url.href)
@@ -71,7 +79,7 @@ try {
   const [first] = runs
   const base = first ? median(first.samples.map(({ cpuMs }) => cpuMs)) : 0
   console.log(
-    `${deliveries} deliveries a round, ${rounds} rounds, PostgreSQL ${server.version}, medians per delivery\n`,
+    `${deliveries} ${values.failing ? 'failing ' : ''}deliveries a round, ${rounds} rounds, PostgreSQL ${server.version}, medians per delivery\n`,
   )
   console.log('variant                            CPU ms   ratio   WAL bytes   per second')
   for (const { variant, samples } of runs) {
@@ -133,8 +141,8 @@ async function deliver(pool: pg.Pool, count: number, bounded: boolean): Promise<
       jobId: id,
       eventId,
       leaseToken,
-      errorCode: null,
-      responseStatus: 200,
+      errorCode: values.failing ? 'http_500' : null,
+      responseStatus: values.failing ? 500 : 200,
       retryAfterS: null,
       durationMs: 12,
       responseExcerpt: null,

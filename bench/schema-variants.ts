@@ -93,10 +93,30 @@ export const variants: Variant[] = [
     edit: asPlainTables,
     after: [
       ...fillfactor,
-      ...['idx_saga_subscription', 'idx_saga_failing', 'idx_saga_failing_subscription', 'idx_job_gone'].map(
-        (name) => `DROP INDEX sagapost.${name}`,
-      ),
+      ...[
+        'idx_saga_subscription',
+        'idx_saga_failing',
+        'idx_saga_failing_subscription',
+        'idx_saga_failing_error',
+        'idx_saga_failing_subscription_error',
+        'idx_job_gone',
+      ].map((name) => `DROP INDEX sagapost.${name}`),
     ],
+    bounded: true,
+  },
+  {
+    name: 'plain, no indexes of errors',
+    edit: asPlainTables,
+    after: [
+      ...fillfactor,
+      'DROP INDEX sagapost.idx_saga_failing_error, sagapost.idx_saga_failing_subscription_error',
+    ],
+    bounded: true,
+  },
+  {
+    name: 'plain, one index of errors',
+    edit: asPlainTables,
+    after: [...fillfactor, 'DROP INDEX sagapost.idx_saga_failing_subscription_error'],
     bounded: true,
   },
   {

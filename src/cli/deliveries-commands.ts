@@ -11,6 +11,8 @@ interface DeliveryListOptions extends ListOptions {
   status?: DeliveryStatus
   event?: string
   subscription?: string
+  error?: string
+  type?: string
 }
 
 export const deliveryTitles = [
@@ -39,17 +41,22 @@ export function addDeliveriesCommands(program: Command, env: Environment): void 
   const list = addVerb(deliveries, 'list', 'list deliveries, newest first', [
     'deliveries list --status PendingRetry',
     'deliveries list --event 1042 --json',
+    'deliveries list --subscription 7 --error timeout',
   ])
     .addOption(new Option('--status <status>', 'only those in this status').choices(deliveryMachine.statuses))
     .option('--event <id>', 'only those of this event', readId)
     .option('--subscription <id>', 'only those to this subscription', readId)
+    .option('--error <code>', 'only those that wait or have ended after this failure: timeout, http_500, …')
+    .option('--type <type>', 'only those of events of this type')
   addListOptions(list).action(async (options: DeliveryListOptions) => {
     const client = await connectApi(env)
-    const { status, event, subscription } = options
+    const { status, event, subscription, error, type } = options
     const filter = {
       ...(status === undefined ? {} : { status }),
       ...(event === undefined ? {} : { eventId: event }),
       ...(subscription === undefined ? {} : { subscriptionId: subscription }),
+      ...(error === undefined ? {} : { errorCode: error }),
+      ...(type === undefined ? {} : { eventType: type }),
     }
     await printList({
       options,

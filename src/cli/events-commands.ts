@@ -17,6 +17,7 @@ import { withJsonText } from './with-json-text.js'
 
 interface EventListOptions extends ListOptions, RangeOptions {
   type?: string
+  key?: string
 }
 
 export function addEventsCommands(program: Command, env: Environment): void {
@@ -25,12 +26,16 @@ export function addEventsCommands(program: Command, env: Environment): void {
   const list = addVerb(events, 'list', 'list events, newest first', [
     'events list --type order.placed --from 1h',
     'events list --all --json',
-  ]).option('--type <type>', 'only events of this type')
+    'events list --key order-1042',
+  ])
+    .option('--type <type>', 'only events of this type')
+    .option('--key <key>', 'only the event that was published with this idempotency key')
   addListOptions(addRangeOptions(list)).action(async (options: EventListOptions) => {
     const client = await connectApi(env)
-    const { type, from, to } = options
+    const { type, key, from, to } = options
     const filter = {
       ...(type === undefined ? {} : { type }),
+      ...(key === undefined ? {} : { idempotencyKey: key }),
       ...(from === undefined ? {} : { from }),
       ...(to === undefined ? {} : { to }),
     }

@@ -25,10 +25,13 @@ export async function printList<Item>(listing: Listing<Item>): Promise<void> {
     ...(cursor === undefined ? {} : { cursor }),
   })
   if (json) return print(JSON.stringify(page))
-  if (page.data.length === 0) return print(listing.empty)
-  await print(createTable(listing.titles)(page.data.map(listing.row)))
+  const { data, nextCursor } = page
+  if (data.length > 0) await print(createTable(listing.titles)(data.map(listing.row)))
+  else if (nextCursor === null) await print(listing.empty)
+  if (nextCursor === null) return
   // Not among the rows, which may go into a pipe.
-  if (page.nextCursor !== null) console.error(pc.dim(`There are more: --all, or --cursor ${page.nextCursor}`))
+  const more = data.length > 0 ? 'There are more' : 'None up to here, there may be more'
+  console.error(pc.dim(`${more}: --all, or --cursor ${nextCursor}`))
 }
 
 async function printAllAsTable<Item>({ all, titles, row, empty }: Listing<Item>): Promise<void> {

@@ -370,6 +370,80 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What was published and delivered, point by point, oldest first
+         * @description An hour by the minute, or a day by ten minutes. Counts are written every two seconds.
+         */
+        get: operations["readStatistics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/statistics/subscriptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How the endpoints of subscriptions have fared within the last hour */
+        get: operations["readEndpointHealth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/system": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Processes with their leases, sizes, use of indexes, slow statements */
+        get: operations["describeSystem"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What happens now, every two seconds, for as long as the connection lasts
+         * @description Server-sent events, each with a snapshot as JSON: rates, percentiles, backlogs and what needs attention. The dashboard is made of them, and they may change with it; for programs, `/metrics` and `/v1/statistics` stay as they are.
+         */
+        get: operations["watchSystem"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -475,6 +549,11 @@ export interface components {
             errorCode: string | null;
             durationMs: number | null;
             responseExcerpt: string | null;
+            /** @description when its worker’s lease ends; null unless it is Leased */
+            leaseUntil: string | null;
+            /** @description how often a lease on it was lost */
+            leaseResets: number;
+            finishedAt: string | null;
         };
         Delivery: {
             /** @example 1042 */
@@ -812,6 +891,87 @@ export interface components {
             /** @description of verification_failed: what the callback answered */
             response?: components["schemas"]["TestOutcome"];
         };
+        StatisticsPoint: {
+            /**
+             * Format: date-time
+             * @description its beginning
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            at: string;
+            /** @description routed; null for one subscription */
+            events: number | null;
+            /** @description attempts */
+            succeeded: number;
+            /** @description attempts */
+            failed: number;
+            /** @description deliveries */
+            deadLettered: number;
+            /** @description null: there were none */
+            p50Ms: number | null;
+            /** @description null: there were none */
+            p95Ms: number | null;
+            /** @description null: there were none */
+            p99Ms: number | null;
+        };
+        EndpointHealth: {
+            /** @example 1042 */
+            subscriptionId: string;
+            succeeded: number;
+            failed: number;
+            deadLettered: number;
+            /** @description null: there were none */
+            p50Ms: number | null;
+            /** @description null: there were none */
+            p95Ms: number | null;
+            lastErrorCode: string | null;
+            /** @description to the minute */
+            lastErrorAt: string | null;
+        };
+        RunningProcess: {
+            id: string;
+            hostname: string;
+            pid: number;
+            version: string;
+            parts: string[];
+            startedAt: string | null;
+            /** @description null: it is forgotten, and still holds a lease */
+            seenAt: string | null;
+            /** @description not heard of for half a minute */
+            lost: boolean;
+            /** @description jobs that its worker holds */
+            leases: number;
+            leasesExpired: number;
+            /** @description the first end of a lease */
+            leaseUntil: string | null;
+        };
+        System: {
+            schemaVersion: number;
+            serverVersion: string;
+            databaseBytes: number;
+            connections: number;
+            connectionsMax: number;
+            processes: components["schemas"]["RunningProcess"][];
+            tables: {
+                name: string;
+                tableBytes: number;
+                indexBytes: number;
+                rowsEstimated: number;
+                partitions: number;
+            }[];
+            indexes: {
+                name: string;
+                table: string;
+                bytes: number;
+                scans: number;
+            }[];
+            /** @description null: the extension pg_stat_statements is not there */
+            slowStatements: {
+                query: string;
+                calls: number;
+                meanMs: number;
+                totalMs: number;
+            }[] | null;
+        };
         SagaFailure: {
             code: string;
             message: string;
@@ -1043,6 +1203,8 @@ export interface operations {
             query?: {
                 /** @example order.placed */
                 type?: string;
+                /** @description the event that was published with it */
+                idempotencyKey?: string;
                 /** @example 2026-01-31T12:00:00Z */
                 from?: string;
                 /** @example 2026-01-31T12:00:00Z */
@@ -2265,6 +2427,13 @@ export interface operations {
                 eventId?: string;
                 /** @example 1042 */
                 subscriptionId?: string;
+                /** @description of the last failure of those in PendingRetry and DeadLettered */
+                errorCode?: string;
+                /**
+                 * @description a page may then be shorter than its limit, even empty, and still have a next one
+                 * @example order.placed
+                 */
+                eventType?: string;
                 /** @description how many, at most 200 */
                 limit?: number;
                 /** @description nextCursor of the page before */
@@ -2309,6 +2478,15 @@ export interface operations {
             };
             /** @description forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description event_type_invalid */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3297,6 +3475,280 @@ export interface operations {
                 };
             };
             /** @description idempotency_key_busy, database_unreachable, schema_outdated, permission_denied */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readStatistics: {
+        parameters: {
+            query?: {
+                range?: "hour" | "day";
+                /**
+                 * @description absent: of all
+                 * @example 1042
+                 */
+                subscriptionId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["StatisticsPoint"][];
+                    };
+                };
+            };
+            /** @description request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too_many_bad_keys */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database_unreachable, schema_outdated, permission_denied */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readEndpointHealth: {
+        parameters: {
+            query: {
+                /** @description ids of subscriptions, with commas between them; at most 200 */
+                ids: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["EndpointHealth"][];
+                    };
+                };
+            };
+            /** @description request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too_many_bad_keys */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database_unreachable, schema_outdated, permission_denied */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    describeSystem: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["System"];
+                };
+            };
+            /** @description request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too_many_bad_keys */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database_unreachable, schema_outdated, permission_denied */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    watchSystem: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the stream */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too_many_bad_keys */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description overloaded, database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;

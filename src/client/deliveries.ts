@@ -15,6 +15,10 @@ export interface DeliveryFilter {
   status?: DeliveryStatus
   eventId?: string
   subscriptionId?: string
+  /** Of the last failure of those in PendingRetry and DeadLettered. */
+  errorCode?: string
+  /** A page may then be shorter than its limit, even empty, and still have a next one. */
+  eventType?: string
 }
 
 export interface Deliveries {

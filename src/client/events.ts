@@ -16,6 +16,8 @@ export type EventWithPayload = Schemas['EventWithPayload'] & { payloadJson: stri
 
 export interface EventFilter {
   type?: string
+  /** The one event that was published with it. */
+  idempotencyKey?: string
   /** Inclusive. */
   from?: string | Date
   /** Exclusive. */

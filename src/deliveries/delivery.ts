@@ -27,6 +27,11 @@ export interface Attempt {
   errorCode: string | null
   durationMs: number | null
   responseExcerpt: string | null
+  /** When the lease of whoever sends it ends; null unless it is Leased. */
+  leaseUntil: Date | null
+  /** How often a lease on it was lost. */
+  leaseResets: number
+  finishedAt: Date | null
 }
 
 export interface DeliveryRow {

@@ -12,7 +12,7 @@ export const selectDelivery = `
   SELECT saga.id, saga.event_id, saga.subscription_id, saga.status, saga.attempt_count, saga.next_attempt_at,
          saga.final_error_code, saga.requeued_from, saga.created_at, saga.updated_at,
          job.id AS job_id, job.status AS job_status, job.attempt_at, job.worker_id, job.response_status,
-         job.error_code, job.duration_ms, job.response_excerpt
+         job.error_code, job.duration_ms, job.response_excerpt, job.lease_until, job.lease_resets, job.finished_at
   FROM sagapost.webhook_delivery_sagas AS saga
   LEFT JOIN LATERAL (
     SELECT * FROM sagapost.webhook_delivery_jobs WHERE saga_id = saga.id AND event_id = saga.event_id
@@ -29,6 +29,9 @@ interface AttemptRow {
   error_code: string | null
   duration_ms: number | null
   response_excerpt: string | null
+  lease_until: Date
+  lease_resets: number
+  finished_at: Date | null
 }
 
 /** One delivery with its attempts, oldest first; null when there is none. Under the role saga_readonly_role. */
@@ -53,6 +56,9 @@ function toAttempts(row: AttemptRow): Attempt[] {
       errorCode: row.error_code,
       durationMs: row.duration_ms,
       responseExcerpt: row.response_excerpt,
+      leaseUntil: row.job_status === 'Leased' ? row.lease_until : null,
+      leaseResets: row.lease_resets,
+      finishedAt: row.finished_at,
     },
   ]
 }

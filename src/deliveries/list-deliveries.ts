@@ -3,6 +3,7 @@ import { isRowId, type Page, type PageRequest, readIdCursor, rowsToRead, toPage 
 import { SagapostError } from '../errors/index.js'
 import { type DeliveryStatus, deliveryMachine } from '../state-machines/index.js'
 import { type Delivery, type DeliveryRow, toDelivery } from './delivery.js'
+import { keepDeliveriesOfType, listDeliveriesOfType } from './list-deliveries-of-type.js'
 
 /**
  * Newest first by id, so that a requeued delivery stands where it was made and not where its event is. By the
@@ -17,6 +18,8 @@ export const selectDeliveries = `
     AND ($2::sagapost.delivery_status IS NULL OR status = ANY (ARRAY[$2]))
     AND ($3::bigint IS NULL OR event_id = $3)
     AND ($4::bigint IS NULL OR subscription_id = ANY (ARRAY[$4]))
+    -- With an event only: what an error leads to by itself is below.
+    AND ($6::text IS NULL OR (final_error_code = $6 AND status IN ('PendingRetry', 'DeadLettered')))
   ORDER BY CASE WHEN $4 IS NOT NULL THEN subscription_id END DESC,
            CASE WHEN $2 IN ('PendingRetry', 'DeadLettered') THEN status END DESC,
            id DESC
@@ -60,25 +63,63 @@ export const selectInProgressDeliveries = `
   ORDER BY job.saga_id DESC
   LIMIT $3`
 
+/**
+ * Those that failed with one error, of one status or of both, each in the order of the list by idx_saga_failing_error,
+ * or by idx_saga_failing_subscription_error where a subscription is given.
+ */
+export const selectDeliveriesByError = `
+  SELECT * FROM (
+    (SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,
+            created_at, updated_at
+     FROM sagapost.webhook_delivery_sagas
+     WHERE status = 'PendingRetry' AND final_error_code = ANY (ARRAY[$2]) AND ($1::bigint IS NULL OR id < $1)
+       AND ($3::bigint IS NULL OR subscription_id = ANY (ARRAY[$3]))
+       AND ($4::sagapost.delivery_status IS NULL OR $4 = 'PendingRetry')
+     ORDER BY CASE WHEN $3 IS NOT NULL THEN subscription_id END DESC, final_error_code DESC, status DESC, id DESC
+     LIMIT $5)
+    UNION ALL
+    (SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,
+            created_at, updated_at
+     FROM sagapost.webhook_delivery_sagas
+     WHERE status = 'DeadLettered' AND final_error_code = ANY (ARRAY[$2]) AND ($1::bigint IS NULL OR id < $1)
+       AND ($3::bigint IS NULL OR subscription_id = ANY (ARRAY[$3]))
+       AND ($4::sagapost.delivery_status IS NULL OR $4 = 'DeadLettered')
+     ORDER BY CASE WHEN $3 IS NOT NULL THEN subscription_id END DESC, final_error_code DESC, status DESC, id DESC
+     LIMIT $5)
+  ) AS failing
+  ORDER BY id DESC LIMIT $5`
+
 export interface DeliveryFilter extends PageRequest {
   status?: DeliveryStatus | undefined
   eventId?: string | undefined
   subscriptionId?: string | undefined
+  /** Of the last failure: those in PendingRetry and DeadLettered have one. */
+  errorCode?: string | undefined
+  /** A page may then be shorter than its limit, even empty, and still have a next one. */
+  eventType?: string | undefined
 }
 
 /** A page of deliveries under the role saga_readonly_role. The cursor is the last id seen, which never changes. */
 export async function listDeliveries(
   pool: pg.Pool,
-  { status, eventId, subscriptionId, cursor, limit }: DeliveryFilter = {},
+  { status, eventId, subscriptionId, errorCode, eventType, cursor, limit }: DeliveryFilter = {},
 ): Promise<Page<Delivery>> {
   const rowsMax = rowsToRead(limit)
-  const before = readIdCursor(cursor)
   if (status !== undefined && !deliveryMachine.statuses.includes(status)) {
     throw new SagapostError('query_invalid', `status must be one of ${deliveryMachine.statuses.join(', ')}`)
   }
   const ids = [eventId, subscriptionId].filter((id) => id !== undefined)
   if (!ids.every(isRowId)) return { data: [], nextCursor: null }
-  const rows = await readRows(pool, { status, eventId, subscriptionId, before, rowsMax })
+  if (eventType !== undefined) {
+    const filters = { status, eventId, subscriptionId, errorCode }
+    const alone = Object.values(filters).every((filter) => filter === undefined)
+    if (alone) return listDeliveriesOfType(pool, { eventType, cursor, rowsMax })
+    const read = (before: string | null, rows: number) =>
+      readRows(pool, { ...filters, before, rowsMax: rows })
+    return keepDeliveriesOfType(pool, { eventType, before: readIdCursor(cursor), rowsMax, read })
+  }
+  const before = readIdCursor(cursor)
+  const rows = await readRows(pool, { status, eventId, subscriptionId, errorCode, before, rowsMax })
   return toPage(rows, rowsMax, toDelivery, ({ id }) => ({ id }))
 }
 
@@ -86,16 +127,21 @@ interface Reading {
   status: DeliveryStatus | undefined
   eventId: string | undefined
   subscriptionId: string | undefined
+  errorCode: string | undefined
   before: string | null
   rowsMax: number
 }
 
 async function readRows(pool: pg.Pool, reading: Reading): Promise<DeliveryRow[]> {
-  const { status = null, eventId = null, subscriptionId = null, before, rowsMax } = reading
+  const { status = null, eventId = null, subscriptionId = null, errorCode = null, before, rowsMax } = reading
+  if (errorCode !== null && eventId === null) {
+    const values = [before, errorCode, subscriptionId, status, rowsMax]
+    return (await pool.query<DeliveryRow>(selectDeliveriesByError, values)).rows
+  }
   if (eventId === null && (status === 'Pending' || status === 'InProgress')) {
     const sql = status === 'Pending' ? selectPendingDeliveries : selectInProgressDeliveries
     return (await pool.query<DeliveryRow>(sql, [before, subscriptionId, rowsMax])).rows
   }
-  const values = [before, status, eventId, subscriptionId, rowsMax]
+  const values = [before, status, eventId, subscriptionId, rowsMax, errorCode]
   return (await pool.query<DeliveryRow>(selectDeliveries, values)).rows
 }

@@ -66,6 +66,8 @@ export interface WholeEvent extends Event {
 
 export interface EventFilter extends PageRequest, TimeRange {
   type?: string | undefined
+  /** The one event that was published with it. */
+  idempotencyKey?: string | undefined
 }
 
 export interface NewSubscription {
@@ -191,6 +193,11 @@ export interface Attempt {
   errorCode: string | null
   durationMs: number | null
   responseExcerpt: string | null
+  /** When the lease of whoever sends it ends; null unless it is Leased. */
+  leaseUntil: Date | null
+  /** How often a lease on it was lost. */
+  leaseResets: number
+  finishedAt: Date | null
 }
 
 export interface WholeDelivery extends Delivery {
@@ -202,6 +209,10 @@ export interface DeliveryFilter extends PageRequest {
   status?: DeliveryStatus | undefined
   eventId?: string | undefined
   subscriptionId?: string | undefined
+  /** Of the last failure: those in PendingRetry and DeadLettered have one. */
+  errorCode?: string | undefined
+  /** A page may then be shorter than its limit, even empty, and still have a next one. */
+  eventType?: string | undefined
 }
 
 export interface DeadLetter {

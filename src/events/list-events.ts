@@ -30,19 +30,36 @@ export const selectEvents = `
   ORDER BY CASE WHEN $3 IS NOT NULL THEN event_type END DESC, created_at DESC, id DESC
   LIMIT $6`
 
+/** By event_keys_pkey, for as long as the key is remembered; then by events_pkey in one partition. */
+export const selectEventByKey = `
+  SELECT event.id, event_type, event.created_at, correlation_id
+  FROM sagapost.event_keys AS key
+  CROSS JOIN LATERAL (SELECT * FROM sagapost.events WHERE id = key.event_id) AS event
+  WHERE key.key = $1
+    AND ($2::text IS NULL OR event_type = $2)
+    AND ($3::timestamptz IS NULL OR event.created_at >= $3)
+    AND ($4::timestamptz IS NULL OR event.created_at < $4)`
+
 export interface EventFilter extends PageRequest, TimeRange {
   type?: string | undefined
+  /** The one event that was published with it. */
+  idempotencyKey?: string | undefined
 }
 
 /** A page of events, without their payloads, under the role saga_readonly_role. Events never change, so pages stay. */
 export async function listEvents(
   pool: pg.Pool,
-  { type, from, to, cursor, limit }: EventFilter = {},
+  { type, idempotencyKey, from, to, cursor, limit }: EventFilter = {},
 ): Promise<Page<Event>> {
   const rowsMax = rowsToRead(limit)
   const before = readTimeCursor(cursor)
   if (type !== undefined) checkEventType(type)
   checkTimeRange({ from, to })
+  if (idempotencyKey !== undefined) {
+    const values = [idempotencyKey, type ?? null, from ?? null, to ?? null]
+    const found = await pool.query<EventRow>(selectEventByKey, values)
+    return { data: found.rows.map(toEvent), nextCursor: null }
+  }
   const { rows } = await pool.query<EventRow & { at_us: string }>(selectEvents, [
     before.atUs,
     before.id,

@@ -7,6 +7,7 @@ import type { Obstacle } from '../database/index.js'
 import type { WebhookSender } from '../https/index.js'
 import type { Metrics } from '../observability/index.js'
 import type { SecretBox } from '../subscriptions/index.js'
+import type { Sessions } from './session.js'
 
 /** The server that routes are put on: its requests and answers are typed by their zod schemas. */
 export type Api = FastifyInstance<
@@ -37,6 +38,8 @@ interface ApiPools {
 export interface StateOptions
   extends Pick<ApiOptions, 'apiKey' | 'log' | 'checkReadiness' | 'metrics' | 'requestMsMax'> {
   pools: Pick<ApiPools, 'keys'>
+  /** Absent: keys only. */
+  sessions?: Sessions
 }
 
 /** What the routes need; everything of it is made by whoever starts the server. */
@@ -44,6 +47,8 @@ export interface ApiOptions {
   pools: ApiPools
   /** Opens and seals the secrets of subscriptions. */
   box: SecretBox
+  /** What sealed cookies of the dashboard are opened with. */
+  masterKey: Buffer
   /** For verifications and test requests. */
   sender: Pick<WebhookSender, 'send'>
   /** Private ranges that callbacks may use. */

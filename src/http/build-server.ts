@@ -12,17 +12,22 @@ import { readValue } from './read-body.js'
 import { refuseUnasked } from './refuse-unasked.js'
 import { createScopeCheck } from './require-scope.js'
 import {
+  addDashboardRoutes,
   addDeadLetterRoutes,
   addDeliveryRoutes,
   addDocsRoutes,
   addEventReadRoutes,
+  addLiveRoutes,
   addPublishRoutes,
   addSagaRoutes,
+  addSessionRoutes,
   addSignalRoutes,
   addStateRoutes,
   addSubscriptionActionRoutes,
   addSubscriptionRoutes,
+  addSystemRoutes,
 } from './routes/index.js'
+import { createSessions } from './session.js'
 
 /** For everything but events, which have limits of their own. */
 const BODY_BYTES_MAX = 256 * 1024
@@ -43,7 +48,8 @@ const securityHeaders = {
 /** The server with all its routes, not listening yet. */
 export async function buildServer(options: ApiOptions): Promise<Api> {
   const { pools, log, onEventsStored = () => {} } = options
-  const api = buildBase(options)
+  const sessions = createSessions(options.masterKey)
+  const api = buildBase({ ...options, sessions })
   describeApi(api)
   const store = createEventStore({ pool: pools.ingest, log, onEventsStored })
   await api.register(async (scope) =>
@@ -56,8 +62,12 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
   addDeadLetterRoutes(api, options)
   addSagaRoutes(api, options)
   addSignalRoutes(api, options)
+  addSystemRoutes(api, options)
+  addLiveRoutes(api, options)
   addStateRoutes(api, options)
   addDocsRoutes(api)
+  addSessionRoutes(api, sessions)
+  await addDashboardRoutes(api)
   return api
 }
 
@@ -69,7 +79,14 @@ export function buildStateServer(options: StateOptions): Api {
 }
 
 /** What all answers have in common: who may ask, how refusals look, and the headers. */
-function buildBase({ pools, apiKey, log, metrics, requestMsMax = REQUEST_MS_MAX }: StateOptions): Api {
+function buildBase({
+  pools,
+  apiKey,
+  log,
+  metrics,
+  sessions,
+  requestMsMax = REQUEST_MS_MAX,
+}: StateOptions): Api {
   const api = fastify({
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: requestMsMax,
@@ -107,8 +124,9 @@ function buildBase({ pools, apiKey, log, metrics, requestMsMax = REQUEST_MS_MAX 
   )
 
   const authenticator = createAuthenticator({ pool: pools.keys, apiKey })
-  const checkScope = createScopeCheck(authenticator)
+  const checkScope = createScopeCheck(authenticator, sessions)
   api.decorateRequest('caller', null)
+  api.decorateRequest('isStillAllowed', () => Promise.resolve(false))
   api.addHook('onRequest', async (request, reply) => {
     setSecurityHeaders(reply)
     refuseNoHost(request.raw)
@@ -119,12 +137,11 @@ function buildBase({ pools, apiKey, log, metrics, requestMsMax = REQUEST_MS_MAX 
   })
   api.addHook('preValidation', async (request) => refuseUnasked(request))
   api.addHook('onResponse', (request, reply, done) => {
-    metrics?.httpRequest({
-      method: request.method,
-      route: request.routeOptions.url,
-      status: reply.statusCode,
-      durationMs: reply.elapsedTime,
-    })
+    const { url: route, config } = request.routeOptions
+    if (!config.isStream) {
+      const { method } = request
+      metrics?.httpRequest({ method, route, status: reply.statusCode, durationMs: reply.elapsedTime })
+    }
     done()
   })
   closeWithTheAnswer(api)

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Authenticator, Caller, Scope } from '../keys/index.js'
+import { type Authenticator, type Caller, type Scope, scopes } from '../keys/index.js'
 import { createBadKeyLimit } from './limit-bad-keys.js'
 import { ProblemError, problem, refuse } from './problem.js'
+import type { Sessions } from './session.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -11,6 +12,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whose key it carries; null on keyless calls. */
     caller: Caller | null
+    /** Whether the key that it came with may still call this: for answers that take long. */
+    isStillAllowed: () => Promise<boolean>
   }
 }
 
@@ -24,26 +27,36 @@ export const access = {
   requeue: ['operator', 'admin'],
   settleSagas: ['operator', 'admin'],
   signal: ['ingest', 'operator', 'admin'],
+  signIn: scopes,
 } as const satisfies Record<string, readonly Scope[]>
+
+/**
+ * What every request that changes something must carry when it comes with a session: no other origin can make a browser
+ * send it, for want of a CORS answer that allows it.
+ */
+const PAGE_HEADER = 'sagapost-page'
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i
 const CHALLENGE = { 'www-authenticate': 'Bearer realm="sagapost"' }
 
-/** Checks the key before a byte of the body is read. */
-export function createScopeCheck(authenticator: Authenticator) {
+/** Checks the key, of the request or of its session, before a byte of the body is read. */
+export function createScopeCheck(authenticator: Authenticator, sessions?: Pick<Sessions, 'keyOf'>) {
   const limit = createBadKeyLimit()
 
   return async (request: FastifyRequest, _reply: FastifyReply): Promise<void> => {
     const { access: allowed } = request.routeOptions.config
     if (allowed === undefined || allowed === 'keyless') return
     const header = request.headers.authorization
-    if (header === undefined) {
+    const sessionKey = header === undefined ? sessions?.keyOf(request) : undefined
+    if (header === undefined && sessionKey === undefined) {
       throw new ProblemError(
         problem('unauthenticated', 'send the API key as Authorization: Bearer <key>'),
         CHALLENGE,
       )
     }
-    const key = BEARER.exec(header)?.[1]
+    if (sessionKey !== undefined) refuseForeign(request)
+    const key = sessionKey ?? BEARER.exec(header ?? '')?.[1]
     const tooMany = limit.isOver(request.ip)
     const caller = key === undefined ? null : await authenticator.authenticate(key, { mayAsk: !tooMany })
     if (caller === null) throw tooMany ? tooManyBadKeys(request.ip) : badKey(request.ip)
@@ -54,6 +67,18 @@ export function createScopeCheck(authenticator: Authenticator) {
       )
     }
     request.caller = caller
+    request.isStillAllowed = async () => {
+      const now = key === undefined ? null : await authenticator.authenticate(key)
+      return now !== null && allowed.includes(now.scope)
+    }
+  }
+
+  /** A session is sent by the browser, whoever made the page that asks: what changes something must come from our own. */
+  function refuseForeign({ method, headers }: FastifyRequest): void {
+    if (safeMethods.has(method)) return
+    const site = headers['sec-fetch-site']
+    if (headers[PAGE_HEADER] === '1' && (site === undefined || site === 'same-origin')) return
+    throw refuse('forbidden', `with a session, this must come from the dashboard itself (${PAGE_HEADER}: 1)`)
   }
 
   function badKey(address: string): ProblemError {

@@ -3,7 +3,7 @@ import { deliveryMachine, jobMachine } from '../state-machines/index.js'
 
 /** The shapes of DESIGN 7, once: requests are checked with them, answers are written with them, OpenAPI is made of them. */
 
-const id = z
+export const id = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be an id: a decimal number as a string')
   .meta({ examples: ['1042'] })
@@ -76,6 +76,9 @@ const attempt = z
     errorCode: z.string().nullable(),
     durationMs: z.number().nullable(),
     responseExcerpt: z.string().nullable(),
+    leaseUntil: time.nullable().describe('when its worker’s lease ends; null unless it is Leased'),
+    leaseResets: z.number().int().describe('how often a lease on it was lost'),
+    finishedAt: time.nullable(),
   })
   .meta({ id: 'Attempt' })
 
@@ -102,6 +105,15 @@ export const deliveryFilter = z.strictObject({
   status: z.enum(deliveryMachine.statuses).optional(),
   eventId: id.optional(),
   subscriptionId: id.optional(),
+  errorCode: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('of the last failure of those in PendingRetry and DeadLettered'),
+  eventType: eventType
+    .optional()
+    .describe('a page may then be shorter than its limit, even empty, and still have a next one'),
   ...page,
 })
 
@@ -281,7 +293,12 @@ export const startedRequeue = z
 
 export const requeued = z.object({ deliveryId: id }).meta({ id: 'Requeued' })
 
-export const eventFilter = z.strictObject({ type: eventType.optional(), ...range, ...page })
+export const eventFilter = z.strictObject({
+  type: eventType.optional(),
+  idempotencyKey: z.string().min(1).max(255).optional().describe('the event that was published with it'),
+  ...range,
+  ...page,
+})
 
 // Every answer that is a refusal
 

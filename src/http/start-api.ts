@@ -82,6 +82,7 @@ export async function startApi({
         keys: openPool('api_key_admin'),
       },
       box,
+      masterKey: config.masterKey,
       sender,
       allowedCidrs,
       apiKey: config.apiKey,

@@ -24,7 +24,7 @@ export const backlogStages = [
   'sagas_stuck',
 ] as const
 
-interface StageBacklog {
+export interface StageBacklog {
   stage: (typeof backlogStages)[number]
   count: number
   /** Null at stages where waiting is as it should be. 0 when nothing waits. */

@@ -30,6 +30,8 @@ export const loopParts = [
   'gone_subscriptions',
   'work_window',
   'wakeups',
+  'statistics',
+  'processes',
 ] as const
 
 /**

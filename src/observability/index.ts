@@ -1,4 +1,4 @@
-export { createBacklogCollector } from './collect-backlog.js'
+export { createBacklogCollector, type StageBacklog } from './collect-backlog.js'
 export { createLog } from './create-log.js'
 export { createMetrics, type LoopPart, type Metrics, type Recorders } from './create-metrics.js'
 export { correlationIdOf, logFields } from './log-fields.js'

@@ -11,6 +11,8 @@ export interface AppliedResult {
   leaseExpiration: Date
   /** Since the delivery was made, by the database's clock. */
   ageMs: number
+  /** Of the request; null when nobody lived to tell. */
+  durationMs: number | null
   status: 'Completed' | 'PendingRetry' | 'DeadLettered'
   attemptCount: number
   errorCode: string | null
@@ -23,7 +25,7 @@ export interface AppliedResult {
 export const applyNewResults = prepared(`
   WITH result AS MATERIALIZED (
     SELECT id, saga_id, event_id, subscription_id, status = 'Completed' AS succeeded, error_code, retry_after_s,
-           worker_id, lease_until
+           worker_id, lease_until, duration_ms
     FROM sagapost.webhook_delivery_jobs AS job
     WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL AND event_id >= $1 AND event_id < $2
     LIMIT $3 FOR UPDATE SKIP LOCKED
@@ -47,7 +49,7 @@ export const applyNewResults = prepared(`
   WHERE saga.id = limited.saga_id AND saga.event_id = limited.event_id AND saga.status = 'InProgress'
     AND saga.subscription_id = limited.subscription_id
     AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
-  RETURNING saga.id AS saga_id, limited.id AS job_id, saga.event_id, saga.subscription_id, worker_id, lease_until,
+  RETURNING saga.id AS saga_id, limited.id AS job_id, saga.event_id, saga.subscription_id, worker_id, lease_until, duration_ms,
     saga.status, saga.attempt_count, saga.final_error_code, saga.correlation_id,
     (extract(epoch FROM sagapost.now() - saga.created_at) * 1000)::float8 AS age_ms, saga.status = 'PendingRetry' AND saga.attempt_count >= attempts_max AS dead`)
 
@@ -67,6 +69,7 @@ interface Row {
   worker_id: string | null
   lease_until: Date
   age_ms: number
+  duration_ms: number | null
   status: 'Completed' | 'PendingRetry'
   attempt_count: number
   final_error_code: string | null
@@ -108,6 +111,7 @@ export async function applyResults(
     workerId: row.worker_id,
     leaseExpiration: row.lease_until,
     ageMs: row.age_ms,
+    durationMs: row.duration_ms,
     status: row.dead ? 'DeadLettered' : row.status,
     attemptCount: row.attempt_count,
     errorCode: row.final_error_code,

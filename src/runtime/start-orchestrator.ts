@@ -10,6 +10,7 @@ import {
   type RetryPolicy,
   workDueInMs,
 } from '../orchestrator/index.js'
+import type { ResultCounter } from '../statistics/index.js'
 
 const BATCH_MAX = 500
 const PAUSE_MS_MIN = 20
@@ -25,6 +26,8 @@ export interface OrchestratorOptions {
   wakeups: Wakeups
   log: Logger
   metrics: Pick<Recorders, 'resultApplied' | 'jobsMade' | 'deadLettered' | 'loopFailed'>
+  /** For the charts of the dashboard. */
+  counter: Pick<ResultCounter, 'count' | 'countDead'>
   policy: RetryPolicy
   /** The longest pause; a retry that falls due earlier ends it. */
   pollMs: () => number
@@ -32,12 +35,13 @@ export interface OrchestratorOptions {
 
 /** The loop that moves sagas: applies results, makes first and retry jobs, wakes the workers. */
 export function startOrchestrator(options: OrchestratorOptions): Loop {
-  const { pool, window, wakeups, log, metrics, policy, pollMs } = options
+  const { pool, window, wakeups, log, metrics, counter, policy, pollMs } = options
 
   /** Returns the size of the largest batch. */
   async function orchestrate(range: EventRange, retries: boolean): Promise<number> {
     const applied = await applyResults(pool, { range, batchMax: BATCH_MAX, policy })
     for (const result of applied) {
+      counter.count(result)
       metrics.resultApplied({ status: result.status, latencyMs: result.ageMs })
       if (result.status === 'DeadLettered') bury(result)
       else if (log.isLevelEnabled('debug')) {
@@ -45,7 +49,10 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       }
     }
     const made = await makeJobs(pool, { range, batchMax: BATCH_MAX, limit: policy.limit, retries })
-    for (const delivery of made.dead) bury(delivery)
+    for (const delivery of made.dead) {
+      counter.countDead(delivery.subscriptionId)
+      bury(delivery)
+    }
     metrics.jobsMade('first', made.first)
     metrics.jobsMade('retry', made.retries)
     const jobs = made.first + made.retries

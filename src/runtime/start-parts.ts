@@ -8,7 +8,14 @@ import { expireEventKeys } from '../events/index.js'
 import { createWebhookSender, parseAllowedCidrs, type SigningSecret } from '../https/index.js'
 import { createWakeups, startLoop, type Wakeups } from '../loop/index.js'
 import type { LoopPart, Recorders } from '../observability/index.js'
+import { keepRegistered } from '../processes/index.js'
 import type { Coordinator, DataBox, SagaDefinition } from '../sagas/index.js'
+import {
+  createResultCounter,
+  expireMinutes,
+  keepDeliveryMinutes,
+  keepEventMinutes,
+} from '../statistics/index.js'
 import {
   checkMasterKey,
   createSecretBox,
@@ -34,6 +41,7 @@ const POLL_MS_DEAF = 200
 const CLEANER_SHARE = 0.1
 const CLEANER_MS_MIN = 100
 const EXPIRE_KEYS_MS = 10 * 60_000
+const EXPIRE_MINUTES_MS = 10 * 60_000
 const GONE_MS = 2_000
 /** Longer than any pause of this loop, so that no 410 is missed after a restart. */
 const GONE_WITHIN_MS = 24 * 3_600_000
@@ -45,6 +53,8 @@ export interface PartsOptions {
   databaseUrl: string
   config: Config
   only: readonly PartName[]
+  /** What else this process does, for the list of processes: the API. */
+  beside?: readonly string[]
   log: Logger
   metrics: Recorders
   /** PEM, beside Node's own. */
@@ -81,6 +91,7 @@ export async function startParts({
   ...options
 }: PartsOptions): Promise<Parts> {
   const wakeups = createWakeups()
+  const processId = `${hostname()}-${process.pid}-${randomBytes(3).toString('hex')}`.slice(-100)
   const stops: (() => Promise<void>)[] = []
   const stop = async () => {
     const failures: unknown[] = []
@@ -125,14 +136,25 @@ export async function startParts({
       onError: onError('event_keys', 'forgetting old keys'),
     })
     stops.push(() => keys.stop())
+    const minutes = startLoop({
+      round: () => expireMinutes(maintainer),
+      idleMs: EXPIRE_MINUTES_MS,
+      onError: onError('statistics', 'forgetting old counts'),
+    })
+    stops.push(() => minutes.stop())
+    const registration = keepRegistered({
+      pool: maintainer,
+      id: processId,
+      parts: [...(options.beside ?? []), ...only],
+      onError: onError('processes', 'saying that this process runs'),
+    })
+    stops.push(() => registration.stop())
 
     if (only.includes('router')) {
-      const router = startRouter({
-        pool: openPool('router_worker', 2),
-        wakeups,
-        log,
-        metrics,
-      })
+      const pool = openPool('router_worker', 2)
+      const counter = keepEventMinutes({ pool, onError: onError('statistics', 'counting events') })
+      stops.push(() => counter.stop())
+      const router = startRouter({ pool, wakeups, log, metrics, counter })
       stops.push(() => router.stop())
     }
 
@@ -147,12 +169,19 @@ export async function startParts({
         maxDelayMs: config.retryMaxDelayMs,
         limit: config.retryLimit,
       }
+      const counter = createResultCounter()
+      const counts = keepDeliveryMinutes(counter, {
+        pool,
+        onError: onError('statistics', 'counting results'),
+      })
+      stops.push(() => counts.stop())
       const orchestrator = startOrchestrator({
         pool,
         window: window.current,
         wakeups,
         log,
         metrics,
+        counter,
         policy,
         pollMs,
       })
@@ -206,7 +235,7 @@ export async function startParts({
           wakeups,
           log,
           metrics,
-          workerId: `${hostname()}-${process.pid}-${randomBytes(3).toString('hex')}`.slice(-100),
+          workerId: processId,
           concurrency: config.concurrency,
           leaseMs: config.leaseMs,
           requestTimeoutMs: config.requestTimeoutMs,

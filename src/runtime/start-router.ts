@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { type Loop, ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import { createSubscriptionCache, hasUnroutedEvents, routeEvents } from '../router/index.js'
+import type { EventCounter } from '../statistics/index.js'
 
 const EVENTS_PER_BATCH_MAX = 500
 /** How often it looks by itself: the latency of events that are published by plain SQL, which wake nobody. */
@@ -17,10 +18,12 @@ export interface RouterOptions {
   wakeups: Wakeups
   log: Logger
   metrics: Pick<Recorders, 'eventsRouted' | 'loopFailed'>
+  /** For the charts of the dashboard. */
+  counter: EventCounter
 }
 
 /** The loop that routes stored events. */
-export function startRouter({ pool, wakeups, log, metrics }: RouterOptions): Loop {
+export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOptions): Loop {
   const cache = createSubscriptionCache()
   let routedAtMs = Number.NEGATIVE_INFINITY
   const loop = startLoop({
@@ -28,6 +31,7 @@ export function startRouter({ pool, wakeups, log, metrics }: RouterOptions): Loo
       if (!told && !(await hasUnroutedEvents(pool))) return false
       const { events, deliveries } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
       if (events.length > 0) routedAtMs = performance.now()
+      counter.count(events.length)
       metrics.eventsRouted(events.length, deliveries)
       for (const event of log.isLevelEnabled('debug') ? events : []) {
         log.debug(

@@ -51,6 +51,7 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
       ...options,
       metrics,
       only: partNames.filter((name) => only.includes(name)),
+      beside: only.includes('api') ? ['api'] : [],
     })
     stops.push(() => parts.stop())
     const { wakeups, coordinator } = parts

@@ -64,6 +64,9 @@ describe('publish', () => {
     const [, id] = /^Published event (\d+)\n$/.exec(await output(args)) ?? []
     expect(await output(args)).toBe(`Event ${id} has this key already: a duplicate, nothing new was stored\n`)
     expect(await outputJson(args)).toMatchObject({ id, type: 'cli.once', duplicate: true })
+    const byKey = async (key: string) => (await outputJson(['events', 'list', '--key', key])).data
+    expect(await byKey('cli-once')).toMatchObject([{ id }])
+    expect(await byKey('cli-never')).toEqual([])
     expect(await refusal(['publish', 'cli.once', '{"n":2}', '--key', 'cli-once'])).toContain(
       '[idempotency_conflict]',
     )
@@ -120,6 +123,18 @@ describe('lists', () => {
       nextCursor: null,
     })
     expect(await output(['dead-letters', 'list', '--to', '2020-01-01T00:00:00Z'])).toBe('No dead letters\n')
+  })
+
+  it('say where to go on when a page found nothing and there may be more', async () => {
+    const page = Array.from({ length: 1_000 }, (_, payload) => ({ type: 'cli.unheard', payload }))
+    await client().events.publishBatch(page)
+    const list = ['deliveries', 'list', '--type', 'cli.unheard']
+    const { code, stdout, stderr } = await runCli(list, env())
+    expect([code, stdout]).toEqual([0, ''])
+    const [, cursor = ''] =
+      /^None up to here, there may be more: --all, or --cursor (\S+)$/m.exec(stderr) ?? []
+    expect(await output([...list, '--cursor', cursor])).toBe('No deliveries\n')
+    expect(await output([...list, '--all'])).toBe('No deliveries\n')
   })
 
   it('refuse options that make no sense, with exit code 2', async () => {
@@ -211,6 +226,11 @@ describe('deliveries and dead letters', () => {
       .toBe(1)
     expect(await output(list)).toMatch(/^\d+ +\d+ +\d+ +DeadLettered +1 +- +\S+( ago)? +http_500$/m)
     const [delivery] = (await outputJson([...list, '--subscription', id])).data
+    const found = async (...filter: string[]) =>
+      (await outputJson(['deliveries', 'list', ...filter])).data.map(({ id }: { id: string }) => id)
+    expect(await found('--error', 'http_500', '--subscription', id)).toEqual([delivery.id])
+    expect(await found('--error', 'timeout', '--subscription', id)).toEqual([])
+    expect(await found('--type', 'cli.dead')).toEqual([delivery.id])
     const shown = await output(['deliveries', 'show', delivery.id])
     expect(shown).toMatch(
       /^1 +\S+( ago)? +Failed +500 +http_500 +\d+ ms +\S+ +\\u\{1b\}\[31mred\\u\{202e\}$/m,

@@ -39,6 +39,9 @@ describe('one delivery', () => {
           errorCode: null,
           durationMs: null,
           responseExcerpt: null,
+          leaseUntil: expect.any(Date),
+          leaseResets: 0,
+          finishedAt: null,
         },
       ],
     })

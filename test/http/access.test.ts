@@ -33,6 +33,10 @@ const matrix: Record<string, readonly Scope[]> = {
   'POST /v1/sagas/{id}/cancel': ['operator'],
   'POST /v1/sagas/{id}/resolve': ['operator'],
   'POST /v1/signals': ['ingest', 'operator'],
+  'GET /v1/statistics': ['read', 'operator'],
+  'GET /v1/statistics/subscriptions': ['read', 'operator', 'subscriptions'],
+  'GET /v1/system': ['read', 'operator'],
+  'GET /v1/live': ['read', 'operator'],
   'GET /metrics': ['read', 'operator'],
 }
 const keyless = ['GET /healthz', 'GET /readyz']

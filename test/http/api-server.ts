@@ -75,6 +75,18 @@ export function silent(): Logger {
   return pino({ level: 'silent' })
 }
 
+/** All of it; of a stream, which does not end by itself, the first event. */
+async function readText(response: Response): Promise<string> {
+  if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return response.text()
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true })
+    if (/^data: .*\n\n/m.test(text)) break
+  }
+  return text
+}
+
 export async function call(
   url: string,
   method: string,
@@ -90,7 +102,7 @@ export async function call(
     },
     ...(body === undefined ? {} : { body: isRaw ? (body as string) : JSON.stringify(body) }),
   })
-  const text = await response.text()
+  const text = await readText(response)
   const isJson = /json/.test(response.headers.get('content-type') ?? '')
   return {
     status: response.status,

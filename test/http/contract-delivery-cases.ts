@@ -6,7 +6,13 @@ const requeueAll = (world: World, filter: object, more: object = {}) =>
 
 /** Every answer of the calls on deliveries and dead letters, by operationId. */
 export const deliveryCases: Record<string, Record<string, Case>> = {
-  listDeliveries: listCases('/v1/deliveries', 'status=Pending&eventId=1&subscriptionId=1'),
+  listDeliveries: {
+    ...listCases(
+      '/v1/deliveries',
+      'status=Pending&eventId=1&subscriptionId=1&errorCode=http_500&eventType=a',
+    ),
+    event_type_invalid: ({ call }) => call('GET', '/v1/deliveries?eventType=a%20b'),
+  },
 
   getDelivery: {
     ...idCases('GET', '/v1/deliveries', '', 'delivery_not_found'),

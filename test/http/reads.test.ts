@@ -111,6 +111,9 @@ describe('deliveries', () => {
           errorCode: null,
           durationMs: null,
           responseExcerpt: null,
+          leaseUntil: null,
+          leaseResets: 0,
+          finishedAt: null,
         },
       ],
     })

@@ -3,6 +3,7 @@ import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
 import { createWakeups } from '../../src/loop/index.js'
 import { startOrchestrator } from '../../src/runtime/start-orchestrator.js'
+import { createResultCounter } from '../../src/statistics/index.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery } from '../support/fixtures.js'
 
@@ -57,6 +58,7 @@ describe('the orchestrator', () => {
       wakeups,
       log: pino({ level: 'silent' }),
       metrics: { resultApplied() {}, jobsMade() {}, deadLettered() {}, loopFailed() {} },
+      counter: createResultCounter(),
       policy: { baseDelayMs: 30_000, maxDelayMs: 3_600_000, limit: 5 },
       pollMs: () => POLL_MS,
     })

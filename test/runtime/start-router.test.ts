@@ -28,6 +28,7 @@ describe('the router', () => {
         },
         loopFailed() {},
       },
+      counter: { count() {} },
     })
     try {
       await expect.poll(() => pauses().slice(0, 2)).toEqual([500, 500])

@@ -16,12 +16,15 @@ active_sagas             .          .       .       .             .       .     
 api_keys                 .          .       .       .             .       .         .     Siu   .           .     s
 completed_sagas          .          .       .       .             .       .         .     .     .           .     S
 dead_letters             .          .       .       .             .       S         .     .     .           .     S
+delivery_minutes         .          .       .       SIu           .       .         .     .     SD          .     S
 event_keys               .          S       .       .             .       .         .     .     .           .     S
+event_minutes            .          .       SIu     .             .       .         .     .     SD          .     S
 event_routing_queue      .          .       SuD     .             .       .         .     .     .           .     S
 events                   .          Si      s       s             S       .         .     .     .           .     S
 failed_sagas             .          .       .       .             .       .         .     .     .           .     S
 partition_settings       .          .       .       .             .       .         .     .     S           .     S
 partitions               .          .       .       .             .       .         .     .     S           .     S
+processes                .          .       .       .             .       .         .     .     SiuD        .     S
 request_keys             .          .       .       .             .       .         Siu   .     .           .     .
 requeue_batches          .          .       .       .             .       .         .     .     .           .     S
 saga_awaited_events      .          .       .       .             .       .         .     .     .           S     S
@@ -77,6 +80,10 @@ const columns: Record<string, string> = {
   'saga_orchestrator INSERT webhook_delivery_jobs':
     'saga_id event_id subscription_id attempt_at attempt correlation_id',
   'saga_orchestrator UPDATE webhook_delivery_jobs': 'applied_at',
+  'saga_orchestrator UPDATE delivery_minutes': 'succeeded failed dead_lettered durations last_error_code',
+  'router_worker UPDATE event_minutes': 'events',
+  'schema_maintainer INSERT processes': 'id hostname pid version parts',
+  'schema_maintainer UPDATE processes': 'seen_at',
   'job_worker SELECT subscriptions': `${publicSubscription} headers`,
   'job_worker UPDATE webhook_delivery_jobs':
     'status lease_until lease_token worker_id lease_resets probes response_status error_code retry_after_s duration_ms response_excerpt finished_at',
@@ -133,6 +140,7 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'ensure_saga_event_partitions(interval,integer)': ['schema_maintainer'],
   'drop_saga_event_partitions(timestamp with time zone)': ['schema_maintainer'],
   'saga_slow_queries(integer)': ['saga_readonly_role', 'schema_maintainer'],
+  'slow_statements(integer)': ['saga_readonly_role'],
   // The coordinator's writes.
   'signal(text,text,json)': ['event_ingest_writer', 'event_publisher', 'saga_app_role'],
   'start_sagas(jsonb)': ['saga_app_role'],

@@ -3,6 +3,7 @@ import { readBacklog } from '../../src/observability/collect-backlog.js'
 import { applyNewResults, deadLetter } from '../../src/orchestrator/apply-results.js'
 import { lookAhead } from '../../src/orchestrator/look-ahead.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
+import { selectProcesses } from '../../src/processes/list-processes.js'
 import { makeSagas, takeEvents } from '../../src/router/route-events.js'
 import { claim } from '../../src/worker/claim-jobs.js'
 import { findOldestFree } from '../../src/worker/find-probes.js'
@@ -187,6 +188,17 @@ describe('bounded queries of the hot path', () => {
       expect(plan.scanned).toEqual([])
     },
   )
+
+  it('[J9, J8] the leases of all processes are found by idx_job_status_lease', async () => {
+    const plan = await explain(
+      database.pool,
+      selectProcesses,
+      [30_000, 10_000],
+      /^processes|_from_[56]00000$/,
+    )
+    expect(plan.indexes).toEqual(['idx_job_status_lease'])
+    expect(plan.scanned).toEqual([])
+  })
 
   it('[S21, R1] the router takes events by their key, as a prepared statement too', async () => {
     await fillQueue()

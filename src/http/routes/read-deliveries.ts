@@ -1,5 +1,5 @@
 import { getDelivery, listDeliveries } from '../../deliveries/index.js'
-import { getEvent, listEvents } from '../../events/index.js'
+import { checkEventType, getEvent, listEvents } from '../../events/index.js'
 import type { Api, ApiOptions } from '../api.js'
 import { present, withJsonField } from '../present.js'
 import { type HttpErrorCode, refuse } from '../problem.js'
@@ -58,7 +58,7 @@ export function addDeliveryRoutes(api: Api, { pools }: ApiOptions): void {
   api.route({
     method: 'GET',
     url: '/v1/deliveries',
-    config: { access: access.read, refusals: ['query_invalid'] },
+    config: { access: access.read, refusals: queryRefusals },
     schema: {
       operationId: 'listDeliveries',
       summary: 'List deliveries, newest first',
@@ -66,7 +66,10 @@ export function addDeliveryRoutes(api: Api, { pools }: ApiOptions): void {
       querystring: deliveryFilter,
       response: { 200: pageOf(delivery) },
     },
-    handler: async ({ query }) => present(await listDeliveries(pools.reads, query)),
+    async handler({ query }) {
+      if (query.eventType !== undefined) checkEventType(query.eventType)
+      return present(await listDeliveries(pools.reads, query))
+    },
   })
 
   api.route({

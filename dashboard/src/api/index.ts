@@ -1,0 +1,5 @@
+export { ApiProblem, callApi } from './call-api.js'
+export type * from './types.js'
+export { type List, useList, useOne, useSubscriptionNames, useText } from './use-lists.js'
+export { LiveProvider, useLive } from './use-live.js'
+export { RightsProvider, useMay, useSession, useSignIn } from './use-session.js'

@@ -1,0 +1,104 @@
+import { useState } from 'react'
+import { type DeadLetter, useList, useMay } from '../api/index.js'
+import {
+  type Column,
+  DataList,
+  FilterBar,
+  FilterField,
+  NothingFound,
+  Page,
+  showText,
+  Time,
+  textOf,
+  toInstant,
+  toLocal,
+  useFilters,
+} from '../parts/index.js'
+import { useEndpointColumn } from './delivery-columns.js'
+import { RequeueDialog } from './requeue-dialog.js'
+import { RunningRequeues } from './running-requeues.js'
+
+const columnsBefore: readonly Column<DeadLetter>[] = [
+  { title: 'Dead letter', cell: ({ id }) => id },
+  { title: 'Type', cell: ({ eventType }) => <span className="mono">{eventType}</span>, grow: 'narrow' },
+  {
+    title: 'Error',
+    cell: ({ finalErrorCode }) => <span className="mono text-bad">{showText(finalErrorCode ?? '')}</span>,
+  },
+]
+const columnsBehind: readonly Column<DeadLetter>[] = [
+  { title: 'Attempts', cell: ({ attemptCount }) => attemptCount, right: true, wide: true },
+  {
+    title: 'Requeued as',
+    cell: ({ requeuedAs }) => (requeuedAs ? <span className="mono">{requeuedAs}</span> : ''),
+    wide: true,
+  },
+  { title: 'Failed', cell: ({ failedAt }) => <Time at={failedAt} />, right: true },
+]
+
+const names = ['subscriptionId', 'eventType', 'errorCode', 'from', 'to'] as const
+
+export function DeadLettersPage() {
+  const { values, set, isFiltered } = useFilters(names)
+  const list = useList<DeadLetter>('/v1/dead-letters', values)
+  const columns = [...columnsBefore, useEndpointColumn<DeadLetter>(), ...columnsBehind]
+  const mayRequeue = useMay('requeue')
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <Page
+      title="Dead letters"
+      actions={
+        mayRequeue && (
+          <button type="button" className="button button-primary" onClick={() => setIsOpen(true)}>
+            {isFiltered ? 'Requeue what is found' : 'Requeue all'}
+          </button>
+        )
+      }
+    >
+      <RunningRequeues />
+      <FilterBar
+        onSubmit={(form) =>
+          set({
+            subscriptionId: textOf(form, 'subscriptionId'),
+            eventType: textOf(form, 'eventType'),
+            errorCode: textOf(form, 'errorCode'),
+            from: toInstant(textOf(form, 'from')),
+            to: toInstant(textOf(form, 'to')),
+          })
+        }
+        onClear={() => set(Object.fromEntries(names.map((name) => [name, ''])))}
+        isFiltered={isFiltered}
+      >
+        <FilterField
+          name="eventType"
+          label="Event type"
+          value={values.eventType}
+          placeholder="order.placed"
+          isMain
+        />
+        <FilterField name="errorCode" label="Error" value={values.errorCode} placeholder="http_500" />
+        <FilterField
+          name="subscriptionId"
+          label="Subscription"
+          value={values.subscriptionId}
+          placeholder="id"
+        />
+        <FilterField name="from" label="From" value={toLocal(values.from)} type="datetime-local" />
+        <FilterField name="to" label="To" value={toLocal(values.to)} type="datetime-local" />
+      </FilterBar>
+      <DataList
+        label="Dead letters"
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => `/dead-letters/${id}`}
+        empty={
+          <NothingFound filtered={isFiltered} title="No dead letters">
+            What cannot be delivered after its last attempt is kept here, with its payload.
+          </NothingFound>
+        }
+      />
+      {isOpen && <RequeueDialog filter={values} onClose={() => setIsOpen(false)} />}
+    </Page>
+  )
+}

@@ -1,0 +1,58 @@
+import { deliveryMachine } from '../../../src/state-machines/index.js'
+import { type Delivery, useList } from '../api/index.js'
+import {
+  DataList,
+  FilterBar,
+  FilterField,
+  FilterSelect,
+  NothingFound,
+  Page,
+  textOf,
+  useFilters,
+} from '../parts/index.js'
+import { useDeliveryColumns } from './delivery-columns.js'
+
+const names = ['status', 'subscriptionId', 'eventType', 'errorCode'] as const
+
+export function DeliveriesPage() {
+  const { values, set, isFiltered } = useFilters(names)
+  const list = useList<Delivery>('/v1/deliveries', values)
+  const columns = useDeliveryColumns()
+  return (
+    <Page title="Deliveries">
+      <FilterBar
+        onSubmit={(form) => set(Object.fromEntries(names.map((name) => [name, textOf(form, name)])))}
+        onClear={() => set(Object.fromEntries(names.map((name) => [name, ''])))}
+        isFiltered={isFiltered}
+      >
+        <FilterSelect name="status" label="Status" value={values.status} options={deliveryMachine.statuses} />
+        <FilterField
+          name="eventType"
+          label="Event type"
+          value={values.eventType}
+          placeholder="order.placed"
+          isMain
+        />
+        <FilterField
+          name="subscriptionId"
+          label="Subscription"
+          value={values.subscriptionId}
+          placeholder="id"
+        />
+        <FilterField name="errorCode" label="Error" value={values.errorCode} placeholder="http_500" />
+      </FilterBar>
+      <DataList
+        label="Deliveries"
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => `/deliveries/${id}`}
+        empty={
+          <NothingFound filtered={isFiltered} title="No deliveries yet">
+            Each event makes one for every active subscription to its type.
+          </NothingFound>
+        }
+      />
+    </Page>
+  )
+}

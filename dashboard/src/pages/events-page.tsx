@@ -1,0 +1,71 @@
+import { useLocation } from 'wouter'
+import { type SagapostEvent, useList } from '../api/index.js'
+import {
+  type Column,
+  DataList,
+  FilterBar,
+  FilterField,
+  NothingFound,
+  Page,
+  showText,
+  Time,
+  textOf,
+  toInstant,
+  toLocal,
+  useFilters,
+} from '../parts/index.js'
+
+const columns: readonly Column<SagapostEvent>[] = [
+  { title: 'Event', cell: ({ id }) => id },
+  { title: 'Type', cell: ({ type }) => <span className="mono">{type}</span>, grow: 'narrow' },
+  {
+    title: 'Correlation id',
+    cell: ({ correlationId }) => <span className="mono text-soft">{showText(correlationId ?? '')}</span>,
+    wide: true,
+    grow: true,
+  },
+  { title: 'Published', cell: ({ createdAt }) => <Time at={createdAt} />, right: true },
+]
+
+export function EventsPage() {
+  const { values, set, isFiltered } = useFilters(['type', 'idempotencyKey', 'from', 'to'])
+  const [, navigate] = useLocation()
+  const list = useList<SagapostEvent>('/v1/events', values)
+  const search = (form: FormData) => {
+    const id = textOf(form, 'id').trim().replace(/^evt_/, '')
+    if (id !== '') return navigate(`/events/${encodeURIComponent(id)}`)
+    set({
+      type: textOf(form, 'type'),
+      idempotencyKey: textOf(form, 'idempotencyKey'),
+      from: toInstant(textOf(form, 'from')),
+      to: toInstant(textOf(form, 'to')),
+    })
+  }
+  return (
+    <Page title="Events">
+      <FilterBar
+        onSubmit={search}
+        onClear={() => set({ type: '', idempotencyKey: '', from: '', to: '' })}
+        isFiltered={isFiltered}
+      >
+        <FilterField name="type" label="Type" value={values.type} placeholder="order.placed" isMain />
+        <FilterField name="id" label="Event id" value="" placeholder="1042 or evt_1042" />
+        <FilterField name="idempotencyKey" label="Idempotency key" value={values.idempotencyKey} />
+        <FilterField name="from" label="From" value={toLocal(values.from)} type="datetime-local" />
+        <FilterField name="to" label="To" value={toLocal(values.to)} type="datetime-local" />
+      </FilterBar>
+      <DataList
+        label="Events"
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => `/events/${id}`}
+        empty={
+          <NothingFound filtered={isFiltered} title="No events yet">
+            Publish one: <code className="mono">npx sagapost publish demo.hello '{'{"hello":"you"}'}'</code>
+          </NothingFound>
+        }
+      />
+    </Page>
+  )
+}

@@ -1,0 +1,15 @@
+import { Component, type ReactNode } from 'react'
+import { ProblemNotice } from './notices.js'
+
+/** A page that fails says so in its own place; the others go on. */
+export class CrashBarrier extends Component<{ children: ReactNode }, { error: Error | null }> {
+  override state = { error: null }
+
+  static getDerivedStateFromError(error: Error) {
+    return { error }
+  }
+
+  override render() {
+    return this.state.error ? <ProblemNotice error={this.state.error} /> : this.props.children
+  }
+}

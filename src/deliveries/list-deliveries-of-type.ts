@@ -1,0 +1,91 @@
+import type pg from 'pg'
+import { encodeCursor, type Page, readTimeCursor, toPage } from '../database/index.js'
+import { type Delivery, type DeliveryRow, toDelivery } from './delivery.js'
+
+/** A delivery does not know its event's type: no request looks through more events, or deliveries, than this. */
+export const EXAMINED_MAX = 1_000
+
+/**
+ * The newest events of the type by idx_event_type, and their deliveries by idx_saga_event: by event, newest first, then
+ * by id. `$2` and `$3` are the event and the delivery that the page before ended with.
+ */
+export const selectDeliveriesOfType = `
+  WITH typed AS MATERIALIZED (
+    SELECT id, created_at FROM sagapost.events
+    WHERE event_type = ANY (ARRAY[$1::text])
+      AND ($2::bigint IS NULL OR (created_at, id) <= (SELECT created_at, id FROM sagapost.events WHERE id = $2))
+    ORDER BY event_type DESC, created_at DESC, id DESC LIMIT $4
+  ), found AS (
+    SELECT saga.id, saga.event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code,
+           requeued_from, saga.created_at, updated_at, typed.created_at AS event_created_at
+    FROM typed CROSS JOIN LATERAL (
+      -- OFFSET 0 keeps the planner from joining all deliveries there are.
+      SELECT * FROM sagapost.webhook_delivery_sagas WHERE event_id = typed.id OFFSET 0
+    ) AS saga
+    WHERE $2::bigint IS NULL OR saga.event_id <> $2 OR saga.id < $3::bigint
+    ORDER BY typed.created_at DESC, typed.id DESC, saga.id DESC LIMIT $5
+  )
+  SELECT found.*, oldest.examined, oldest.id AS examined_to
+  FROM (SELECT count(*)::int AS examined, (array_agg(id ORDER BY created_at, id))[1] AS id FROM typed) AS oldest
+  LEFT JOIN found ON true
+  ORDER BY event_created_at DESC, event_id DESC, id DESC`
+
+interface TypeFilter {
+  eventType: string
+  cursor: string | undefined
+  rowsMax: number
+}
+
+/** The deliveries of one type, and no other filter. */
+export async function listDeliveriesOfType(pool: pg.Pool, filter: TypeFilter): Promise<Page<Delivery>> {
+  // Most events have a delivery: as many events as the page has rows fill it.
+  const { page, isWhole } = await examineEvents(pool, filter, filter.rowsMax)
+  return isWhole ? page : (await examineEvents(pool, filter, EXAMINED_MAX)).page
+}
+
+async function examineEvents(
+  pool: pg.Pool,
+  { eventType, cursor, rowsMax }: TypeFilter,
+  eventsMax: number,
+): Promise<{ page: Page<Delivery>; isWhole: boolean }> {
+  const { id: eventId, atUs: deliveryId } = readTimeCursor(cursor)
+  const values = [eventType, eventId, deliveryId, eventsMax, rowsMax]
+  const { rows } = await pool.query(selectDeliveriesOfType, values)
+  const found = rows.filter(({ id }) => id !== null) as DeliveryRow[]
+  const page = toPage(found, rowsMax, toDelivery, (row) => ({ id: row.event_id, atUs: row.id }))
+  if (page.nextCursor !== null || rows[0].examined < eventsMax) return { page, isWhole: true }
+  // Behind the oldest event that was looked at, all of its deliveries included.
+  const nextCursor = encodeCursor({ id: rows[0].examined_to, atUs: '0' })
+  return { page: { ...page, nextCursor }, isWhole: false }
+}
+
+/** By events_pkey, one by one: LIMIT keeps the planner from reading all events of the type. */
+export const selectOfType = `
+  SELECT wanted.id
+  FROM unnest($1::bigint[]) AS wanted (id)
+  CROSS JOIN LATERAL (SELECT event_type FROM sagapost.events WHERE id = wanted.id LIMIT 1) AS event
+  WHERE event_type = $2`
+
+export interface TypeSieve {
+  eventType: string
+  before: string | null
+  rowsMax: number
+  /** The deliveries that the other filters find, newest first. */
+  read(before: string | null, rowsMax: number): Promise<DeliveryRow[]>
+}
+
+/** Of what the other filters find, those of one type. */
+export async function keepDeliveriesOfType(
+  pool: pg.Pool,
+  { eventType, before, rowsMax, read }: TypeSieve,
+): Promise<Page<Delivery>> {
+  const examined = await read(before, EXAMINED_MAX)
+  const ids = [...new Set(examined.map(({ event_id }) => event_id))]
+  const { rows } = await pool.query<{ id: string }>(selectOfType, [ids, eventType])
+  const ofType = new Set(rows.map(({ id }) => id))
+  const found = examined.filter(({ event_id }) => ofType.has(event_id))
+  const page = toPage(found, rowsMax, toDelivery, ({ id }) => ({ id }))
+  const last = examined.at(-1)
+  if (page.nextCursor !== null || examined.length < EXAMINED_MAX || !last) return page
+  return { ...page, nextCursor: encodeCursor({ id: last.id }) }
+}

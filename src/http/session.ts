@@ -1,0 +1,73 @@
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+
+const COOKIE = 'sagapost_session'
+/** Then the key is asked for again. */
+const SESSION_MS = 12 * 3_600_000
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+/** What a cookie can be at most: 500 characters of a key, and what is around them. */
+const COOKIE_CHARACTERS_MAX = 1_000
+
+export interface Sessions {
+  /** A Set-Cookie for whoever has shown this key. */
+  begin(key: string, request: FastifyRequest): string
+  /** A Set-Cookie that ends it. */
+  end(request: FastifyRequest): string
+  /** The key of the request's session; undefined: it has none, or none that counts. */
+  keyOf(request: FastifyRequest): string | undefined
+}
+
+/**
+ * Sessions of the dashboard: the API key in a cookie that no script can read and no other site can send, sealed, because
+ * a browser shows its cookies to every port of the same host. Nothing is stored: any server with the same master key
+ * opens it, and a key that is revoked ends all of its sessions.
+ */
+export function createSessions(masterKey: Buffer, now: () => number = Date.now): Sessions {
+  const sealingKey = createHmac('sha256', masterKey).update('sagapost dashboard sessions').digest()
+
+  return {
+    begin(key, request) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', sealingKey, nonce, { authTagLength: TAG_BYTES })
+      const text = JSON.stringify([now() + SESSION_MS, key])
+      const sealed = Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()])
+      return cookie(sealed.toString('base64url'), SESSION_MS / 1000, request)
+    },
+    end: (request) => cookie('', 0, request),
+    keyOf(request) {
+      const value = readCookie(request.headers.cookie)
+      if (value === undefined || value.length > COOKIE_CHARACTERS_MAX) return undefined
+      const sealed = Buffer.from(value, 'base64url')
+      if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined
+      const decipher = createDecipheriv('aes-256-gcm', sealingKey, sealed.subarray(0, NONCE_BYTES), {
+        authTagLength: TAG_BYTES,
+      })
+      decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
+      try {
+        const text = Buffer.concat([
+          decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)),
+          decipher.final(),
+        ])
+        const [endsAt, key] = JSON.parse(text.toString()) as [number, string]
+        return endsAt > now() ? key : undefined
+      } catch {
+        return undefined
+      }
+    },
+  }
+}
+
+/** Secure where the page came by HTTPS: the browser says so, whatever proxy has taken the HTTPS off. */
+function cookie(value: string, maxAgeS: number, { headers }: FastifyRequest): string {
+  const secure = headers.origin?.startsWith('https://') ? '; Secure' : ''
+  return `${COOKIE}=${value}; Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Strict${secure}`
+}
+
+function readCookie(header: string | undefined): string | undefined {
+  for (const pair of header?.split(';') ?? []) {
+    const [name, value] = pair.split('=', 2)
+    if (name?.trim() === COOKIE) return value?.trim()
+  }
+  return undefined
+}

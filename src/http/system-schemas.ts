@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import type { StatisticsRange } from '../statistics/index.js'
+import { id, time } from './schemas.js'
+
+const count = z.number().int()
+const milliseconds = z.number().nullable().describe('null: there were none')
+
+export const statisticsFilter = z.strictObject({
+  range: z.enum(['hour', 'day'] satisfies StatisticsRange[]).default('hour'),
+  subscriptionId: id.optional().describe('absent: of all'),
+})
+
+export const statisticsPoint = z
+  .object({
+    at: time.describe('its beginning'),
+    events: count.nullable().describe('routed; null for one subscription'),
+    succeeded: count.describe('attempts'),
+    failed: count.describe('attempts'),
+    deadLettered: count.describe('deliveries'),
+    p50Ms: milliseconds,
+    p95Ms: milliseconds,
+    p99Ms: milliseconds,
+  })
+  .meta({ id: 'StatisticsPoint' })
+
+/** A page of subscriptions at most. */
+const HEALTH_IDS_MAX = 200
+
+export const healthFilter = z.strictObject({
+  ids: z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(id).min(1).max(HEALTH_IDS_MAX))
+    .meta({ examples: ['1,2,3'] })
+    .describe(`ids of subscriptions, with commas between them; at most ${HEALTH_IDS_MAX}`),
+})
+
+export const endpointHealth = z
+  .object({
+    subscriptionId: id,
+    succeeded: count,
+    failed: count,
+    deadLettered: count,
+    p50Ms: milliseconds,
+    p95Ms: milliseconds,
+    lastErrorCode: z.string().nullable(),
+    lastErrorAt: time.nullable().describe('to the minute'),
+  })
+  .meta({ id: 'EndpointHealth' })
+
+const runningProcess = z
+  .object({
+    id: z.string(),
+    hostname: z.string(),
+    pid: count,
+    version: z.string(),
+    parts: z.array(z.string()),
+    startedAt: time.nullable(),
+    seenAt: time.nullable().describe('null: it is forgotten, and still holds a lease'),
+    lost: z.boolean().describe('not heard of for half a minute'),
+    leases: count.describe('jobs that its worker holds'),
+    leasesExpired: count,
+    leaseUntil: time.nullable().describe('the first end of a lease'),
+  })
+  .meta({ id: 'RunningProcess' })
+
+export const systemDescription = z
+  .object({
+    schemaVersion: count,
+    serverVersion: z.string(),
+    databaseBytes: z.number(),
+    connections: count,
+    connectionsMax: count,
+    processes: z.array(runningProcess),
+    tables: z.array(
+      z.object({
+        name: z.string(),
+        tableBytes: z.number(),
+        indexBytes: z.number(),
+        rowsEstimated: z.number(),
+        partitions: count,
+      }),
+    ),
+    indexes: z.array(z.object({ name: z.string(), table: z.string(), bytes: z.number(), scans: z.number() })),
+    slowStatements: z
+      .array(z.object({ query: z.string(), calls: z.number(), meanMs: z.number(), totalMs: z.number() }))
+      .nullable()
+      .describe('null: the extension pg_stat_statements is not there'),
+  })
+  .meta({ id: 'System' })
