@@ -955,7 +955,7 @@ export interface components {
                 name: string;
                 tableBytes: number;
                 indexBytes: number;
-                rowsEstimated: number;
+                rowsEstimated: number | null;
                 partitions: number;
             }[];
             indexes: {

@@ -77,7 +77,7 @@ export const systemDescription = z
         name: z.string(),
         tableBytes: z.number(),
         indexBytes: z.number(),
-        rowsEstimated: z.number(),
+        rowsEstimated: z.number().nullable(),
         partitions: count,
       }),
     ),

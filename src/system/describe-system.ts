@@ -16,7 +16,8 @@ export interface SystemDescription {
     name: string
     tableBytes: number
     indexBytes: number
-    rowsEstimated: number
+    /** By the last statistics; null before the first ones. */
+    rowsEstimated: number | null
     partitions: number
   }[]
   /** Of the same tables, the largest first. */
@@ -37,7 +38,7 @@ const selectServer = `
 const selectTables = `
   SELECT coalesce(parent.relname, class.relname) AS name, sum(pg_table_size(class.oid))::float8 AS table_bytes,
          sum(pg_indexes_size(class.oid))::float8 AS index_bytes,
-         sum(greatest(class.reltuples, 0))::float8 AS rows_estimated, count(parent.oid)::int AS partitions
+         (sum(class.reltuples) FILTER (WHERE class.reltuples >= 0))::float8 AS rows_estimated, count(parent.oid)::int AS partitions
   FROM pg_class AS class
   LEFT JOIN pg_inherits ON inhrelid = class.oid
   LEFT JOIN pg_class AS parent ON parent.oid = inhparent

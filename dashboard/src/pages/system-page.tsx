@@ -49,7 +49,7 @@ export function SystemPage() {
                 <span key="name" className="mono">
                   {name}
                 </span>,
-                formatCount(rowsEstimated),
+                rowsEstimated === null ? '–' : formatCount(rowsEstimated),
                 partitions > 0 ? partitions : '',
                 formatBytes(tableBytes),
                 formatBytes(indexBytes),
