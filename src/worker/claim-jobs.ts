@@ -22,14 +22,15 @@ export interface ClaimedJob {
 // token fences off whoever held the job before. Payload and address come with the same round trip. One row comes
 // back in any case, with the time of the look. The commit does not wait for the disk: should a crash lose it, the job is
 // free again and is claimed again, and a report under this claim's token is refused. The events' bounds are roundabout
-// for the reason in orchestrator/make-jobs.ts.
+// for the reason in orchestrator/make-jobs.ts; NOT IN (SELECT …) is looked up in a hash, which <> ALL is not in a plan for
+// all values.
 export const claim = prepared(`
   WITH free AS MATERIALIZED (
     SELECT id, event_id, extract(epoch FROM lease_until)::float8 * 1000 AS free_since_ms
     FROM sagapost.webhook_delivery_jobs AS job
     WHERE status = 'Pending' AND lease_until <= sagapost.now() AND lease_until >= $7
       AND event_id >= $1 AND event_id < $2
-      AND subscription_id <> ALL ($6::bigint[]) AND ($8::bigint[] IS NULL OR id = ANY ($8))
+      AND subscription_id NOT IN (SELECT unnest($6::bigint[])) AND ($8::bigint[] IS NULL OR id = ANY ($8))
     ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED
   ), claimed AS (
     UPDATE sagapost.webhook_delivery_jobs AS job
