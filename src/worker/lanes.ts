@@ -16,8 +16,8 @@ interface Lane<Job> {
  */
 export interface Lanes<Job> {
   add(job: Job): void
-  /** The next job that may begin now; it holds a slot until `done`. */
-  next(): Job | undefined
+  /** The next job that may begin now, of a doubtful subscription only if that may; it holds a slot until `done`. */
+  next(may?: { doubtful: boolean }): Job | undefined
   done(subscriptionId: string): void
   /** How many more jobs are worth claiming. */
   room(): number
@@ -68,13 +68,13 @@ export function createLanes<Job extends { subscriptionId: string }>(
       lane.queue.push(job)
       lanes.set(job.subscriptionId, lane)
     },
-    next() {
+    next(may = { doubtful: true }) {
       if (running >= concurrency) return undefined
       const free = concurrency - running
       const freeForDoubtful = slotsOfDoubtful - sumOfDoubtful((lane) => lane.running)
       for (const [id, lane] of lanes) {
         const doubtful = isDoubtful(id)
-        if (doubtful && freeForDoubtful <= 0) continue
+        if (doubtful && (!may.doubtful || freeForDoubtful <= 0)) continue
         // Never more than are still free: however many endpoints are slow, something is left for the next one.
         const most = doubtful
           ? Math.min(slotsPerDoubtful, freeForDoubtful, free)

@@ -12,6 +12,7 @@ import { findWaiting } from './find-waiting.js'
 import { keepBreakers } from './keep-breakers.js'
 import { createLanes } from './lanes.js'
 import { type BreakerPolicy, defaultBreakerPolicy } from './note-outcomes.js'
+import { paceStarts } from './pace-starts.js'
 import { releaseJobs } from './release-jobs.js'
 import { rememberPassedOver } from './remember-passed-over.js'
 import { reportWhileLeased } from './report-while-leased.js'
@@ -19,6 +20,11 @@ import { toReport, toRequest } from './translate-job.js'
 
 /** A job is begun only while its lease has time for the whole exchange and this much for the report. */
 const REPORT_MS = 2_000
+/**
+ * Between two requests to doubtful endpoints. Each of them costs a connection and its handshake, some milliseconds of
+ * this process in which no answer is read: one by one, the others' answers and claims come in between.
+ */
+const DOUBTFUL_EVERY_MS = 4
 
 export interface WorkerOptions {
   /** Under the role job_worker. */
@@ -59,6 +65,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const isDoubtful = (subscriptionId: string) => breakers.isDoubtful(subscriptionId)
   const lanes = createLanes<HeldJob>(options.concurrency, isDoubtful)
   const bench = benchDoubtful<HeldJob>(lanes, isDoubtful)
+  const doubtfulPace = paceStarts(DOUBTFUL_EVERY_MS, () => pump())
   const sending = new Set<Promise<void>>()
   const returned = new Set<Promise<void>>()
   const reports = createReportBatcher(pool, () => wakeups.wake('results'))
@@ -140,7 +147,9 @@ export function startWorker(options: WorkerOptions): Worker {
 
   function pump(): void {
     const late: HeldJob[] = []
-    for (let job = stopping ? undefined : lanes.next(); job !== undefined; job = lanes.next()) {
+    const next = () => (stopping ? undefined : lanes.next({ doubtful: doubtfulPace.mayBegin() }))
+    for (let job = next(); job !== undefined; job = next()) {
+      if (isDoubtful(job.subscriptionId)) doubtfulPace.begun()
       if (isLate(job)) {
         lanes.done(job.subscriptionId)
         late.push(job)
@@ -228,6 +237,7 @@ export function startWorker(options: WorkerOptions): Worker {
   return {
     async stop() {
       stopping = true
+      doubtfulPace.stop()
       unsubscribe()
       await Promise.all([loop.stop(), breakers.stop()])
       await giveBack(lanes.withdraw(() => true))

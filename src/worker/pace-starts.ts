@@ -1,0 +1,22 @@
+/** Lets one thing begin at a time, with a pause before the next. */
+export interface Pace {
+  mayBegin(): boolean
+  begun(): void
+  stop(): void
+}
+
+/** `onFree` is called when the pause is over. */
+export function paceStarts(pauseMs: number, onFree: () => void): Pace {
+  let timer: NodeJS.Timeout | undefined
+  return {
+    mayBegin: () => timer === undefined,
+    begun() {
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        timer = undefined
+        onFree()
+      }, pauseMs)
+    },
+    stop: () => clearTimeout(timer),
+  }
+}
