@@ -110,42 +110,47 @@ function drawAnswers(lines: readonly ScheduleLine[]): string {
 
 function drawRecoveries(lines: readonly RecoveryLine[]): string[] {
   if (lines.length === 0) return []
-  const rows = lines.map(({ what, awayMs, tookMs, limitMs, acknowledged, violations }) => [
+  const rows = lines.map(({ what, awayMs, tookMs, limitMs, acknowledged, violations, commit }) => [
     what,
     seconds(awayMs),
     tookMs === null ? '–' : seconds(tookMs),
     seconds(limitMs),
     number(acknowledged),
     number(violations.length),
+    commit,
   ])
   return [
     '## Recovery, one fault at a time',
     '`--scenario recovery`: under load, with nothing else broken. `orphaned-jobs`: a worker is killed while its first report is on its way; the time is until the last of the jobs that it had under lease is in other hands. `crash-postgres` and `promote-standby`: until the first delivery that was claimed and done since PostgreSQL took connections again.',
-    table(['fault', 'away', 'recovery', 'limit', 'acknowledged', 'violations'], rows),
+    table(['fault', 'away', 'recovery', 'limit', 'acknowledged', 'violations', 'commit'], rows),
   ]
 }
 
 function drawHostile(lines: readonly HostileLine[]): string[] {
-  const line = lines.at(-1)
+  const [line] = lines
   if (line === undefined) return []
-  const { alone, burst, later } = line
-  const phases = [alone, burst, later]
-  const ms = (value: number | null) => (value === null ? '–' : `${value.toFixed(1)} ms`)
-  const ratio = ({ latencyMs: { p99 } }: typeof alone) =>
-    p99 === null || alone.latencyMs.p99 === null ? '–' : `${(p99 / alone.latencyMs.p99).toFixed(2)} ×`
+  const ms = (value: number | null) => (value === null ? '–' : `${value.toFixed(0)} ms`)
+  const rows = lines.map(({ alone, burst, later, hostileRequests, commit }) => {
+    const p99 = ({ latencyMs }: typeof alone) =>
+      latencyMs.p99 === null || alone.latencyMs.p99 === null
+        ? '–'
+        : `${ms(latencyMs.p99)} (${(latencyMs.p99 / alone.latencyMs.p99).toFixed(2)} ×)`
+    return [
+      ...[ms(alone.latencyMs.p50), ms(alone.latencyMs.p99), p99(burst), p99(later)],
+      [alone, burst, later].map(({ memoryMb }) => memoryMb).join(', '),
+      ...[number(hostileRequests), commit],
+    ]
+  })
   return [
     `## ${number(line.receivers)} hostile receivers`,
-    '`--scenario hostile`: a quarter each hangs, drips, floods and resets, all of them all the time, beside a healthy one. First all of them get their first event at once; then each has been tried. From the acknowledgement of an event to its arrival; peaks of one worker’s resident memory. All settings are the defaults.',
+    '`--scenario hostile`: a quarter each hangs, drips, floods and resets, all of them all the time, beside a healthy one, which alone gets as many events. First all of them get their first event at once; then each has been tried. From the acknowledgement of an event to its arrival (goal for p99: 2 × of what it is alone); peaks of one worker’s resident memory in the three phases (goal: 100 MB more). All settings are the defaults. Every run that was made with nothing else at work, oldest first.',
     table(
-      ['', 'alone', 'beside their first events', 'when each has been tried'],
       [
-        ['healthy deliveries, p50', ...phases.map(({ latencyMs: { p50 } }) => ms(p50))],
-        ['p99', ...phases.map(({ latencyMs: { p99 } }) => ms(p99))],
-        ['to p99 alone (goal: 2 ×)', ...phases.map(ratio)],
-        ['memory (goal: 100 MB more)', ...phases.map(({ memoryMb }) => `${memoryMb} MB`)],
+        ...['p50 alone', 'p99 alone', 'p99 beside their first events', 'p99 when each has been tried'],
+        ...['memory, MB', 'hostile requests', 'commit'],
       ],
+      rows,
     ),
-    `${number(line.hostileRequests)} requests went to hostile receivers. Commit ${line.commit}.`,
   ]
 }
 

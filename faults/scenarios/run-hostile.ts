@@ -25,7 +25,7 @@ const HEALTHY_TYPE = 'fault.b'
 const PER_SECOND = 50
 const COUNT = 2_000
 const WARM_UP = 300
-/** Each hostile endpoint has an event of its own in every half minute, and the retries of those before: none ever rests. */
+/** Each hostile endpoint has an event of its own in every half minute, and the retries of those before: none ever rests. Alone, the healthy one gets them. */
 const HOSTILE_EVERY_MS = 30
 const SAMPLE_MS = 500
 /** What has not come by then is counted as this late. */
@@ -79,24 +79,20 @@ export async function runHostile({ say, onStop }: Run): Promise<HostileLine> {
     return { latencyMs, memoryMb: memory.takePeak() }
   }
   await publishAndTime(system, WARM_UP)
+  // As many events as later, so that what differs is who receives them.
+  const stirringHealthy = stir(system, () => HEALTHY_TYPE)
   const alone = await measure('alone')
+  await stirringHealthy.stop()
 
   say(`subscribing ${HOSTILE} hostile receivers`)
   await subscribeHostile(system, hostile.url)
   const everyone = Array.from({ length: HOSTILE }, (_, n) => `{"type":"${typeOf(n)}","payload":{}}`)
   await postAll(system, everyone)
-  let running = true
-  const stirring = (async () => {
-    for (let n = 0; running; n = (n + 1) % HOSTILE) {
-      await post(system, typeOf(n), '{"hostile":true}')
-      await sleep(HOSTILE_EVERY_MS)
-    }
-  })()
+  const stirring = stir(system, (n) => typeOf(n % HOSTILE))
   const burst = await measure('beside their first events')
   while ((await hostile.requests()) < HOSTILE) await sleep(SAMPLE_MS)
   const later = await measure('when each has been tried')
-  running = false
-  await stirring
+  await stirring.stop()
   memory.stop()
   const hostileRequests = await hostile.requests()
   hostile.child.kill('SIGKILL')
@@ -110,6 +106,23 @@ export async function runHostile({ say, onStop }: Run): Promise<HostileLine> {
     burst,
     later,
     hostileRequests,
+  }
+}
+
+/** Events beside those that are timed, until it is stopped. */
+function stir(system: FaultSystem, typeAt: (n: number) => string) {
+  let running = true
+  const done = (async () => {
+    for (let n = 0; running; n++) {
+      await post(system, typeAt(n), '{"hostile":true}')
+      await sleep(HOSTILE_EVERY_MS)
+    }
+  })()
+  return {
+    async stop() {
+      running = false
+      await done
+    },
   }
 }
 
