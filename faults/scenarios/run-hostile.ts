@@ -51,6 +51,8 @@ export interface HostileLine {
   /** Each of them has been tried. */
   later: HostilePhase
   hostileRequests: number
+  /** Of all events, in the first phase and in the others. Runs that do not say so had fewer in the first. */
+  perSecond?: { alone: number; beside: number }
 }
 
 interface HostilePhase {
@@ -95,6 +97,7 @@ export async function runHostile({ say, onStop }: Run): Promise<HostileLine> {
   await stirring.stop()
   memory.stop()
   const hostileRequests = await hostile.requests()
+  const perSecond = Math.round(PER_SECOND + 1_000 / HOSTILE_EVERY_MS)
   hostile.child.kill('SIGKILL')
   await system.close()
   return {
@@ -106,6 +109,7 @@ export async function runHostile({ say, onStop }: Run): Promise<HostileLine> {
     burst,
     later,
     hostileRequests,
+    perSecond: { alone: perSecond, beside: perSecond },
   }
 }
 
