@@ -146,7 +146,7 @@ function drawHostile(lines: readonly HostileLine[]): string[] {
   })
   return [
     `## ${number(line.receivers)} hostile receivers`,
-    '`--scenario hostile`: a quarter each hangs, drips, floods and resets, all of them all the time, beside a healthy one, which alone gets as many events (in the first runs it got fewer, so that they compare with less). First all of them get their first event at once; then each has been tried. From the acknowledgement of an event to its arrival (goal for p99: 2 × of what it is alone); peaks of one worker’s resident memory in the three phases (goal: 100 MB more). All settings are the defaults. Every run that was made with nothing else at work, oldest first.',
+    '`--scenario hostile`: a quarter each hangs, drips, floods and resets, all of them all the time, beside a healthy one, which alone gets as many events (in the first runs it got fewer, so that they compare with less). First all of them get their first event at once; then each has been tried. From the acknowledgement of an event to its arrival (goal for p99: 2 × of what it is alone); peaks of one worker’s resident memory in the three phases (goal: 100 MB more). All settings are the defaults. Runs of committed code with nothing else at work, oldest first.',
     table(
       [
         ...[
