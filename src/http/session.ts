@@ -1,11 +1,12 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import { createSealer } from '../sealing/index.js'
 
 const COOKIE = 'sagapost_session'
 /** Then the key is asked for again. */
 const SESSION_MS = 12 * 3_600_000
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
+/** What it is sealed for. */
+const PLACE = 'dashboard session'
 /** What a cookie can be at most: 500 characters of a key, and what is around them. */
 const COOKIE_CHARACTERS_MAX = 1_000
 
@@ -24,36 +25,23 @@ export interface Sessions {
  * opens it, and a key that is revoked ends all of its sessions.
  */
 export function createSessions(masterKey: Buffer, now: () => number = Date.now): Sessions {
-  const sealingKey = createHmac('sha256', masterKey).update('sagapost dashboard sessions').digest()
+  const sessionKey = createHmac('sha256', masterKey).update('sagapost dashboard sessions').digest()
+  const sealer = createSealer(sessionKey, 'sagapost session key id')
 
   return {
     begin(key, request) {
-      const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', sealingKey, nonce, { authTagLength: TAG_BYTES })
       const text = JSON.stringify([now() + SESSION_MS, key])
-      const sealed = Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()])
+      const sealed = sealer.seal(Buffer.from(text), PLACE)
       return cookie(sealed.toString('base64url'), SESSION_MS / 1000, request)
     },
     end: (request) => cookie('', 0, request),
     keyOf(request) {
       const value = readCookie(request.headers.cookie)
       if (value === undefined || value.length > COOKIE_CHARACTERS_MAX) return undefined
-      const sealed = Buffer.from(value, 'base64url')
-      if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined
-      const decipher = createDecipheriv('aes-256-gcm', sealingKey, sealed.subarray(0, NONCE_BYTES), {
-        authTagLength: TAG_BYTES,
-      })
-      decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
-      try {
-        const text = Buffer.concat([
-          decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)),
-          decipher.final(),
-        ])
-        const [endsAt, key] = JSON.parse(text.toString()) as [number, string]
-        return endsAt > now() ? key : undefined
-      } catch {
-        return undefined
-      }
+      const opened = sealer.open(Buffer.from(value, 'base64url'), PLACE)
+      if (!('plain' in opened)) return undefined
+      const [endsAt, key] = JSON.parse(opened.plain.toString()) as [number, string]
+      return endsAt > now() ? key : undefined
     },
   }
 }

@@ -93,6 +93,21 @@ describe('a sealed secret', () => {
   })
 })
 
+describe('a secret that is in a database already', () => {
+  // Sealed by the first code that sealed any. The key is for this test alone, and no secret.
+  const old = createSecretBox(Buffer.alloc(32, 7))
+  const sealed = Buffer.from(
+    'ARLW/CMQcZt/YUjkECNG3wWhsYfv5Afo6AvmaFtIDBpJ5AjT/UGjPK2a1V8VBcW0+cYZvuQ3g9NvtGE=',
+    'base64',
+  )
+
+  it('[U1] still opens, and is known by its key', () => {
+    const opened = old.open(sealed, { subscriptionId: '42', scheme: 'v1' })
+    expect(opened.toString()).toBe('a signing secret of a test')
+    expect([old.hasSealed(sealed), box.hasSealed(sealed)]).toEqual([true, false])
+  })
+})
+
 describe('the master key', () => {
   it('[U1] is 32 bytes in base64, with or without its padding or a line end behind', () => {
     expect(parseMasterKey(masterKey.toString('base64'))).toEqual(masterKey)

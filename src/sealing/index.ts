@@ -1,0 +1,1 @@
+export { createSealer, formFaultOf, type SealFault } from './create-sealer.js'
