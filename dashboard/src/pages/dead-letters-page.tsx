@@ -3,15 +3,17 @@ import { type DeadLetter, useList, useMay } from '../api/index.js'
 import {
   type Column,
   DataList,
+  ErrorFilter,
+  EventTypeFilter,
   FilterBar,
-  FilterField,
   NothingFound,
   Page,
+  PeriodFilter,
+  periodOf,
+  SubscriptionFilter,
   showText,
   Time,
   textOf,
-  toInstant,
-  toLocal,
   useFilters,
 } from '../parts/index.js'
 import { useEndpointColumn } from './delivery-columns.js'
@@ -39,7 +41,7 @@ const columnsBehind: readonly Column<DeadLetter>[] = [
 const names = ['subscriptionId', 'eventType', 'errorCode', 'from', 'to'] as const
 
 export function DeadLettersPage() {
-  const { values, set, isFiltered } = useFilters(names)
+  const { values, set, clear, isFiltered } = useFilters(names)
   const list = useList<DeadLetter>('/v1/dead-letters', values)
   const columns = [...columnsBefore, useEndpointColumn<DeadLetter>(), ...columnsBehind]
   const mayRequeue = useMay('requeue')
@@ -62,29 +64,16 @@ export function DeadLettersPage() {
             subscriptionId: textOf(form, 'subscriptionId'),
             eventType: textOf(form, 'eventType'),
             errorCode: textOf(form, 'errorCode'),
-            from: toInstant(textOf(form, 'from')),
-            to: toInstant(textOf(form, 'to')),
+            ...periodOf(form),
           })
         }
-        onClear={() => set(Object.fromEntries(names.map((name) => [name, ''])))}
+        onClear={clear}
         isFiltered={isFiltered}
       >
-        <FilterField
-          name="eventType"
-          label="Event type"
-          value={values.eventType}
-          placeholder="order.placed"
-          isMain
-        />
-        <FilterField name="errorCode" label="Error" value={values.errorCode} placeholder="http_500" />
-        <FilterField
-          name="subscriptionId"
-          label="Subscription"
-          value={values.subscriptionId}
-          placeholder="id"
-        />
-        <FilterField name="from" label="From" value={toLocal(values.from)} type="datetime-local" />
-        <FilterField name="to" label="To" value={toLocal(values.to)} type="datetime-local" />
+        <EventTypeFilter value={values.eventType} />
+        <ErrorFilter value={values.errorCode} />
+        <SubscriptionFilter value={values.subscriptionId} />
+        <PeriodFilter from={values.from} to={values.to} />
       </FilterBar>
       <DataList
         label="Dead letters"

@@ -2,11 +2,13 @@ import { deliveryMachine } from '../../../src/state-machines/index.js'
 import { type Delivery, useList } from '../api/index.js'
 import {
   DataList,
+  ErrorFilter,
+  EventTypeFilter,
   FilterBar,
-  FilterField,
   FilterSelect,
   NothingFound,
   Page,
+  SubscriptionFilter,
   textOf,
   useFilters,
 } from '../parts/index.js'
@@ -15,31 +17,20 @@ import { useDeliveryColumns } from './delivery-columns.js'
 const names = ['status', 'subscriptionId', 'eventType', 'errorCode'] as const
 
 export function DeliveriesPage() {
-  const { values, set, isFiltered } = useFilters(names)
+  const { values, set, clear, isFiltered } = useFilters(names)
   const list = useList<Delivery>('/v1/deliveries', values)
   const columns = useDeliveryColumns()
   return (
     <Page title="Deliveries">
       <FilterBar
         onSubmit={(form) => set(Object.fromEntries(names.map((name) => [name, textOf(form, name)])))}
-        onClear={() => set(Object.fromEntries(names.map((name) => [name, ''])))}
+        onClear={clear}
         isFiltered={isFiltered}
       >
         <FilterSelect name="status" label="Status" value={values.status} options={deliveryMachine.statuses} />
-        <FilterField
-          name="eventType"
-          label="Event type"
-          value={values.eventType}
-          placeholder="order.placed"
-          isMain
-        />
-        <FilterField
-          name="subscriptionId"
-          label="Subscription"
-          value={values.subscriptionId}
-          placeholder="id"
-        />
-        <FilterField name="errorCode" label="Error" value={values.errorCode} placeholder="http_500" />
+        <EventTypeFilter value={values.eventType} />
+        <SubscriptionFilter value={values.subscriptionId} />
+        <ErrorFilter value={values.errorCode} />
       </FilterBar>
       <DataList
         label="Deliveries"

@@ -7,11 +7,11 @@ import {
   FilterField,
   NothingFound,
   Page,
+  PeriodFilter,
+  periodOf,
   showText,
   Time,
   textOf,
-  toInstant,
-  toLocal,
   useFilters,
 } from '../parts/index.js'
 
@@ -28,7 +28,7 @@ const columns: readonly Column<SagapostEvent>[] = [
 ]
 
 export function EventsPage() {
-  const { values, set, isFiltered } = useFilters(['type', 'idempotencyKey', 'from', 'to'])
+  const { values, set, clear, isFiltered } = useFilters(['type', 'idempotencyKey', 'from', 'to'])
   const [, navigate] = useLocation()
   const list = useList<SagapostEvent>('/v1/events', values)
   const search = (form: FormData) => {
@@ -37,22 +37,16 @@ export function EventsPage() {
     set({
       type: textOf(form, 'type'),
       idempotencyKey: textOf(form, 'idempotencyKey'),
-      from: toInstant(textOf(form, 'from')),
-      to: toInstant(textOf(form, 'to')),
+      ...periodOf(form),
     })
   }
   return (
     <Page title="Events">
-      <FilterBar
-        onSubmit={search}
-        onClear={() => set({ type: '', idempotencyKey: '', from: '', to: '' })}
-        isFiltered={isFiltered}
-      >
+      <FilterBar onSubmit={search} onClear={clear} isFiltered={isFiltered}>
         <FilterField name="type" label="Type" value={values.type} placeholder="order.placed" isMain />
         <FilterField name="id" label="Event id" value="" placeholder="1042 or evt_1042" />
         <FilterField name="idempotencyKey" label="Idempotency key" value={values.idempotencyKey} />
-        <FilterField name="from" label="From" value={toLocal(values.from)} type="datetime-local" />
-        <FilterField name="to" label="To" value={toLocal(values.to)} type="datetime-local" />
+        <PeriodFilter from={values.from} to={values.to} />
       </FilterBar>
       <DataList
         label="Events"

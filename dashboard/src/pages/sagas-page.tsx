@@ -58,7 +58,7 @@ const columns: readonly Column<Saga>[] = [
 const names = ['state', 'definition', 'traceId', 'awaitingOperator'] as const
 
 export function SagasPage() {
-  const { values, set, isFiltered } = useFilters(names)
+  const { values, set, clear, isFiltered } = useFilters(names)
   const list = useList<Saga>('/v1/sagas', values)
   return (
     <Page title="Sagas">
@@ -71,7 +71,7 @@ export function SagasPage() {
             awaitingOperator: textOf(form, 'awaitingOperator') === 'an operator' ? 'true' : '',
           })
         }
-        onClear={() => set(Object.fromEntries(names.map((name) => [name, ''])))}
+        onClear={clear}
         isFiltered={isFiltered}
       >
         <FilterSelect name="state" label="State" value={values.state} options={sagaMachine.statuses} />

@@ -11,8 +11,8 @@ import {
 import {
   type Column,
   DataList,
+  EventTypeFilter,
   FilterBar,
-  FilterField,
   FilterSelect,
   formatDuration,
   formatShare,
@@ -44,7 +44,7 @@ export function successOf(health: EndpointHealth | undefined): number | null {
 }
 
 export function SubscriptionsPage() {
-  const { values, set, isFiltered } = useFilters(['eventType', 'active', 'deleted'])
+  const { values, set, clear, isFiltered } = useFilters(['eventType', 'active', 'deleted'])
   const deleted = values.deleted || 'false'
   const list = useList<Subscription>('/v1/subscriptions', {
     eventType: values.eventType,
@@ -102,16 +102,10 @@ export function SubscriptionsPage() {
             deleted: textOf(form, 'deleted') === 'deleted' ? 'true' : '',
           })
         }
-        onClear={() => set({ eventType: '', active: '', deleted: '' })}
+        onClear={clear}
         isFiltered={isFiltered}
       >
-        <FilterField
-          name="eventType"
-          label="Event type"
-          value={values.eventType}
-          placeholder="order.placed"
-          isMain
-        />
+        <EventTypeFilter value={values.eventType} />
         <FilterSelect name="active" label="Active" value={values.active} options={['active', 'inactive']} />
         <FilterSelect
           name="deleted"

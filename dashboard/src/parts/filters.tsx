@@ -17,7 +17,8 @@ export function useFilters<Name extends string>(names: readonly Name[]) {
       }
       return next
     })
-  return { values, set, isFiltered: Object.values(values).some((value) => value !== '') }
+  const clear = () => set(Object.fromEntries(names.map((name) => [name, ''])) as Record<Name, string>)
+  return { values, set, clear, isFiltered: Object.values(values).some((value) => value !== '') }
 }
 
 interface FilterBarProps {
@@ -126,16 +127,4 @@ export function FilterSelect({
 
 export function textOf(form: FormData, name: string): string {
   return String(form.get(name) ?? '')
-}
-
-/** A time of a datetime-local field, which is in the reader's zone, as the API takes it; and back. */
-export function toInstant(local: string): string {
-  const at = new Date(local)
-  return local === '' || Number.isNaN(at.getTime()) ? '' : at.toISOString()
-}
-
-export function toLocal(instant: string): string {
-  if (instant === '') return ''
-  const at = new Date(instant)
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
 }

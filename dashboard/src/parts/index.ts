@@ -3,7 +3,14 @@ export { CopyButton, LongValue } from './copy-button.js'
 export { CrashBarrier } from './crash-barrier.js'
 export { type Column, DataList, NothingFound } from './data-list.js'
 export { ActionDialog, Dialog, Field } from './dialog.js'
-export { FilterBar, FilterField, FilterSelect, textOf, toInstant, toLocal, useFilters } from './filters.js'
+export {
+  ErrorFilter,
+  EventTypeFilter,
+  PeriodFilter,
+  periodOf,
+  SubscriptionFilter,
+} from './filter-fields.js'
+export { FilterBar, FilterField, FilterSelect, textOf, useFilters } from './filters.js'
 export {
   formatBytes,
   formatCount,
