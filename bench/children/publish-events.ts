@@ -4,7 +4,7 @@ import { Agent } from 'undici'
 import { createRolePool } from '../../src/database/index.js'
 import { storeEvents } from '../../src/events/index.js'
 import { makeBody } from '../harness/make-body.js'
-import { inFlight } from '../harness/post-body.js'
+import { dispatchPost, inFlight } from '../harness/post-body.js'
 import { clockMs } from '../harness/read-clock.js'
 import { API_KEY } from '../harness/sagapost-environment.js'
 import { answerCommands } from '../harness/talk-to-parent.js'
@@ -67,28 +67,8 @@ answerCommands(commands)
 
 const eventText = (type: string, sequence: number) => `{"type":"${type}","payload":${makeBody(sequence)}}`
 
-/** By undici's leanest interface, since this runs on the cores that the server needs. */
 function post(url: string, body: string): Promise<void> {
   const { origin, pathname } = new URL(url)
-  return new Promise((resolve, reject) => {
-    let status = 0
-    let answer = ''
-    agent.dispatch(
-      { origin, path: pathname, method: 'POST', headers, body },
-      {
-        onRequestStart() {},
-        onResponseStart(_, received) {
-          status = received
-        },
-        onResponseData(_, chunk) {
-          answer += chunk.toString()
-        },
-        onResponseEnd() {
-          if (status === 202 && !answer.includes('"error":')) resolve()
-          else reject(new Error(`${status}: ${answer.slice(0, 500)}`))
-        },
-        onResponseError: (_, error) => reject(error),
-      },
-    )
-  })
+  const isAccepted = (status: number, answer: string) => status === 202 && !answer.includes('"error":')
+  return dispatchPost(agent, { origin, pathname, headers, body }, isAccepted)
 }
