@@ -148,7 +148,7 @@ async function deliver(pool: pg.Pool, count: number, bounded: boolean): Promise<
       responseExcerpt: null,
     }))
     await reportResults(pool, range, reports)
-    const applied = await applyResults(pool, { range, batchMax: BATCH, policy: defaultRetryPolicy })
+    const { results: applied } = await applyResults(pool, { batchMax: BATCH, policy: defaultRetryPolicy })
     if (applied.length !== BATCH) throw new Error(`applied ${applied.length} results instead of ${BATCH}`)
   }
 }

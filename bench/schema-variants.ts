@@ -66,20 +66,18 @@ export const variants: Variant[] = [
   {
     name: 'plain, full status indexes',
     edit: asPlainTables,
-    // The full idx_job_saga no longer finds results that wait, so they need an index of their own.
-    after: [
-      ...fillfactor,
-      ...fullIndexes,
-      `CREATE INDEX idx_unapplied ON sagapost.webhook_delivery_jobs (id)
-         WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL`,
-    ],
+    after: [...fillfactor, ...fullIndexes],
     bounded: true,
   },
   { name: 'plain, no guards', edit: asPlainTables, after: [...fillfactor, dropGuards], bounded: true },
   {
-    name: 'plain, no idx_saga_event',
+    name: 'plain, full idx_saga_event',
     edit: asPlainTables,
-    after: [...fillfactor, 'DROP INDEX sagapost.idx_saga_event'],
+    after: [
+      ...fillfactor,
+      'DROP INDEX sagapost.idx_saga_event',
+      'CREATE INDEX idx_saga_event ON sagapost.webhook_delivery_sagas (event_id, subscription_id)',
+    ],
     bounded: true,
   },
   {

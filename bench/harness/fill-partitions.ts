@@ -18,9 +18,9 @@ const fills: Record<string, string> = {
     FROM generate_series($2::bigint, $3::bigint) AS id WHERE $1::text IS NOT NULL`,
   webhook_delivery_jobs: `
     (id, saga_id, event_id, subscription_id, status, lease_until, attempt_at, lease_token, worker_id,
-     response_status, duration_ms, response_excerpt, finished_at, applied_at)
+     response_status, duration_ms, response_excerpt, finished_at)
     SELECT id, id, id, 1 + id % 4, 'Completed', now() - interval '1 day', now() - interval '1 day',
-           gen_random_uuid(), 'worker-1', 200, 12, '', now() - interval '1 day', now() - interval '1 day'
+           gen_random_uuid(), 'worker-1', 200, 12, '', now() - interval '1 day'
     FROM generate_series($2::bigint, $3::bigint) AS id WHERE $1::text IS NOT NULL`,
 }
 

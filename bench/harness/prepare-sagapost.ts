@@ -81,5 +81,4 @@ export const sagapostOpenWork = `
       OR EXISTS (SELECT FROM sagapost.webhook_delivery_sagas WHERE status = 'Pending')
       OR EXISTS (SELECT FROM sagapost.webhook_delivery_sagas WHERE status = 'PendingRetry')
       OR EXISTS (SELECT FROM sagapost.webhook_delivery_jobs WHERE status IN ('Pending', 'Leased'))
-      OR EXISTS (SELECT FROM sagapost.webhook_delivery_jobs
-                 WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL) AS open`
+      OR EXISTS (SELECT FROM sagapost.delivery_result_queue) AS open`

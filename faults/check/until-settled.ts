@@ -13,13 +13,15 @@ const openWork = `
 const leftOver = `
   SELECT string_agg(format('%s %s since %s', number, what, since), '; ') AS left_over
   FROM (
-    SELECT count(*) AS number, 'not routed' AS what, min(enqueued_at) AS since FROM sagapost.event_routing_queue
+    SELECT count(*) AS number, 'not routed' AS what, min(enqueued_at) AS since FROM sagapost.unrouted_events
     UNION ALL
     SELECT count(*), 'deliveries ' || status, min(updated_at) FROM sagapost.webhook_delivery_sagas
     WHERE status NOT IN ('Completed', 'DeadLettered') GROUP BY status
     UNION ALL
     SELECT count(*), format('jobs %s of subscription %s', status, subscription_id), min(lease_until)
-    FROM sagapost.webhook_delivery_jobs WHERE applied_at IS NULL GROUP BY status, subscription_id
+    FROM sagapost.webhook_delivery_jobs WHERE status IN ('Pending', 'Leased') GROUP BY status, subscription_id
+    UNION ALL
+    SELECT count(*), 'results not applied', min(enqueued_at) FROM sagapost.unapplied_results
     UNION ALL
     SELECT count(*), format('sagas %s in state %s', definition_id, state), min(updated_at)
     FROM sagapost.saga_instances WHERE state IN (0, 1, 2, 4) GROUP BY definition_id, state

@@ -3,6 +3,7 @@ import { guards, rights, tables, testsOf } from './named-tests.js'
 
 const requeueTests = testsOf('test/schema/requeue.test.ts')
 const guardsFile = 'migrations/0005_delivery_guards.sql'
+const queuesFile = 'migrations/0026_queues_of_batches.sql'
 const requeueFile = 'migrations/0024_saga_webhooks.sql'
 
 /** Dead letters and their requeue. */
@@ -26,7 +27,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'The snapshot is the payload without its white space, not its bytes.',
     edits: [
       {
-        file: guardsFile,
+        file: queuesFile,
         find: 'NEW.final_error_code, event.payload,',
         replace: `NEW.final_error_code, regexp_replace(event.payload::text, '\\s+', ' ', 'g')::json,`,
       },
@@ -54,7 +55,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'A delivery whose event is not there is dead-lettered without a dead letter.',
     edits: [
       {
-        file: guardsFile,
+        file: queuesFile,
         find: `  WHERE event.id = NEW.event_id;
   IF NOT FOUND THEN`,
         replace: `  WHERE event.id = NEW.event_id;

@@ -58,7 +58,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Partitions that are made after the last migration come without the guard against TRUNCATE.',
     edits: [
       {
-        file: 'migrations/0020_lean_writes.sql',
+        file: 'migrations/0026_queues_of_batches.sql',
         find: `  EXECUTE format(
     'CREATE TRIGGER truncate_is_refused BEFORE TRUNCATE ON sagapost.%I
        FOR EACH STATEMENT EXECUTE FUNCTION sagapost.refuse(''SP005'', ''rows are never deleted'')', partition);

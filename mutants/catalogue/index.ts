@@ -2,6 +2,7 @@ import type { Mutant } from '../mutant.js'
 import { deadLetters } from './dead-letters.js'
 import { events } from './events.js'
 import { jobs } from './jobs.js'
+import { queues } from './queues.js'
 import { routing } from './routing.js'
 import { sagaMoves } from './saga-moves.js'
 import { sagaResults } from './saga-results.js'
@@ -16,4 +17,5 @@ export const catalogue: readonly Mutant[] = [
   ...events,
   ...subscriptions,
   ...routing,
+  ...queues,
 ]

@@ -1,12 +1,15 @@
 import type { Mutant } from '../mutant.js'
-import { guards, orchestrate, rights, tables, testsOf, transitions } from './named-tests.js'
+import { guards, orchestrate, resultQueue, rights, tables, testsOf, transitions } from './named-tests.js'
 
 const jobTests = testsOf('test/worker/jobs.test.ts')
 const claimFile = 'src/worker/claim-jobs.ts'
 const reportFile = 'src/worker/report-results.ts'
 const resetFile = 'src/worker/reset-leases.ts'
 const tablesFile = 'migrations/0004_deliveries.sql'
+const queuesFile = 'migrations/0026_queues_of_batches.sql'
 const guardsFile = 'migrations/0020_lean_writes.sql'
+
+const endsOnce = resultQueue('[J12, S4] a job that has ended gets no second result, %s')
 
 /** Jobs: their table and guards, claims, reports, lost leases. */
 export const jobs: readonly Mutant[] = [
@@ -153,9 +156,9 @@ export const jobs: readonly Mutant[] = [
     edits: [
       {
         file: 'src/worker/batch-reports.ts',
-        find: 'const accepted = await reportResults(pool, rangeOf(reports), reports)',
+        find: 'const accepted = await reportResults(pool, rangeAround(reports.map(({ eventId }) => eventId)), reports)',
         replace: `for (const { resolve } of batch) resolve(true)
-      const accepted = await reportResults(pool, rangeOf(reports), reports)`,
+      const accepted = await reportResults(pool, rangeAround(reports.map(({ eventId }) => eventId)), reports)`,
       },
     ],
     test: testsOf('test/worker/start-worker.test.ts')(
@@ -287,14 +290,12 @@ export const jobs: readonly Mutant[] = [
     breaks: 'A dead letter names the first job of its delivery, not the last.',
     edits: [
       {
-        file: 'migrations/0005_delivery_guards.sql',
-        find: 'ORDER BY attempt_at DESC LIMIT 1',
-        replace: 'ORDER BY attempt_at LIMIT 1',
+        file: queuesFile,
+        find: 'ORDER BY attempt DESC, attempt_at DESC LIMIT 1',
+        replace: 'ORDER BY attempt, attempt_at LIMIT 1',
       },
     ],
-    test: guards(
-      '[D2, D3, S8, J11] are written by the move itself, with the payload byte for byte and the last job',
-    ),
+    test: resultQueue('[J11, S17] a dead letter names the last job of its delivery'),
   },
   {
     id: 'job-done-without-a-lease',
@@ -312,16 +313,46 @@ export const jobs: readonly Mutant[] = [
   {
     id: 'finished-job-can-be-rewritten',
     rules: ['J12'],
-    breaks: 'The error of a job that has failed can be changed while it is marked as applied.',
+    breaks: 'What a job that has ended came to can be changed while its status stays.',
     edits: [
       {
-        file: guardsFile,
-        find: '        OLD.error_code, OLD.retry_after_s, OLD.duration_ms, OLD.response_excerpt, OLD.finished_at)',
-        replace:
-          '        NEW.error_code, OLD.retry_after_s, OLD.duration_ms, OLD.response_excerpt, OLD.finished_at)',
+        file: queuesFile,
+        find: `FOR EACH ROW WHEN (OLD.status IN ('Completed', 'Failed'))`,
+        replace: `FOR EACH ROW WHEN (OLD.status IN ('Completed', 'Failed') AND OLD.status <> NEW.status)`,
       },
     ],
-    test: guards('[J12, S4] a %s job, but for the mark that it was applied, once'),
+    test: endsOnce,
+  },
+  {
+    id: 'failed-job-can-be-set-free',
+    rules: ['J12', 'S4'],
+    breaks: 'Only Completed jobs are frozen: one that has failed can be set free, and fail again.',
+    edits: [
+      {
+        file: queuesFile,
+        find: `FOR EACH ROW WHEN (OLD.status IN ('Completed', 'Failed'))`,
+        replace: `FOR EACH ROW WHEN (OLD.status = 'Completed')`,
+      },
+    ],
+    test: endsOnce,
+  },
+  {
+    id: 'finished-guard-missing',
+    rules: ['J12', 'S4'],
+    breaks: 'There is no guard on jobs that have ended any more, since their mark went.',
+    edits: [
+      {
+        file: queuesFile,
+        find: `CREATE TRIGGER job_final_is_frozen
+  AFTER UPDATE ON sagapost.webhook_delivery_jobs
+  FOR EACH ROW WHEN (OLD.status IN ('Completed', 'Failed'))
+  EXECUTE FUNCTION sagapost.refuse('SP003', 'a Completed or Failed job never changes');
+ALTER TABLE sagapost.webhook_delivery_jobs ENABLE ALWAYS TRIGGER job_final_is_frozen;
+`,
+        replace: '',
+      },
+    ],
+    test: endsOnce,
   },
   {
     id: 'job-released-by-anybody',

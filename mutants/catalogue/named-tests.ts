@@ -12,4 +12,6 @@ export const rights = testsOf('test/schema/permissions.test.ts')(
 export const guards = testsOf('test/schema/guards.test.ts')
 export const transitions = testsOf('test/schema/transitions.test.ts')
 export const orchestrate = testsOf('test/orchestrator/orchestrate.test.ts')
+export const resultQueue = testsOf('test/orchestrator/result-queue.test.ts')
+export const routingQueue = testsOf('test/router/routing-queue.test.ts')
 export const plans = testsOf('test/schema/plans.test.ts')

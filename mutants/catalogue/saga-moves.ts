@@ -3,6 +3,7 @@ import { guards, orchestrate, plans, rights, tables, testsOf, transitions } from
 
 const tablesFile = 'migrations/0004_deliveries.sql'
 const guardsFile = 'migrations/0020_lean_writes.sql'
+const queuesFile = 'migrations/0026_queues_of_batches.sql'
 const grantsFile = 'migrations/0010_grants.sql'
 const makeJobsFile = 'src/orchestrator/make-jobs.ts'
 
@@ -137,10 +138,8 @@ GRANT UPDATE (status, updated_at) ON sagapost.webhook_delivery_sagas TO job_work
     breaks: 'The orchestrator’s role may lengthen and end leases.',
     edits: [
       {
-        file: grantsFile,
-        find: '  UPDATE (applied_at)\n  ON sagapost.webhook_delivery_jobs TO saga_orchestrator;',
-        replace:
-          '  UPDATE (applied_at, status, lease_until)\n  ON sagapost.webhook_delivery_jobs TO saga_orchestrator;',
+        file: queuesFile,
+        append: 'GRANT UPDATE (status, lease_until) ON sagapost.webhook_delivery_jobs TO saga_orchestrator;',
       },
     ],
     test: rights,
@@ -231,7 +230,7 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
     breaks: 'On one partition of three, the guard of finished deliveries is switched off.',
     edits: [
       {
-        file: 'migrations/0024_saga_webhooks.sql',
+        file: queuesFile,
         append:
           'ALTER TABLE sagapost.webhook_delivery_sagas_from_1000000 DISABLE TRIGGER saga_final_is_frozen;',
       },
@@ -327,12 +326,12 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
   {
     id: 'old-partitions-forgotten',
     rules: ['S21', 'R1'],
-    breaks: 'Results that were reported into older partitions are not counted as open work.',
+    breaks: 'Retries that wait in older partitions are not counted as open work.',
     edits: [
       {
-        file: 'migrations/0012_work_window.sql',
+        file: queuesFile,
         find: `
-          OR EXISTS (SELECT FROM sagapost.%2$I WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL)`,
+          OR EXISTS (SELECT FROM sagapost.%1$I WHERE status = 'PendingRetry')`,
         replace: '',
       },
     ],

@@ -1,5 +1,5 @@
 import type { Mutant } from '../mutant.js'
-import { guards, orchestrate, testsOf, transitions } from './named-tests.js'
+import { orchestrate, resultQueue, testsOf, transitions } from './named-tests.js'
 
 const applyFile = 'src/orchestrator/apply-results.ts'
 const guardsFile = 'migrations/0020_lean_writes.sql'
@@ -9,45 +9,17 @@ export const sagaResults: readonly Mutant[] = [
   {
     id: 'result-applied-twice',
     rules: ['S4', 'S13'],
-    breaks: 'Results that were applied before are taken again.',
+    breaks: 'A result counts whatever its attempt is, so that one of an earlier attempt counts again.',
     edits: [
       {
         file: applyFile,
-        find: `WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL AND event_id >= $1`,
-        replace: `WHERE status IN ('Completed', 'Failed') AND event_id >= $1`,
+        find: 'AND saga.attempt_count = result.attempt - 1 AND',
+        replace: 'AND',
       },
     ],
-    test: orchestrate('[S13, S18, S4] a success completes the delivery, counts once, and clears the error'),
-  },
-  {
-    id: 'applied-mark-can-be-renewed',
-    rules: ['S4', 'J12'],
-    breaks: 'A finished job can be marked as applied a second time.',
-    edits: [
-      {
-        file: guardsFile,
-        find: '    OLD.applied_at IS NOT NULL OR NEW.applied_at IS NULL\n',
-        replace: '    NEW.applied_at IS NULL\n',
-      },
-    ],
-    test: guards('[J12, S4] a %s job, but for the mark that it was applied, once'),
-  },
-  {
-    id: 'result-never-marked',
-    rules: ['S4'],
-    breaks: 'The delivery moves, but its job is not marked as applied.',
-    edits: [
-      {
-        file: applyFile,
-        find: `  ), marked AS (
-    UPDATE sagapost.webhook_delivery_jobs AS job SET applied_at = sagapost.now()
-    FROM result
-    WHERE job.id = result.id AND job.event_id = result.event_id AND job.event_id >= $1 AND job.event_id < $2
-  )`,
-        replace: '  )',
-      },
-    ],
-    test: orchestrate('[S4, S13] a result is marked in the transaction that counts it'),
+    test: resultQueue(
+      '[S4, S13] a result that is queued again counts no second time, not even while a later attempt is under way',
+    ),
   },
   {
     id: 'success-not-counted',
@@ -74,13 +46,6 @@ export const sagaResults: readonly Mutant[] = [
       },
     ],
     test: transitions('[S13] moves by one when a result is applied, and never by more or back'),
-  },
-  {
-    id: 'results-applied-by-two',
-    rules: ['S13', 'S4'],
-    breaks: 'Orchestrators do not lock the results that they apply.',
-    edits: [{ file: applyFile, find: '    LIMIT $3 FOR UPDATE SKIP LOCKED\n', replace: '    LIMIT $3\n' }],
-    test: orchestrate('[S13, S4] passes over results that another orchestrator is about to apply'),
   },
   {
     id: 'backoff-off-by-one',
@@ -123,8 +88,8 @@ export const sagaResults: readonly Mutant[] = [
     edits: [
       {
         file: applyFile,
-        find: 'coalesce(subscription.max_attempts, $4) AS attempts_max',
-        replace: 'coalesce($4, subscription.max_attempts) AS attempts_max',
+        find: '(SELECT max_attempts FROM sagapost.subscriptions WHERE id = saga.subscription_id), $4)',
+        replace: '$4, (SELECT max_attempts FROM sagapost.subscriptions WHERE id = saga.subscription_id))',
       },
     ],
     test: orchestrate(
@@ -151,8 +116,8 @@ export const sagaResults: readonly Mutant[] = [
     edits: [
       {
         file: applyFile,
-        find: 'saga.attempt_count >= attempts_max AS dead',
-        replace: 'saga.attempt_count > attempts_max AS dead',
+        find: 'saga.attempt_count >= coalesce(',
+        replace: 'saga.attempt_count > coalesce(',
       },
     ],
     test: orchestrate('[S17, S14, D3] failures wait by the formula and end as a dead letter at the limit'),
@@ -192,9 +157,9 @@ export const sagaResults: readonly Mutant[] = [
     edits: [
       {
         file: applyFile,
-        find: 'const rows = await inTransaction(pool, async (client) => {',
-        replace: `const rows = await inTransaction(pool, async (client) => {
-    await client.query('SET LOCAL synchronous_commit = off')`,
+        find: 'return await inTransaction(pool, async (client) => {',
+        replace: `return await inTransaction(pool, async (client) => {
+      await client.query('SET LOCAL synchronous_commit = off')`,
       },
     ],
     test: testsOf('test/database/durability.test.ts')(

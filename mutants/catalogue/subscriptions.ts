@@ -18,17 +18,21 @@ export const subscriptions: readonly Mutant[] = [
     breaks: 'A verification routes the events of its type that were published before, once more.',
     edits: [
       {
-        file: schemaFile,
-        find: `    RETURNING id
-  )
-  SELECT EXISTS (SELECT FROM confirmed)`,
-        replace: `    RETURNING id, event_type
+        file: 'migrations/0026_queues_of_batches.sql',
+        append: `CREATE OR REPLACE FUNCTION sagapost.confirm_verification(subscription_id bigint, challenge text) RETURNS boolean
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+  WITH confirmed AS (
+    UPDATE sagapost.subscriptions
+    SET verified = true, active = true, verification_challenge = NULL, deactivation_reason = NULL
+    WHERE id = subscription_id AND verification_challenge = challenge AND deleted_at IS NULL
+    RETURNING id, event_type
   ), queued AS (
-    INSERT INTO sagapost.event_routing_queue (event_id, event_type)
-    SELECT event.id, event.event_type FROM sagapost.events AS event JOIN confirmed USING (event_type)
-    ON CONFLICT DO NOTHING
+    INSERT INTO sagapost.event_routing_queue (event_type, event_ids)
+    SELECT event.event_type, ARRAY[event.id] FROM sagapost.events AS event JOIN confirmed USING (event_type)
   )
-  SELECT EXISTS (SELECT FROM confirmed)`,
+  SELECT EXISTS (SELECT FROM confirmed)
+$$;`,
       },
     ],
     test: schemaTests('[U2] delivers nothing of what was published before'),

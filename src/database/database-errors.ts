@@ -39,6 +39,13 @@ export function databaseErrorCode(error: unknown): ErrorCode | undefined {
   return undefined
 }
 
+/** A rule of ours, or a value that does not fit: the same statement is refused again. */
+const REFUSAL = /^(SP|22|23)/
+
+export function isRefusal(error: unknown): error is pg.DatabaseError {
+  return isDatabaseError(error) && REFUSAL.test(error.code ?? '')
+}
+
 /** By its fields, not its class: an application that publishes may have a `pg` of its own. */
 function isDatabaseError(error: unknown): error is pg.DatabaseError {
   return error instanceof Error && 'severity' in error && 'code' in error && 'routine' in error

@@ -2,7 +2,8 @@ export { createApplicationPool } from './application-pool.js'
 export { checkReadiness, type Obstacle } from './check-readiness.js'
 export { checkTimeRange, type TimeRange } from './check-time-range.js'
 export { connect, requireSingleLogin } from './connect.js'
-export { databaseErrorCode } from './database-errors.js'
+export { cutBatch, type QueueRow } from './cut-batch.js'
+export { databaseErrorCode, isRefusal } from './database-errors.js'
 export {
   type EmbeddedPostgres,
   findRunningServer,
@@ -30,4 +31,4 @@ export { prepared } from './prepared.js'
 export { requireMigrated } from './require-migrated.js'
 export { createRolePool } from './role-pool.js'
 export { type DatabaseRole, databaseRoles } from './roles.js'
-export { type EventRange, readWorkWindow, type WorkWindow } from './work-window.js'
+export { type EventRange, rangeAround, readWorkWindow, type WorkWindow } from './work-window.js'

@@ -6,6 +6,14 @@ export interface EventRange {
   to: string
 }
 
+/** The tightest range that holds these events, so that only their partitions are met. */
+export function rangeAround(eventIds: readonly string[]): EventRange {
+  const ids = eventIds.map(BigInt)
+  const first = ids.reduce((least, id) => (id < least ? id : least))
+  const last = ids.reduce((greatest, id) => (id > greatest ? id : greatest))
+  return { from: String(first), to: String(last + 1n) }
+}
+
 export interface WorkWindow {
   /** The one to three partitions that new events go through; the hot loops ask for nothing else. */
   fresh: EventRange

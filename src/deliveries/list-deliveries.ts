@@ -7,7 +7,8 @@ import { keepDeliveriesOfType, listDeliveriesOfType } from './list-deliveries-of
 
 /**
  * Newest first by id, so that a requeued delivery stands where it was made and not where its event is. By the
- * primary key, idx_saga_subscription, idx_saga_failing, idx_saga_failing_subscription, or idx_saga_event with a sort.
+ * primary key, idx_saga_subscription, idx_saga_failing, idx_saga_failing_subscription, or, with a sort,
+ * uniq_saga_event_subscription and idx_saga_event, which has the requeued ones that the other leaves out.
  * How the filters are written leaves the planner no walk through everything: see src/events/list-events.ts.
  */
 export const selectDeliveries = `
@@ -17,6 +18,7 @@ export const selectDeliveries = `
   WHERE ($1::bigint IS NULL OR id < $1)
     AND ($2::sagapost.delivery_status IS NULL OR status = ANY (ARRAY[$2]))
     AND ($3::bigint IS NULL OR event_id = $3)
+    AND ($3::bigint IS NULL OR requeued_from IS NULL OR requeued_from > 0)
     AND ($4::bigint IS NULL OR subscription_id = ANY (ARRAY[$4]))
     -- With an event only: what an error leads to by itself is below.
     AND ($6::text IS NULL OR (final_error_code = $6 AND status IN ('PendingRetry', 'DeadLettered')))
@@ -39,27 +41,27 @@ export const selectPendingDeliveries = `
   SELECT * FROM pending ORDER BY id DESC LIMIT $3`
 
 /**
- * Those in InProgress through their jobs, which are active (uniq_job_saga_active) or wait to be applied
- * (idx_job_saga): both indexes have the order of the list. An index on sagas that holds InProgress would also be
- * taken by the statement that applies results, and made a delivery cost a fifth more CPU.
+ * Those in InProgress through their jobs: active ones by uniq_job_saga_active, which has the order of the list, and
+ * results that wait to be applied, which are few while an orchestrator runs. An index on sagas that holds InProgress
+ * would also be taken by the statement that applies results, and made a delivery cost a fifth more CPU.
  */
 export const selectInProgressDeliveries = `
   SELECT saga.*
   FROM (
-    SELECT saga_id, event_id, subscription_id FROM sagapost.webhook_delivery_jobs
-    WHERE status IN ('Pending', 'Leased')
+    SELECT saga_id, event_id FROM sagapost.webhook_delivery_jobs
+    WHERE status IN ('Pending', 'Leased') AND ($2::bigint IS NULL OR subscription_id = $2)
     UNION ALL
-    SELECT saga_id, event_id, subscription_id FROM sagapost.webhook_delivery_jobs
-    WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL
+    SELECT saga_id, event_id FROM sagapost.unapplied_results
   ) AS job
   CROSS JOIN LATERAL (
     SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,
            created_at, updated_at
     FROM sagapost.webhook_delivery_sagas
     WHERE id = job.saga_id AND event_id = job.event_id AND status = 'InProgress'
+      AND ($2::bigint IS NULL OR subscription_id = $2)
     LIMIT 1
   ) AS saga
-  WHERE ($1::bigint IS NULL OR job.saga_id < $1) AND ($2::bigint IS NULL OR job.subscription_id = $2)
+  WHERE $1::bigint IS NULL OR job.saga_id < $1
   ORDER BY job.saga_id DESC
   LIMIT $3`
 

@@ -14,7 +14,7 @@ export interface DeliveryCounts {
 
 const countAll = `
   SELECT (SELECT count(*) FROM sagapost.events)::int AS events,
-         (SELECT count(*) FROM sagapost.event_routing_queue)::int AS unrouted,
+         (SELECT count(*) FROM sagapost.unrouted_events)::int AS unrouted,
          count(*)::int AS accepted,
          count(*) FILTER (WHERE status = 'Completed')::int AS completed,
          count(*) FILTER (WHERE status = 'DeadLettered')::int AS "deadLettered",

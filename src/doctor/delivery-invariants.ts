@@ -1,13 +1,14 @@
 import type { Invariant } from './invariant.js'
 
-// An open job is one without applied_at: Pending, Leased, or finished and not applied yet. Moves of a saga and its
-// jobs are one statement each, so all of these hold at any moment, not only when nothing runs.
+// A job whose attempt the delivery's count has reached is done with: its result was applied. The one above is open:
+// Pending, Leased, or finished and not applied yet. Moves of a saga and its jobs are one statement each, so all of these
+// hold at any moment, not only when nothing runs.
 
 const inProgressHasOneOpenJob = `
   SELECT saga.id, format('InProgress with %s open jobs', count(job.id)) AS detail, count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
   LEFT JOIN sagapost.webhook_delivery_jobs AS job
-    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.applied_at IS NULL
+    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.attempt > saga.attempt_count
   WHERE saga.status = 'InProgress' AND saga.event_id >= $1
   GROUP BY saga.id, saga.event_id HAVING count(job.id) <> 1
   LIMIT $2`
@@ -24,7 +25,8 @@ const onlyInProgressHasOpenJob = `
          count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
   JOIN sagapost.webhook_delivery_jobs AS job
-    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.applied_at IS NULL
+    ON job.saga_id = saga.id AND job.event_id = saga.event_id
+    AND (job.attempt > saga.attempt_count OR job.status IN ('Pending', 'Leased'))
   WHERE saga.status <> 'InProgress' AND saga.event_id >= $1
   LIMIT $2`
 
@@ -51,24 +53,42 @@ const workIsWithinReach = `
   LIMIT $2`
 
 const attemptCountIsAppliedResults = `
-  SELECT saga.id, format('attempt_count %s, %s results applied', saga.attempt_count, coalesce(applied.results, 0)) AS detail,
+  SELECT saga.id, format('attempt_count %s, %s results applied', saga.attempt_count, count(job.id)) AS detail,
          count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
-  LEFT JOIN (
-    SELECT saga_id, event_id, count(*) AS results FROM sagapost.webhook_delivery_jobs
-    WHERE applied_at IS NOT NULL AND event_id >= $1 GROUP BY saga_id, event_id
-  ) AS applied ON applied.saga_id = saga.id AND applied.event_id = saga.event_id
-  WHERE saga.event_id >= $1 AND saga.attempt_count <> coalesce(applied.results, 0)
+  LEFT JOIN sagapost.webhook_delivery_jobs AS job
+    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.attempt <= saga.attempt_count
+    AND job.status IN ('Completed', 'Failed')
+  WHERE saga.event_id >= $1
+  GROUP BY saga.id, saga.event_id, saga.attempt_count HAVING saga.attempt_count <> count(job.id)
+  LIMIT $2`
+
+// Every new result waits in the queue, once, and nothing else does.
+const newResultsAreQueued = `
+  SELECT coalesce(new.saga_id, queued.saga_id) AS id,
+         format('the result of job %s is %s, and %s times in the queue', coalesce(new.job_id, queued.job_id),
+           CASE WHEN new.job_id IS NULL THEN 'not new' ELSE 'new' END, coalesce(queued.times, 0)) AS detail,
+         count(*) OVER () AS total
+  FROM (
+    SELECT job.id AS job_id, saga.id AS saga_id
+    FROM sagapost.webhook_delivery_sagas AS saga
+    JOIN sagapost.webhook_delivery_jobs AS job
+      ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.attempt > saga.attempt_count
+    WHERE saga.event_id >= $1 AND job.status IN ('Completed', 'Failed')
+  ) AS new
+  FULL JOIN (
+    SELECT job_id, saga_id, count(*) AS times FROM sagapost.unapplied_results WHERE event_id >= $1
+    GROUP BY job_id, saga_id
+  ) AS queued ON queued.job_id = new.job_id
+  WHERE new.job_id IS NULL OR queued.times IS DISTINCT FROM 1
   LIMIT $2`
 
 const completedEndsWithSuccess = `
   SELECT saga.id, format('Completed with error %L, last result %L', saga.final_error_code, last.status) AS detail,
          count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
-  LEFT JOIN (
-    SELECT DISTINCT ON (saga_id, event_id) saga_id, event_id, status FROM sagapost.webhook_delivery_jobs
-    WHERE applied_at IS NOT NULL AND event_id >= $1 ORDER BY saga_id, event_id, attempt DESC
-  ) AS last ON last.saga_id = saga.id AND last.event_id = saga.event_id
+  LEFT JOIN sagapost.webhook_delivery_jobs AS last
+    ON last.saga_id = saga.id AND last.event_id = saga.event_id AND last.attempt = saga.attempt_count
   WHERE saga.status = 'Completed' AND saga.event_id >= $1
     AND (saga.final_error_code IS NOT NULL OR last.status IS DISTINCT FROM 'Completed')
   LIMIT $2`
@@ -77,7 +97,8 @@ const successCompletes = `
   SELECT saga.id, format('%s after %s successes', saga.status, count(*)) AS detail, count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
   JOIN sagapost.webhook_delivery_jobs AS job
-    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.status = 'Completed' AND job.applied_at IS NOT NULL
+    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.status = 'Completed'
+    AND job.attempt <= saga.attempt_count
   WHERE saga.event_id >= $1
   GROUP BY saga.id, saga.event_id, saga.status HAVING saga.status <> 'Completed' OR count(*) > 1
   LIMIT $2`
@@ -86,10 +107,8 @@ const failureIsRecorded = `
   SELECT saga.id, format('%s with error %L, last result %L with %L',
            saga.status, saga.final_error_code, last.status, last.error_code) AS detail, count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
-  LEFT JOIN (
-    SELECT DISTINCT ON (saga_id, event_id) saga_id, event_id, status, error_code FROM sagapost.webhook_delivery_jobs
-    WHERE applied_at IS NOT NULL AND event_id >= $1 ORDER BY saga_id, event_id, attempt DESC
-  ) AS last ON last.saga_id = saga.id AND last.event_id = saga.event_id
+  LEFT JOIN sagapost.webhook_delivery_jobs AS last
+    ON last.saga_id = saga.id AND last.event_id = saga.event_id AND last.attempt = saga.attempt_count
   WHERE saga.status IN ('PendingRetry', 'DeadLettered') AND saga.event_id >= $1
     AND (last.status IS DISTINCT FROM 'Failed' OR last.error_code IS NULL
       OR saga.final_error_code IS DISTINCT FROM last.error_code)
@@ -124,6 +143,7 @@ export const deliveryInvariants: readonly Invariant[] = [
   { name: 'pending_is_untouched', rules: ['S5', 'S19'], sql: pendingIsUntouched },
   { name: 'work_is_within_reach', rules: ['S10', 'S14', 'J8'], sql: workIsWithinReach },
   { name: 'attempt_count_is_applied_results', rules: ['S4', 'S13'], sql: attemptCountIsAppliedResults },
+  { name: 'new_results_are_queued', rules: ['S4', 'S17', 'S18'], sql: newResultsAreQueued },
   { name: 'completed_ends_with_success', rules: ['S18'], sql: completedEndsWithSuccess },
   { name: 'success_completes', rules: ['S11', 'S18'], sql: successCompletes },
   { name: 'failure_is_recorded', rules: ['S12', 'S17'], sql: failureIsRecorded },

@@ -20,7 +20,7 @@ const deliveriesReferToWhatExists = `
 const queuedEventExists = `
   SELECT queued.event_id AS id, format('queued as %s, stored as %L', queued.event_type, event.event_type) AS detail,
          count(*) OVER () AS total
-  FROM sagapost.event_routing_queue AS queued
+  FROM sagapost.unrouted_events AS queued
   LEFT JOIN sagapost.events AS event ON event.id = queued.event_id
   WHERE queued.event_id >= $1 AND event.event_type IS DISTINCT FROM queued.event_type
   LIMIT $2`
@@ -38,7 +38,7 @@ const everyRouteHasItsSaga = `
          count(*) OVER () AS total
   FROM sagapost.events AS event
   JOIN unnest($3::text[], $4::bigint[]) AS route (event_type, subscription_id) ON route.event_type = event.event_type
-  LEFT JOIN sagapost.event_routing_queue AS queued ON queued.event_id = event.id
+  LEFT JOIN sagapost.unrouted_events AS queued ON queued.event_id = event.id
   LEFT JOIN sagapost.webhook_delivery_sagas AS saga
     ON saga.event_id = event.id AND saga.subscription_id = route.subscription_id AND saga.requeued_from IS NULL
   WHERE event.id >= $1 AND queued.event_id IS NULL AND saga.id IS NULL
@@ -62,7 +62,7 @@ export const routeInvariants: readonly Invariant[] = [
 
 const nothingLeftToRoute = `
   SELECT event_id AS id, format('queued since %s', enqueued_at) AS detail, count(*) OVER () AS total
-  FROM sagapost.event_routing_queue WHERE event_id >= $1
+  FROM sagapost.unrouted_events WHERE event_id >= $1
   LIMIT $2`
 
 const nothingLeftOpen = `

@@ -8,9 +8,9 @@ const ROWS_PER_PAGE = 20_000
 const finalSagas = `
   SELECT id, event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.webhook_delivery_sagas AS final
   WHERE id > $1 AND status IN ('Completed', 'DeadLettered') ORDER BY id LIMIT $2`
-const appliedJobs = `
+const finishedJobs = `
   SELECT id, event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.webhook_delivery_jobs AS final
-  WHERE id > $1 AND applied_at IS NOT NULL ORDER BY id LIMIT $2`
+  WHERE id > $1 AND status IN ('Completed', 'Failed') ORDER BY id LIMIT $2`
 const deadLetters = `
   SELECT id, event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.dead_letters AS final
   WHERE id > $1 ORDER BY id LIMIT $2`
@@ -18,7 +18,7 @@ const events = `
   SELECT id, id AS event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.events AS final
   WHERE id > $1 ORDER BY id LIMIT $2`
 
-const tables = { delivery: finalSagas, job: appliedJobs, 'dead letter': deadLetters, event: events } as const
+const tables = { delivery: finalSagas, job: finishedJobs, 'dead letter': deadLetters, event: events } as const
 
 export interface TerminalSnapshot {
   firstEventId: bigint
@@ -27,7 +27,7 @@ export interface TerminalSnapshot {
 }
 
 /**
- * Hashes of all rows that are final now: Completed and DeadLettered deliveries, applied jobs, dead letters, events.
+ * Hashes of all rows that are final now: Completed and DeadLettered deliveries, finished jobs, dead letters, events.
  * Keeps some 150 bytes for each of them, never a payload.
  */
 export function snapshotTerminals(pool: pg.Pool): Promise<TerminalSnapshot> {

@@ -163,7 +163,7 @@ export const errorCatalogue = {
     constraints: ['uniq_job_saga_active', 'uniq_job_saga_attempt'],
   },
   delivery_value_invalid: {
-    title: 'A value of the delivery or job is out of its range',
+    title: 'A value of the delivery, the job or a queue is out of its range',
     constraints: [
       'sagas_attempt_count_not_negative',
       'jobs_attempt_positive',
@@ -172,7 +172,8 @@ export const errorCatalogue = {
       'jobs_response_status_range',
       'jobs_retry_after_not_negative',
       'jobs_duration_not_negative',
-      'jobs_applied_is_finished',
+      'event_routing_queue_entries',
+      'delivery_result_queue_entries',
     ],
   },
   dead_letter_inconsistent: {

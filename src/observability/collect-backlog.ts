@@ -38,12 +38,13 @@ export interface BacklogCollector {
 
 // What waits at every stage, in one snapshot and one round trip. Each stage reads an index that holds little but what
 // it counts, over all partitions: event_routing_queue_pkey, idx_saga_status, idx_saga_status_retry (or
-// idx_saga_failing), idx_job_status_lease (or uniq_job_saga_active, which holds the same jobs), idx_job_saga; of general
-// sagas idx_saga_runnable and idx_saga_awaiting_operator. `since` is from when the stage could have gone on; where rows
+// idx_saga_failing), idx_job_status_lease (or uniq_job_saga_active, which holds the same jobs), delivery_result_queue_pkey;
+// of general sagas idx_saga_runnable and idx_saga_awaiting_operator. `since` is from when the stage could have gone on; where rows
 // wait on purpose (jobs of a paused endpoint), or are under way, it is null.
 export const readBacklog = `
-  SELECT 'routing' AS stage, count(*)::int AS count, min(since) AS since, sagapost.now() AS now
-  FROM (SELECT enqueued_at AS since FROM sagapost.event_routing_queue ORDER BY event_id LIMIT $1) AS waiting
+  SELECT 'routing' AS stage, least(coalesce(sum(entries), 0), $1)::int AS count, min(since) AS since, sagapost.now() AS now
+  FROM (SELECT enqueued_at AS since, cardinality(event_ids) AS entries
+        FROM sagapost.event_routing_queue ORDER BY id LIMIT $1) AS waiting
   UNION ALL
   SELECT 'first_jobs', count(*)::int, min(since), sagapost.now()
   FROM (SELECT created_at AS since FROM sagapost.webhook_delivery_sagas WHERE status = 'Pending' LIMIT $1) AS waiting
@@ -77,9 +78,9 @@ export const readBacklog = `
   FROM (SELECT lease_until AS since FROM sagapost.webhook_delivery_jobs
         WHERE status = 'Leased' AND lease_until < sagapost.now() ORDER BY lease_until LIMIT $1) AS waiting
   UNION ALL
-  SELECT 'results', count(*)::int, min(since), sagapost.now()
-  FROM (SELECT finished_at AS since FROM sagapost.webhook_delivery_jobs
-        WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL LIMIT $1) AS waiting
+  SELECT 'results', least(coalesce(sum(entries), 0), $1)::int, min(since), sagapost.now()
+  FROM (SELECT enqueued_at AS since, cardinality(job_ids) AS entries
+        FROM sagapost.delivery_result_queue ORDER BY id LIMIT $1) AS waiting
   UNION ALL
   SELECT 'sagas_due', count(*)::int, min(since), sagapost.now()
   FROM (SELECT wake_at AS since FROM sagapost.saga_instances

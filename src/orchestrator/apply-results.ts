@@ -1,8 +1,15 @@
 import type pg from 'pg'
-import { type EventRange, inTransaction, prepared } from '../database/index.js'
+import {
+  cutBatch,
+  inTransaction,
+  isRefusal,
+  prepared,
+  type QueueRow,
+  rangeAround,
+} from '../database/index.js'
 import { RETRY_AFTER_S_MAX, type RetryPolicy } from './retry-policy.js'
 
-export interface AppliedResult {
+interface AppliedResult {
   sagaId: string
   jobId: string
   eventId: string
@@ -19,23 +26,36 @@ export interface AppliedResult {
   correlationId: string | null
 }
 
-// [S4, S13] Results that nobody has applied, by idx_job_saga; the mark and the saga's move commit together, so a
-// result counts once. attempt_count on the right of SET is the count before: 2^(n − 1) of the formula [S14]. The sagas'
-// bounds are roundabout for the reason in make-jobs.ts.
+// Oldest first by delivery_result_queue_pkey, as many rows as make up some $1 results; other orchestrators take others.
+export const takeResults = prepared(`
+  WITH size AS MATERIALIZED (
+    SELECT greatest(1, $1 / (
+      SELECT cardinality(job_ids) FROM sagapost.delivery_result_queue ORDER BY id LIMIT 1)) AS rows_max
+  )
+  SELECT id, cardinality(job_ids) AS size, (SELECT rows_max FROM size) AS rows_max, first_event_id, last_event_id
+  FROM sagapost.delivery_result_queue
+  WHERE id <> ALL ($2::bigint[])
+  ORDER BY id LIMIT (SELECT rows_max FROM size)
+  FOR UPDATE SKIP LOCKED`)
+
+const takeRow = `
+  SELECT id, cardinality(job_ids) AS size, 1 AS rows_max, first_event_id, last_event_id
+  FROM sagapost.delivery_result_queue WHERE id = $1 FOR UPDATE SKIP LOCKED`
+
+// [S4, S13] The rows of the queue go with the sagas' moves or not at all, and only the attempt that a saga's count has
+// not reached yet is new to it: a result counts once. attempt_count on the right of SET is the count before: 2^(n − 1) of
+// the formula [S14]. The bounds are roundabout for the reason in make-jobs.ts.
 export const applyNewResults = prepared(`
-  WITH result AS MATERIALIZED (
-    SELECT id, saga_id, event_id, subscription_id, status = 'Completed' AS succeeded, error_code, retry_after_s,
-           worker_id, lease_until, duration_ms
-    FROM sagapost.webhook_delivery_jobs AS job
-    WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL AND event_id >= $1 AND event_id < $2
-    LIMIT $3 FOR UPDATE SKIP LOCKED
-  ), limited AS MATERIALIZED (
-    SELECT result.*, coalesce(subscription.max_attempts, $4) AS attempts_max
-    FROM result LEFT JOIN sagapost.subscriptions AS subscription ON subscription.id = result.subscription_id
-  ), marked AS (
-    UPDATE sagapost.webhook_delivery_jobs AS job SET applied_at = sagapost.now()
-    FROM result
-    WHERE job.id = result.id AND job.event_id = result.event_id AND job.event_id >= $1 AND job.event_id < $2
+  WITH told AS MATERIALIZED (
+    DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[]) RETURNING job_ids, event_ids
+  ), result AS MATERIALIZED (
+    SELECT job.id, job.saga_id, job.event_id, job.subscription_id, job.attempt, job.status = 'Completed' AS succeeded,
+           job.error_code, job.retry_after_s, job.worker_id, job.lease_until, job.duration_ms
+    FROM told
+    CROSS JOIN LATERAL unnest(told.job_ids, told.event_ids) AS finished (job_id, event_id)
+    JOIN sagapost.webhook_delivery_jobs AS job
+      ON job.id = finished.job_id AND job.event_id = finished.event_id AND job.status::text IN ('Completed', 'Failed')
+      AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
   )
   UPDATE sagapost.webhook_delivery_sagas AS saga
   SET status = (CASE WHEN succeeded THEN 'Completed' ELSE 'PendingRetry' END)::sagapost.delivery_status,
@@ -45,13 +65,16 @@ export const applyNewResults = prepared(`
         sagapost.now() + interval '1 millisecond'
           * greatest(least($5 * 2.0 ^ attempt_count, $6), least(coalesce(retry_after_s, 0), $7) * 1000.0) END,
       updated_at = sagapost.now()
-  FROM limited
-  WHERE saga.id = limited.saga_id AND saga.event_id = limited.event_id AND saga.status = 'InProgress'
-    AND saga.subscription_id = limited.subscription_id
+  FROM result
+  WHERE saga.id = result.saga_id AND saga.event_id = result.event_id AND saga.status = 'InProgress'
+    AND saga.attempt_count = result.attempt - 1 AND saga.subscription_id = result.subscription_id
     AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
-  RETURNING saga.id AS saga_id, limited.id AS job_id, saga.event_id, saga.subscription_id, worker_id, lease_until, duration_ms,
-    saga.status, saga.attempt_count, saga.final_error_code, saga.correlation_id,
-    (extract(epoch FROM sagapost.now() - saga.created_at) * 1000)::float8 AS age_ms, saga.status = 'PendingRetry' AND saga.attempt_count >= attempts_max AS dead`)
+  RETURNING saga.id AS saga_id, result.id AS job_id, saga.event_id, saga.subscription_id, worker_id,
+    (extract(epoch FROM lease_until) * 1000)::float8 AS lease_until_ms, duration_ms, saga.status, saga.attempt_count,
+    saga.final_error_code, saga.correlation_id,
+    (extract(epoch FROM sagapost.now() - saga.created_at) * 1000)::float8 AS age_ms,
+    CASE WHEN succeeded THEN false ELSE saga.attempt_count >= coalesce(
+      (SELECT max_attempts FROM sagapost.subscriptions WHERE id = saga.subscription_id), $4) END AS dead`)
 
 // [S17] A statement of its own: two moves of one row in one statement lose the second. The dead letter is written
 // by the move itself.
@@ -67,7 +90,8 @@ interface Row {
   event_id: string
   subscription_id: string
   worker_id: string | null
-  lease_until: Date
+  /** A number, not a time: one of these comes with every delivery, and to read a time takes 5 µs. */
+  lease_until_ms: number
   age_ms: number
   duration_ms: number | null
   status: 'Completed' | 'PendingRetry'
@@ -77,44 +101,104 @@ interface Row {
   dead: boolean
 }
 
+export interface AppliedBatch {
+  results: AppliedResult[]
+  /** Whether the queue may hold more. */
+  more: boolean
+}
+
+interface QueuedResults extends QueueRow {
+  id: string
+  first_event_id: string
+  last_event_id: string
+}
+
+export interface ApplyOptions {
+  batchMax: number
+  policy: RetryPolicy
+  /** Rows of the queue that are left alone. */
+  except?: readonly string[]
+}
+
+/** The database refuses what one of these rows of the queue would do; all of them are still there. */
+export class ResultsRefused extends Error {
+  readonly queueIds: readonly string[]
+
+  constructor(queueIds: readonly string[], cause: Error) {
+    super(cause.message, { cause })
+    this.queueIds = queueIds
+  }
+}
+
 /** Applies new results under the role saga_orchestrator, all in one transaction with the dead letters. */
-export async function applyResults(
+export function applyResults(
   pool: pg.Pool,
-  { range, batchMax, policy }: { range: EventRange; batchMax: number; policy: RetryPolicy },
-): Promise<AppliedResult[]> {
-  const rows = await inTransaction(pool, async (client) => {
-    const { rows: applied } = await client.query<Row>(applyNewResults, [
-      range.from,
-      range.to,
-      batchMax,
-      policy.limit,
-      policy.baseDelayMs,
-      policy.maxDelayMs,
-      RETRY_AFTER_S_MAX,
-    ])
-    const dead = applied.filter((row) => row.dead)
-    if (dead.length > 0) {
-      await client.query(deadLetter, [
+  { batchMax, policy, except = [] }: ApplyOptions,
+): Promise<AppliedBatch> {
+  return applyTaken(pool, policy, async (client) => {
+    const { rows } = await client.query<QueuedResults>(takeResults, [batchMax, except])
+    return cutBatch(rows, batchMax)
+  })
+}
+
+/** The results of one row of the queue, unless somebody else has it. */
+export function applyRow(pool: pg.Pool, queueId: string, policy: RetryPolicy): Promise<AppliedBatch> {
+  return applyTaken(pool, policy, async (client) => {
+    const { rows: batch } = await client.query<QueuedResults>(takeRow, [queueId])
+    return { batch, more: false }
+  })
+}
+
+async function applyTaken(
+  pool: pg.Pool,
+  policy: RetryPolicy,
+  take: (client: pg.PoolClient) => Promise<{ batch: QueuedResults[]; more: boolean }>,
+): Promise<AppliedBatch> {
+  let queueIds: string[] = []
+  try {
+    return await inTransaction(pool, async (client) => {
+      const { batch, more } = await take(client)
+      if (batch.length === 0) return { results: [], more: false }
+      queueIds = batch.map(({ id }) => id)
+      const range = rangeAround(batch.flatMap((row) => [row.first_event_id, row.last_event_id]))
+      const { rows: applied } = await client.query<Row>(applyNewResults, [
         range.from,
         range.to,
-        dead.map(({ saga_id }) => saga_id),
-        dead.map(({ event_id }) => event_id),
+        queueIds,
+        policy.limit,
+        policy.baseDelayMs,
+        policy.maxDelayMs,
+        RETRY_AFTER_S_MAX,
       ])
-    }
-    return applied
-  })
-  return rows.map((row) => ({
+      const dead = applied.filter((row) => row.dead)
+      if (dead.length > 0) {
+        await client.query(deadLetter, [
+          range.from,
+          range.to,
+          dead.map(({ saga_id }) => saga_id),
+          dead.map(({ event_id }) => event_id),
+        ])
+      }
+      return { results: applied.map(toResult), more }
+    })
+  } catch (error) {
+    throw isRefusal(error) && queueIds.length > 0 ? new ResultsRefused(queueIds, error) : error
+  }
+}
+
+function toResult(row: Row): AppliedResult {
+  return {
     sagaId: row.saga_id,
     jobId: row.job_id,
     eventId: row.event_id,
     subscriptionId: row.subscription_id,
     workerId: row.worker_id,
-    leaseExpiration: row.lease_until,
+    leaseExpiration: new Date(row.lease_until_ms),
     ageMs: row.age_ms,
     durationMs: row.duration_ms,
     status: row.dead ? 'DeadLettered' : row.status,
     attemptCount: row.attempt_count,
     errorCode: row.final_error_code,
     correlationId: row.correlation_id,
-  }))
+  }
 }

@@ -1,3 +1,4 @@
+export { createResultApplier } from './apply-past-refused.js'
 export { applyResults } from './apply-results.js'
 export { applyResult, type DeliveryState, retryDelayMs, takeUp } from './decide-delivery.js'
 export { workDueInMs } from './look-ahead.js'

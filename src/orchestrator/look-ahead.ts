@@ -1,17 +1,16 @@
 import type pg from 'pg'
 import type { EventRange } from '../database/index.js'
 
-// Index probes: idx_job_saga, idx_saga_status, and the first entry of idx_saga_status_retry.
+// Index probes: delivery_result_queue_pkey, idx_saga_status, and the first entry of idx_saga_status_retry.
 export const lookAhead = `
-  SELECT EXISTS (SELECT FROM sagapost.webhook_delivery_jobs
-                 WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL AND event_id >= $1 AND event_id < $2)
+  SELECT EXISTS (SELECT FROM sagapost.delivery_result_queue)
       OR EXISTS (SELECT FROM sagapost.webhook_delivery_sagas
                  WHERE status = 'Pending' AND event_id >= $1 AND event_id < $2) AS work,
     (SELECT extract(epoch FROM next_attempt_at - sagapost.now()) * 1000 FROM sagapost.webhook_delivery_sagas
      WHERE status = 'PendingRetry' AND event_id >= $1 AND event_id < $2
      ORDER BY next_attempt_at LIMIT 1)::float8 AS next_retry_ms`
 
-/** How long until the orchestrator has something to do in this range, as far as is known now; 0: at once. */
+/** How long until there are results, or deliveries of this range to move, as far as is known now; 0: at once. */
 export async function workDueInMs(pool: pg.Pool, range: EventRange): Promise<number> {
   const { rows } = await pool.query<{ work: boolean; next_retry_ms: number | null }>(lookAhead, [
     range.from,

@@ -39,7 +39,7 @@ export const makeFirstJobs = prepared(`
 
 // [S16 b, S10, S12] Sagas whose retry is due, oldest first by idx_saga_status_retry: a new job under the limit,
 // the end at it.
-export const makeRetryJobs = `
+export const makeRetryJobs = prepared(`
   WITH due AS MATERIALIZED (
     SELECT id, event_id, subscription_id, correlation_id, attempt_count, final_error_code
     FROM sagapost.webhook_delivery_sagas AS saga
@@ -59,7 +59,7 @@ export const makeRetryJobs = `
     INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, correlation_id, attempt)
     SELECT id, event_id, subscription_id, correlation_id, attempt_count + 1 FROM decided WHERE retry
   )
-  SELECT id, event_id, subscription_id, correlation_id, attempt_count, final_error_code, retry FROM decided`
+  SELECT id, event_id, subscription_id, correlation_id, attempt_count, final_error_code, retry FROM decided`)
 
 export interface MakeJobsOptions {
   range: EventRange

@@ -1,22 +1,27 @@
 import type pg from 'pg'
-import { databaseErrorCode, inTransaction, prepared } from '../database/index.js'
+import { cutBatch, databaseErrorCode, inTransaction, prepared, type QueueRow } from '../database/index.js'
 import type { SubscriptionCache } from './subscription-cache.js'
 
-// Oldest first by event_routing_queue_pkey; other routers take other rows. The version is read in the same
-// snapshot as the rows: a subscription that committed before is seen [R5]. `lazily`: this commit need not wait for the
-// disk. Should a crash lose it, the events stand in the queue again, and are routed again.
+// Oldest first by event_routing_queue_pkey, as many rows as make up some $1 events; other routers take other rows. The
+// version is read in the same snapshot as the rows: a subscription that committed before is seen [R5]. `lazily`: this
+// commit need not wait for the disk. Should a crash lose it, the events stand in the queue again, and are routed again.
 export const takeEvents = prepared(`
-  SELECT event_id, event_type, correlation_id, (SELECT version FROM sagapost.subscription_version) AS version,
+  WITH size AS MATERIALIZED (
+    SELECT greatest(1, $1 / (
+      SELECT cardinality(event_ids) FROM sagapost.event_routing_queue ORDER BY id LIMIT 1)) AS rows_max
+  )
+  SELECT id, event_type, event_ids, correlation_ids, cardinality(event_ids) AS size,
+    (SELECT rows_max FROM size) AS rows_max, (SELECT version FROM sagapost.subscription_version) AS version,
     (SELECT set_config('synchronous_commit', 'off', true)) AS lazily
   FROM sagapost.event_routing_queue
-  ORDER BY event_id LIMIT $1
+  ORDER BY id LIMIT (SELECT rows_max FROM size)
   FOR UPDATE SKIP LOCKED`)
 
 // The rows of the queue go with the sagas or not at all, so no event comes here twice, and an INSERT that asks for
 // conflicts would cost each delivery a WAL record more.
 export const makeSagas = prepared(`
   WITH done AS (
-    DELETE FROM sagapost.event_routing_queue WHERE event_id = ANY ($1::bigint[])
+    DELETE FROM sagapost.event_routing_queue WHERE id = ANY ($1::bigint[])
   )
   INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, correlation_id)
   SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[])`)
@@ -38,6 +43,16 @@ export interface RoutedBatch {
   events: { id: string; type: string; correlationId: string | null; subscriptions: number }[]
   /** Made now; a repeated routing makes none. */
   deliveries: number
+  /** Whether the queue may hold more. */
+  more: boolean
+}
+
+interface QueuedEvents extends QueueRow {
+  id: string
+  event_type: string
+  event_ids: string[]
+  correlation_ids: (string | null)[] | null
+  version: string
 }
 
 /** Routes up to `batchMax` stored events in one transaction under the role router_worker [R1, R2]. */
@@ -60,32 +75,30 @@ async function routeBatch(
   { batchMax, insert }: { batchMax: number; insert: string },
 ): Promise<RoutedBatch> {
   return inTransaction(pool, async (client) => {
-    const { rows: events } = await client.query<{
-      event_id: string
-      event_type: string
-      correlation_id: string | null
-      version: string
-    }>(takeEvents, [batchMax])
-    const [first] = events
-    if (!first) return { events: [], deliveries: 0 }
+    const { rows: taken } = await client.query<QueuedEvents>(takeEvents, [batchMax])
+    const { batch, more } = cutBatch(taken, batchMax)
+    const [first] = batch
+    if (!first) return { events: [], deliveries: 0, more: false }
     const routes = await cache.at(first.version, client)
-    const pairs = events.flatMap((event) =>
-      (routes.get(event.event_type) ?? []).map((subscriptionId) => ({ event, subscriptionId })),
+    const events = batch.flatMap(({ event_type: type, event_ids, correlation_ids }) => {
+      const subscriptions = routes.get(type) ?? []
+      return event_ids.map((id, index) => {
+        return { id, type, correlationId: correlation_ids?.[index] ?? null, subscriptions }
+      })
+    })
+    const pairs = events.flatMap(({ subscriptions, ...event }) =>
+      subscriptions.map((subscriptionId) => ({ ...event, subscriptionId })),
     )
     const { rowCount } = await client.query(insert, [
-      events.map(({ event_id }) => event_id),
-      pairs.map(({ event }) => event.event_id),
+      batch.map(({ id }) => id),
+      pairs.map(({ id }) => id),
       pairs.map(({ subscriptionId }) => subscriptionId),
-      pairs.map(({ event }) => event.correlation_id),
+      pairs.map(({ correlationId }) => correlationId),
     ])
     return {
-      events: events.map((event) => ({
-        id: event.event_id,
-        type: event.event_type,
-        correlationId: event.correlation_id,
-        subscriptions: routes.get(event.event_type)?.length ?? 0,
-      })),
+      events: events.map((event) => ({ ...event, subscriptions: event.subscriptions.length })),
       deliveries: rowCount ?? 0,
+      more,
     }
   })
 }

@@ -4,7 +4,7 @@ import type { EventRange, WorkWindow } from '../database/index.js'
 import { type Loop, ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import {
-  applyResults,
+  createResultApplier,
   type DeadDelivery,
   makeJobs,
   type RetryPolicy,
@@ -37,10 +37,18 @@ export interface OrchestratorOptions {
 export function startOrchestrator(options: OrchestratorOptions): Loop {
   const { pool, window, wakeups, log, metrics, counter, policy, pollMs } = options
 
-  /** Returns the size of the largest batch. */
-  async function orchestrate(range: EventRange, retries: boolean): Promise<number> {
-    const applied = await applyResults(pool, { range, batchMax: BATCH_MAX, policy })
-    for (const result of applied) {
+  const applier = createResultApplier(pool, {
+    batchMax: BATCH_MAX,
+    policy,
+    onRefused: (queueId, error) => {
+      metrics.loopFailed('orchestrator')
+      log.error({ err: error, queue_id: queueId }, 'results cannot be applied; will try again in a minute')
+    },
+  })
+
+  async function apply(): Promise<{ done: number; more: boolean }> {
+    const { results, more } = await applier.apply()
+    for (const result of results) {
       counter.count(result)
       metrics.resultApplied({ status: result.status, latencyMs: result.ageMs })
       if (result.status === 'DeadLettered') bury(result)
@@ -48,6 +56,10 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
         log.debug({ ...fieldsOf(result), status: result.status }, 'result applied')
       }
     }
+    return { done: results.length, more }
+  }
+
+  async function make(range: EventRange, retries: boolean): Promise<{ done: number; more: boolean }> {
     const made = await makeJobs(pool, { range, batchMax: BATCH_MAX, limit: policy.limit, retries })
     for (const delivery of made.dead) {
       counter.countDead(delivery.subscriptionId)
@@ -60,7 +72,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       log.debug({ first: made.first, retries: made.retries }, 'jobs made')
       wakeups.wake('claims')
     }
-    return Math.max(applied.length, jobs)
+    return { done: jobs, more: jobs >= BATCH_MAX }
   }
 
   function bury(delivery: DeadDelivery): void {
@@ -84,12 +96,13 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       if (told || dueInMs === 0) {
         const retries = dueInMs === 0 || performance.now() >= retriesAtMs
         if (retries) retriesAtMs = performance.now() + RETRIES_EVERY_MS
-        let most = 0
-        for (const range of ranges) most = Math.max(most, await orchestrate(range, retries))
+        const work = [await apply()]
+        for (const range of ranges) work.push(await make(range, retries))
+        const found = work.some(({ done }) => done > 0)
         // What is due and cannot be found is in other hands: asked for again, less and less often.
-        lockedPauseMs = most > 0 ? PAUSE_MS_MIN : Math.min(lockedPauseMs * 2, pollMs())
-        if (most >= BATCH_MAX) return true
-        if (most > 0) {
+        lockedPauseMs = found ? PAUSE_MS_MIN : Math.min(lockedPauseMs * 2, pollMs())
+        if (work.some(({ more }) => more)) return true
+        if (found) {
           dueInMs = SETTLE_MS
           return false
         }

@@ -29,7 +29,7 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
   const loop = startLoop({
     round: async (told) => {
       if (!told && !(await hasUnroutedEvents(pool))) return false
-      const { events, deliveries } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
+      const { events, deliveries, more } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
       if (events.length > 0) routedAtMs = performance.now()
       counter.count(events.length)
       metrics.eventsRouted(events.length, deliveries)
@@ -44,7 +44,7 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
         )
       }
       if (deliveries > 0) wakeups.wake('first-jobs')
-      return events.length === EVENTS_PER_BATCH_MAX
+      return more
     },
     idleMs: () => (performance.now() - routedAtMs < QUIET_AFTER_MS ? POLL_MS : POLL_MS_QUIET),
     spacingMs: ROUND_SPACING_MS,

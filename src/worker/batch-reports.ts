@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EventRange } from '../database/index.js'
+import { rangeAround } from '../database/index.js'
 import { type JobReport, reportResults } from './report-results.js'
 
 /** One commit for many results; a lone one waits this long for company. */
@@ -28,7 +28,7 @@ export function createReportBatcher(pool: pg.Pool, onFlushed: () => void): Repor
     if (waiting.length > 0) timer = setTimeout(flush, 0)
     try {
       const reports = batch.map(({ report }) => report)
-      const accepted = await reportResults(pool, rangeOf(reports), reports)
+      const accepted = await reportResults(pool, rangeAround(reports.map(({ eventId }) => eventId)), reports)
       for (const { report, resolve } of batch) resolve(accepted.has(report.jobId))
       onFlushed()
     } catch (error) {
@@ -44,12 +44,4 @@ export function createReportBatcher(pool: pg.Pool, onFlushed: () => void): Repor
         else timer ??= setTimeout(flush, FLUSH_MS)
       }),
   }
-}
-
-/** The tightest bounds, so that only the partitions of these events are met. */
-function rangeOf(reports: readonly JobReport[]): EventRange {
-  const ids = reports.map(({ eventId }) => BigInt(eventId))
-  const from = ids.reduce((least, id) => (id < least ? id : least))
-  const last = ids.reduce((greatest, id) => (id > greatest ? id : greatest))
-  return { from: String(from), to: String(last + 1n) }
 }

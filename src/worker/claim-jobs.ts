@@ -46,8 +46,9 @@ export const claim = prepared(`
       AND (event.id >= $1 OR event.id > $2) AND (event.id < $2 OR event.id <= $1)
     JOIN sagapost.subscriptions AS subscription ON subscription.id = claimed.subscription_id
   )
-  SELECT looked_at, complete.*
-  FROM (SELECT sagapost.now() AS looked_at, set_config('synchronous_commit', 'off', true)) AS look
+  SELECT looked_at_ms, complete.*
+  FROM (SELECT (extract(epoch FROM sagapost.now()) * 1000)::float8 AS looked_at_ms,
+               set_config('synchronous_commit', 'off', true)) AS look
   LEFT JOIN complete ON true`)
 
 export interface ClaimOptions {
@@ -82,8 +83,8 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     freeSince ?? '-infinity',
     only ?? null,
   ])
-  const lookedAt: Date = rows[0].looked_at
-  const leaseUntil = new Date(lookedAt.getTime() + leaseMs)
+  const lookedAtMs: number = rows[0].looked_at_ms
+  const leaseUntil = new Date(lookedAtMs + leaseMs)
   const claimed = rows.filter((row) => row.id !== null)
   const jobs = claimed.map((row) => ({
     id: row.id,
@@ -101,6 +102,6 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     headers: row.headers,
   }))
   // A full batch ended somewhere; a look that found less went through to the present.
-  const times = claimed.length === batchMax ? claimed.map((row) => row.free_since_ms) : [lookedAt.getTime()]
+  const times = claimed.length === batchMax ? claimed.map((row) => row.free_since_ms) : [lookedAtMs]
   return { jobs, passedOverUntil: new Date(Math.min(...times)) }
 }

@@ -93,14 +93,17 @@ describe('sagapost doctor', () => {
     })
 
     it('[O6] says which part does not work when something waits', async () => {
-      await database.pool.query(
-        `INSERT INTO sagapost.event_routing_queue (event_id, event_type, enqueued_at)
-         SELECT id, event_type, sagapost.now() - interval '1 hour' FROM sagapost.events LIMIT 1
-         ON CONFLICT (event_id) DO UPDATE SET enqueued_at = excluded.enqueued_at`,
-      )
+      for (const queue of ['event_routing_queue', 'delivery_result_queue']) {
+        await database.pool.query(
+          `UPDATE sagapost.${queue} SET enqueued_at = sagapost.now() - interval '1 hour'`,
+        )
+      }
       const { code, stdout } = await doctor()
       expect(stdout).toMatch(
-        /^failing +backlog +routing: \d+, the oldest for 36\d\d s; is a router running\?$/m,
+        /^failing +backlog +routing: 1, the oldest for 36\d\d s; is a router running\?$/m,
+      )
+      expect(stdout).toMatch(
+        /^failing +backlog +results: 1, the oldest for 36\d\d s; is an orchestrator running\?$/m,
       )
       expect(code).toBe(1)
     })

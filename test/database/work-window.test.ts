@@ -28,16 +28,14 @@ describe('open work that was left in older partitions', () => {
   const kinds: [string, (client: pg.Pool) => Promise<Delivery>][] = [
     ['a delivery without a job', (client) => insertDelivery(client, 'Pending')],
     ['a delivery that waits for its retry', (client) => insertDelivery(client, 'PendingRetry')],
-    ...(['Pending', 'Leased', 'Completed', 'Failed'] as const).map(
-      (status): [string, (client: pg.Pool) => Promise<Delivery>] => [
-        `a job that is ${status} and not applied`,
-        async (client) => {
-          const delivery = await insertDelivery(client, 'InProgress')
-          await insertJob(client, delivery, status)
-          return delivery
-        },
-      ],
-    ),
+    ...(['Pending', 'Leased'] as const).map((status): [string, (client: pg.Pool) => Promise<Delivery>] => [
+      `a job that is ${status}`,
+      async (client) => {
+        const delivery = await insertDelivery(client, 'InProgress')
+        await insertJob(client, delivery, status)
+        return delivery
+      },
+    ]),
   ]
 
   it.each(kinds)('[S21, R1] is found from the oldest on, until it is done: %s', async (_what, insert) => {
@@ -60,7 +58,6 @@ describe('open work that was left in older partitions', () => {
     for (const statement of [
       `UPDATE sagapost.webhook_delivery_jobs SET status = 'Leased' WHERE status = 'Pending' AND saga_id = $1`,
       `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed' WHERE status = 'Leased' AND saga_id = $1`,
-      `UPDATE sagapost.webhook_delivery_jobs SET applied_at = sagapost.now() WHERE saga_id = $1`,
       `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE status <> 'InProgress' AND id = $1`,
       `UPDATE sagapost.webhook_delivery_sagas SET status = 'Completed' WHERE id = $1`,
     ]) {

@@ -104,13 +104,19 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
   {
     invariant: 'queued_event_exists',
     by: 'a queued event that is not stored',
-    sql: `INSERT INTO sagapost.event_routing_queue (event_id, event_type) VALUES (999, 'stage')`,
+    sql: `INSERT INTO sagapost.event_routing_queue (event_ids, event_type) VALUES ('{999}', 'stage')`,
     values: () => [],
   },
   {
     invariant: 'queued_event_exists',
+    by: 'a queued event that is not stored, in a row with one that is',
+    sql: `UPDATE sagapost.event_routing_queue SET event_ids = event_ids || 999::bigint WHERE $1 = ANY (event_ids)`,
+    values: () => [staged.unroutedEventId],
+  },
+  {
+    invariant: 'queued_event_exists',
     by: 'an event queued under another type',
-    sql: `UPDATE sagapost.event_routing_queue SET event_type = 'other' WHERE event_id = $1`,
+    sql: `UPDATE sagapost.event_routing_queue SET event_type = 'other' WHERE $1 = ANY (event_ids)`,
     values: () => [staged.unroutedEventId],
   },
   {
@@ -128,8 +134,8 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
   },
   {
     invariant: 'in_progress_has_one_open_job',
-    by: 'a result that was marked and moved nothing',
-    sql: `UPDATE sagapost.webhook_delivery_jobs SET applied_at = now() WHERE saga_id = $1`,
+    by: 'a result that was counted and moved nothing',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = 1 WHERE id = $1`,
     values: () => [staged.reported.sagaId],
   },
   {
@@ -155,9 +161,16 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
   },
   {
     invariant: 'only_in_progress_has_open_job',
-    by: 'a Completed delivery with a result that nobody applied',
-    sql: `UPDATE sagapost.webhook_delivery_jobs SET applied_at = NULL WHERE saga_id = $1`,
+    by: 'a Completed delivery with a result that nobody counted',
+    sql: `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = 0 WHERE id = $1`,
     values: () => [staged.completed.sagaId],
+  },
+  {
+    invariant: 'only_in_progress_has_open_job',
+    by: 'a job that is offered again after it was counted',
+    sql: `UPDATE sagapost.webhook_delivery_jobs
+          SET status = 'Pending', error_code = NULL, response_status = NULL, finished_at = NULL WHERE saga_id = $1`,
+    values: () => [staged.waiting.sagaId],
   },
   {
     invariant: 'pending_is_untouched',
@@ -188,6 +201,59 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
     by: 'a result that was counted twice',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = attempt_count + 1 WHERE id = $1`,
     values: () => [staged.retried.sagaId],
+  },
+  {
+    invariant: 'attempt_count_is_applied_results',
+    by: 'a counted attempt whose job is gone',
+    sql: `DELETE FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1 AND attempt = 1`,
+    values: () => [staged.retried.sagaId],
+  },
+  {
+    invariant: 'new_results_are_queued',
+    by: 'a new result that left the queue and was not counted',
+    sql: `DELETE FROM sagapost.delivery_result_queue WHERE id IN (
+            SELECT queue_id FROM sagapost.unapplied_results WHERE saga_id = $1)`,
+    values: () => [staged.reported.sagaId],
+  },
+  {
+    invariant: 'new_results_are_queued',
+    by: 'a new result that was never queued',
+    sql: `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed', finished_at = now() WHERE saga_id = $1`,
+    values: () => [staged.leased.sagaId],
+  },
+  {
+    invariant: 'new_results_are_queued',
+    by: 'a new result queued under the bounds of other events',
+    sql: `UPDATE sagapost.delivery_result_queue
+          SET first_event_id = first_event_id + 1, last_event_id = last_event_id + 1 WHERE first_event_id = $1`,
+    values: () => [staged.reported.eventId],
+  },
+  {
+    invariant: 'new_results_are_queued',
+    by: 'a new result in two rows',
+    sql: `INSERT INTO sagapost.delivery_result_queue (job_ids, event_ids, first_event_id, last_event_id)
+          SELECT job_ids, event_ids, first_event_id, last_event_id FROM sagapost.delivery_result_queue WHERE first_event_id = $1`,
+    values: () => [staged.reported.eventId],
+  },
+  {
+    invariant: 'new_results_are_queued',
+    by: 'a new result twice in one row',
+    sql: `UPDATE sagapost.delivery_result_queue SET job_ids = job_ids || job_ids, event_ids = event_ids || event_ids WHERE first_event_id = $1`,
+    values: () => [staged.reported.eventId],
+  },
+  {
+    invariant: 'new_results_are_queued',
+    by: 'a result that was counted and is still queued',
+    sql: `INSERT INTO sagapost.delivery_result_queue (job_ids, event_ids, first_event_id, last_event_id)
+          SELECT array_agg(id), array_agg(event_id), min(event_id), max(event_id) FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1`,
+    values: () => [staged.completed.sagaId],
+  },
+  {
+    invariant: 'new_results_are_queued',
+    by: 'a job in the queue that has no result yet',
+    sql: `INSERT INTO sagapost.delivery_result_queue (job_ids, event_ids, first_event_id, last_event_id)
+          SELECT array_agg(id), array_agg(event_id), min(event_id), max(event_id) FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1`,
+    values: () => [staged.leased.sagaId],
   },
   {
     invariant: 'completed_ends_with_success',
@@ -309,7 +375,7 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
   {
     invariant: 'every_route_has_its_saga',
     by: 'an event that left the queue unrouted',
-    sql: 'DELETE FROM sagapost.event_routing_queue WHERE event_id = $1',
+    sql: 'DELETE FROM sagapost.event_routing_queue WHERE $1 = ANY (event_ids)',
     values: () => [staged.unroutedEventId],
   },
   {
@@ -349,7 +415,7 @@ describe('broken data', () => {
 
   it('names at most ten examples, and says how many there are', async () => {
     const [violation] = await violationsAfter(
-      `INSERT INTO sagapost.event_routing_queue (event_id, event_type) SELECT id, 'stage' FROM generate_series(1000, 1099) AS id`,
+      `INSERT INTO sagapost.event_routing_queue (event_ids, event_type) SELECT array_agg(id), 'stage' FROM generate_series(1000, 1099) AS id`,
       [],
     )
     expect(violation).toMatchObject({

@@ -63,7 +63,6 @@ export async function stageDeliveries(database: TestDatabase): Promise<Staged> {
     ])
   const apply = (baseDelayMs = 0) =>
     applyResults(database.as('saga_orchestrator'), {
-      range,
       batchMax: 10,
       policy: { ...policy, baseDelayMs },
     })

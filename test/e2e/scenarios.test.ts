@@ -80,8 +80,8 @@ describe('the scenarios that must pass end to end, with real processes', () => {
       )
     const putBack = async () => {
       const { rowCount } = await database.pool.query(
-        `INSERT INTO sagapost.event_routing_queue (event_id, event_type) SELECT id, event_type FROM sagapost.events
-         WHERE event_type = $1 ON CONFLICT DO NOTHING`,
+        `INSERT INTO sagapost.event_routing_queue (event_type, event_ids) SELECT event_type, ARRAY[id]
+         FROM sagapost.events WHERE event_type = $1`,
         [endpoint.eventType],
       )
       return rowCount

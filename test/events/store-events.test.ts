@@ -29,7 +29,7 @@ describe('storeEvents', () => {
     )
     expect(await payloadsOf('batch.bytes')).toEqual(payloads)
     const { rows } = await database.pool.query(
-      `SELECT FROM sagapost.event_routing_queue WHERE event_type = 'batch.bytes'`,
+      `SELECT FROM sagapost.unrouted_events WHERE event_type = 'batch.bytes'`,
     )
     expect(rows).toHaveLength(payloads.length)
   })

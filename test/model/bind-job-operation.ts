@@ -53,7 +53,7 @@ export function bindJobOperation(world: World, operation: JobOperation, shared: 
         operation,
         role: 'job_worker',
         run: (pool) => resetLeases(pool, { range, batchMax: most, lostLeasesMax: settings.lostLeasesMax }),
-        plans: () => [planClean(most)],
+        plans: () => [planClean(most, shared)],
         observe: (ending, look) =>
           observeValue((resets: Awaited<ReturnType<typeof resetLeases>>) => ({
             reset: resets.map(({ jobId }) => look.jobNames.get(jobId)).sort(),

@@ -11,12 +11,13 @@ import { get } from './plan.js'
 import { planApply, planFirstJobs, planRequeue, planRetries, planRoute, settings } from './rules.js'
 import type { Operation } from './steps.js'
 import { type Publication, planForgetKeys, planPublish } from './subscription-rules.js'
+import { limitsBeside, takeRows } from './take-rows.js'
 import { type Call, type Ending, nameOfType, observeValue, pick, type World } from './world.js'
 
 const KEYS_WINDOW_MS = 86_400_000
 
-/** The operation on what there is for it now; null when there is nothing. `shared`: with another one at the same moment. */
-export function bindOperation(world: World, operation: Operation, shared = false): Call | null {
+/** The operation on what there is for it now; null when there is nothing. `beside`: another one at the same moment. */
+export function bindOperation(world: World, operation: Operation, beside?: Operation): Call | null {
   const { range } = world
   switch (operation.do) {
     case 'publish':
@@ -33,6 +34,8 @@ export function bindOperation(world: World, operation: Operation, shared = false
       }
     case 'route': {
       const { router, most } = operation
+      const limits = () =>
+        limitsBeside(world.model, 'unrouted', most, beside?.do === 'route' ? beside.most : undefined)
       return {
         operation,
         role: 'router_worker',
@@ -41,31 +44,49 @@ export function bindOperation(world: World, operation: Operation, shared = false
         plans: (paused) => {
           const writes = paused?.at === 'locked'
           return [
-            planRoute(most, { writes, reads: writes && paused.before.includes('sagapost.subscriptions') }),
+            planRoute(limits(), {
+              writes,
+              reads: writes && paused.before.includes('sagapost.subscriptions'),
+            }),
           ]
         },
-        observe: observeValue(({ events, deliveries }: Awaited<ReturnType<typeof routeEvents>>) => ({
+        observe: observeValue(({ events, deliveries, more }: Awaited<ReturnType<typeof routeEvents>>) => ({
           events: events.length,
           deliveries,
+          more,
         })),
         forget() {
           world.routers[router] = createSubscriptionCache()
+        },
+        // For what was queued again, and is in other hands from the first time, or has deliveries that are.
+        waits: (model) => {
+          const held = [...model.deliveries].filter(([name]) => model.locked.has(`delivery ${name}`))
+          const heldEvents = new Set(held.map(([, { event }]) => event))
+          return takeRows(model, world.look, 'unrouted', { most }).batch.some(({ entries }) =>
+            entries.some((event) => model.locked.has(`event ${event}`) || heldEvents.has(event)),
+          )
         },
         canHold: true,
       }
     }
     case 'apply': {
       const { most } = operation
+      const limits = () =>
+        limitsBeside(world.model, 'unapplied', most, beside?.do === 'apply' ? beside.most : undefined)
       return {
         operation,
         role: 'saga_orchestrator',
-        run: (pool) => applyResults(pool, { range, batchMax: most, policy: settings.policy }),
-        plans: () => [planApply(most)],
-        observe: observeValue((applied: Awaited<ReturnType<typeof applyResults>>) => {
+        run: (pool) => applyResults(pool, { batchMax: most, policy: settings.policy }),
+        plans: (paused) => [planApply(limits(), { writes: paused?.at === 'locked' })],
+        observe: observeValue(({ results, more }: Awaited<ReturnType<typeof applyResults>>) => {
           const ends = { Completed: 0, PendingRetry: 0, DeadLettered: 0 }
-          for (const { status } of applied) ends[status] += 1
-          return ends
+          for (const { status } of results) ends[status] += 1
+          return { ...ends, more }
         }),
+        waits: (model) =>
+          takeRows(model, world.look, 'unapplied', { most }).batch.some(({ entries }) =>
+            entries.some((job) => model.locked.has(`delivery ${get(model.jobs, job).delivery}`)),
+          ),
         canHold: true,
       }
     }
@@ -90,7 +111,7 @@ export function bindOperation(world: World, operation: Operation, shared = false
     case 'report':
     case 'give back':
     case 'clean':
-      return bindJobOperation(world, operation, shared)
+      return bindJobOperation(world, operation, beside?.do === operation.do)
     default:
       return bindSubscriptionOperation(world, operation)
   }
@@ -101,10 +122,15 @@ function bindPublish(world: World, operation: Operation & { do: 'publish' | 'rep
     operation.do === 'publish' ? newPublication(world, operation) : knownPublication(world, operation)
   if (publication === null) return null
   const { type, payload, key } = publication
-  const event = { type, payload, ...(key === null ? {} : { idempotencyKey: key }) }
   const isBatch = operation.how === 'batch'
   // Of the same key twice in one batch, the second is a duplicate of the first.
   const items = isBatch && key !== null ? [publication, publication] : [publication]
+  if (isBatch && operation.do === 'publish') {
+    // The first two of one type, which wait in one row; the third of another.
+    for (const other of [0, 1].slice(0, operation.others)) {
+      items.push(newPublication(world, { ...operation, type: operation.type + other, keyed: false }))
+    }
+  }
   return {
     operation,
     role: 'event_ingest_writer',
@@ -112,7 +138,11 @@ function bindPublish(world: World, operation: Operation & { do: 'publish' | 'rep
       isBatch
         ? storeEvents(
             pool,
-            items.map(() => event),
+            items.map(({ type, payload, key }) => ({
+              type,
+              payload,
+              ...(key === null ? {} : { idempotencyKey: key }),
+            })),
           )
         : inTransaction(pool, (client) =>
             publish(client, { type, payloadJson: payload, idempotencyKey: key ?? undefined }),
@@ -128,9 +158,11 @@ function bindPublish(world: World, operation: Operation & { do: 'publish' | 'rep
     },
     learn(ending) {
       const ids = acknowledgedIds(ending)
-      for (const id of ids) world.published.set(id, sha256(payload))
+      for (const [at, id] of ids.entries()) {
+        if (id !== null) world.published.set(id, sha256((items[at] as Publication).payload))
+      }
       const wanted = world.publications.find((each) => each.key === key && each.payload === payload)
-      if (ids.length > 0 && wanted) wanted.acknowledged = true
+      if (typeof ids[0] === 'string' && wanted) wanted.acknowledged = true
     },
     waits: (model) => key !== null && model.locked.has(`key ${key}`),
     canHold: true,
@@ -142,16 +174,17 @@ const nameOutcome = (nameOf: (id: string) => string) => (outcome: StoreOutcome) 
   return outcome.refusal.code === 'idempotency_conflict' ? 'conflict' : outcome.refusal.code
 }
 
-function acknowledgedIds(ending: Ending): string[] {
+/** For each item; null: it was refused. */
+function acknowledgedIds(ending: Ending): (string | null)[] {
   if (!('value' in ending)) return []
   const { value } = ending as { value: string | StoreOutcome[] }
-  return typeof value === 'string' ? [value] : value.flatMap((each) => ('id' in each ? [each.id] : []))
+  return typeof value === 'string' ? [value] : value.map((each) => ('id' in each ? each.id : null))
 }
 
 /** With spaces and an escape that only a copy of the bytes keeps. */
 const payloadOf = (event: string) => `{ "event":"${event}",  "text":"\\u0041 ü" }`
 
-function newPublication(world: World, { type, keyed }: Operation & { do: 'publish' }): Publication {
+function newPublication(world: World, { type, keyed }: { type: number; keyed: boolean }): Publication {
   world.count += 1
   const event = `e${world.count}`
   const publication = { type: nameOfType(world, type), payload: payloadOf(event) }

@@ -59,7 +59,9 @@ export function bindSubscriptionOperation(world: World, operation: SubscriptionO
       operation,
       role: 'subscription_admin',
       run: (pool) => deactivateGoneSubscriptions(pool, GONE_WITHIN_MS),
-      plans: () => [planSwitchOff],
+      plans: () => [planSwitchOff()],
+      // They are looked for in a statement of its own.
+      plansUpTo: (commits) => [planSwitchOff(Math.max(0, commits - 1))],
       observe: observeValue((ids: string[]) => ({ gone: ids.map(nameOf).sort() })),
       waits: (model) =>
         goneSubscriptions(model).some((name) => isHeld(model, name) || model.locked.has('version')),

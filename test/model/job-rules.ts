@@ -1,6 +1,8 @@
 import type { Job, Model } from './model.js'
 import { choose, get, Mismatch, type Plan } from './plan.js'
+import type { Look } from './read-state.js'
 import { settings } from './rules.js'
+import { enqueue } from './take-rows.js'
 
 /** [J4, J9] Free jobs, those that have been free longest first, under a token that nobody has had. */
 export const planClaim =
@@ -53,14 +55,15 @@ const isHeld = (model: Model, { job, token }: { job: string; token: string }) =>
   return row.status === 'Leased' && row.token === token
 }
 
-/** [J5, J6] Only under the lease that the job has now; any other report changes nothing. */
+/** [J5, J6] Only under the lease that the job has now; any other report changes nothing. What is taken waits to be counted. */
 export const planReport =
   (reports: readonly Report[]): Plan =>
   (model) => {
     const accepted = reports.filter((report) => isHeld(model, report))
+    const { nowMs } = model
     return {
       locks: accepted.map(({ job }) => `job ${job}`),
-      commit(at) {
+      commit(at, then) {
         for (const { job, error, response, retryAfterS } of accepted) {
           const result: Partial<Job> = {
             status: error === null ? 'Completed' : 'Failed',
@@ -70,6 +73,11 @@ export const planReport =
           }
           Object.assign(get(at.jobs, job), result)
         }
+        enqueue(at, then, 'unapplied', {
+          type: null,
+          entries: accepted.map(({ job }) => job),
+          sinceMs: nowMs,
+        })
         return { accepted: accepted.map(({ job }) => job).sort() }
       },
     }
@@ -92,9 +100,9 @@ export const planGiveBack =
     }
   }
 
-/** [J8] Jobs whose lease is over are free again; after several lost leases they have failed. */
+/** [J8] Jobs whose lease is over are free again; after several lost leases they have failed, and wait to be counted. */
 export const planClean =
-  (most: number): Plan =>
+  (most: number, shared: boolean): Plan =>
   (model, look) => {
     const stale = [...model.jobs].filter(
       ([name, { status, untilMs }]) =>
@@ -104,13 +112,17 @@ export const planClean =
       what: 'clean',
       names: stale.map(([name]) => name),
       most,
-      isTaken: (name) => look.jobs.get(name)?.status !== 'Leased',
+      // Claimed again at the same moment, it is Leased as before, under another token.
+      isTaken: (name) => {
+        const row = look.jobs.get(name)
+        return row?.status !== 'Leased' || row.token !== get(model.jobs, name).token
+      },
       order: (name) => get(model.jobs, name).untilMs,
     })
     const { nowMs } = model
     return {
       locks: chosen.map((name) => `job ${name}`),
-      commit(at) {
+      commit(at, then) {
         for (const name of chosen) {
           const job = get(at.jobs, name)
           job.resets += 1
@@ -118,7 +130,21 @@ export const planClean =
           job.error = job.status === 'Failed' ? 'lease_expired' : null
           if (job.status === 'Pending') job.untilMs = nowMs
         }
+        const failed = chosen.filter((name) => get(at.jobs, name).status === 'Failed')
+        if (shared) enqueueAsSeen(at, then, failed, nowMs)
+        else enqueue(at, then, 'unapplied', { type: null, entries: failed, sinceMs: nowMs })
         return { reset: [...chosen].sort() }
       },
     }
   }
+
+/** Two at once share them out in whichever way: a row is the model's as soon as all that it names have failed. */
+function enqueueAsSeen(model: Model, look: Look, failed: readonly string[], sinceMs: number): void {
+  const known = new Set(model.unapplied.map(({ id }) => id))
+  const rows = look.unapplied.filter(({ id }) => !known.has(id)).map(({ entries }) => entries)
+  const hasFailed = (name: string) => model.jobs.get(name)?.status === 'Failed'
+  const whole = rows.filter((row) => row.some((name) => failed.includes(name)) && row.every(hasFailed))
+  const missing = failed.filter((name) => !rows.some((row) => row.includes(name)))
+  for (const entries of [...whole, missing])
+    enqueue(model, look, 'unapplied', { type: null, entries, sinceMs })
+}

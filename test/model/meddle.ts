@@ -12,7 +12,7 @@ const forbidden = {
   'delivery with an active job': `
     INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, attempt_at)
     SELECT id, event_id, subscription_id, 'infinity' FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
-  'applied job': 'UPDATE sagapost.webhook_delivery_jobs SET applied_at = NULL WHERE id = $1',
+  'finished job': 'UPDATE sagapost.webhook_delivery_jobs SET probes = probes WHERE id = $1',
   'free job': `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed' WHERE id = $1`,
   event: 'UPDATE sagapost.events SET payload = payload WHERE id = $1',
   letter: 'DELETE FROM sagapost.dead_letters WHERE id = $1',
@@ -47,9 +47,9 @@ function targetsOf({ model, look }: World): Target[] {
     const isFinal = status === 'Completed' || status === 'DeadLettered'
     add(isFinal ? 'final delivery' : 'open delivery', name, look.deliveries.get(name)?.id)
   }
-  for (const [name, { status, applied, delivery }] of model.jobs) {
+  for (const [name, { status, delivery }] of model.jobs) {
     if (model.locked.has(`job ${name}`)) continue
-    if (applied) add('applied job', name, look.jobs.get(name)?.id)
+    if (status === 'Completed' || status === 'Failed') add('finished job', name, look.jobs.get(name)?.id)
     if (status === 'Pending') add('free job', name, look.jobs.get(name)?.id)
     const isActive = status === 'Pending' || status === 'Leased'
     if (isActive) add('delivery with an active job', delivery, look.deliveries.get(delivery)?.id)

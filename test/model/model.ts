@@ -8,10 +8,12 @@ export interface Model {
   /** Idempotency keys, as long as they are remembered. */
   keys: Map<string, { event: string; type: string; payload: string; atMs: number }>
   /** Events that are not routed yet. */
-  queue: Set<string>
+  unrouted: QueueRow[]
   subscriptions: Map<string, Subscription>
   deliveries: Map<string, Delivery>
   jobs: Map<string, Job>
+  /** Results that are not counted yet. */
+  unapplied: QueueRow[]
   /** By delivery. */
   letters: Map<string, Letter>
   /** Rows in the hands of the operation that stands still: others pass over them, or wait. */
@@ -20,6 +22,18 @@ export interface Model {
   tokens: Set<string>
   /** Types whose subscriptions were changed after their first event. */
   unsteady: Set<string>
+}
+
+/** What one statement has put into a queue: events of one type, or jobs that came to their end. */
+export interface QueueRow {
+  /** The oldest has the lowest. */
+  id: number
+  type: string | null
+  /** In order of their names. */
+  entries: string[]
+  sinceMs: number
+  /** Somebody has put it there who is no part. */
+  byHand?: true
 }
 
 export interface Subscription {
@@ -54,7 +68,6 @@ export interface Job {
   error: string | null
   response: number | null
   retryAfterS: number | null
-  applied: boolean
   madeAtMs: number
 }
 
@@ -71,10 +84,11 @@ export function emptyModel(nowMs: number): Model {
     nowMs,
     events: new Map(),
     keys: new Map(),
-    queue: new Set(),
+    unrouted: [],
     subscriptions: new Map(),
     deliveries: new Map(),
     jobs: new Map(),
+    unapplied: [],
     letters: new Map(),
     locked: new Set(),
     tokens: new Set(),
@@ -90,17 +104,22 @@ export const jobName = (delivery: string, attempt: number) => `${delivery} #${at
 /** All that is compared with the database, a line for each row; the database's are written by the same functions. */
 export function modelLines(model: Model): string[] {
   return [
-    ...[...model.events].map(([name, event]) => eventLine(name, { ...event, queued: model.queue.has(name) })),
+    ...[...model.events].map(([name, event]) => eventLine(name, event)),
     ...[...model.keys].map(([key, { event }]) => keyLine(key, event)),
     ...[...model.subscriptions].map(([name, row]) => subscriptionLine(name, row)),
     ...[...model.deliveries].map(([name, row]) => deliveryLine(name, row)),
     ...[...model.jobs].map(([name, row]) => jobLine(name, row)),
+    ...model.unrouted.map((row) => queueLine('not routed', row)),
+    ...model.unapplied.map((row) => queueLine('not counted', row)),
     ...[...model.letters].map(([name, row]) => letterLine(name, row)),
   ].sort()
 }
 
-export const eventLine = (name: string, row: { type: string; payload: string; queued: boolean }) =>
-  `event ${name} of ${row.type}: ${row.payload}${row.queued ? ', not routed' : ''}`
+export const eventLine = (name: string, row: { type: string; payload: string }) =>
+  `event ${name} of ${row.type}: ${row.payload}`
+
+export const queueLine = (queue: 'not routed' | 'not counted', row: Omit<QueueRow, 'id'>) =>
+  `${queue}, type ${row.type}, since ${row.sinceMs}: ${row.entries.join(', ')}`
 
 export const keyLine = (key: string, event: string) => `key ${key} of event ${event}`
 
@@ -111,7 +130,7 @@ export const deliveryLine = (name: string, row: Delivery) =>
   `delivery ${name}: ${row.status}, ${row.attempts} attempts, error ${row.error}, next ${row.nextMs}`
 
 export const jobLine = (name: string, row: Job) =>
-  `job ${name}: ${row.status} of ${row.worker} until ${row.untilMs}, token ${row.token}, ${row.resets} resets, ${row.probes} probes, error ${row.error}, response ${row.response}, retry after ${row.retryAfterS}${row.applied ? ', applied' : ''}, made ${row.madeAtMs}`
+  `job ${name}: ${row.status} of ${row.worker} until ${row.untilMs}, token ${row.token}, ${row.resets} resets, ${row.probes} probes, error ${row.error}, response ${row.response}, retry after ${row.retryAfterS}, made ${row.madeAtMs}`
 
 export const letterLine = (name: string, row: Letter) =>
   `letter ${name}: error ${row.error}, ${row.attempts} attempts, last by ${row.worker} until ${row.leaseMs}: ${row.payload}`

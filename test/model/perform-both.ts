@@ -2,7 +2,8 @@ import type { Fault } from './faulty-pool.js'
 import type { Model } from './model.js'
 import { checkAnswer, compare, start } from './perform-call.js'
 import { type Facts, Mismatch, type Plan } from './plan.js'
-import { type Look, readState } from './read-state.js'
+import { readState } from './read-state.js'
+import { checkTakenTogether } from './take-rows.js'
 import type { Call, Ending, World } from './world.js'
 
 const noFault: Fault = { kind: 'none' }
@@ -21,16 +22,11 @@ export async function performBoth(world: World, calls: readonly [Call, Call]): P
   const endings = await Promise.all(running)
   world.look = await readState(world.database.pool, world.origin)
   const isShared = calls[0].operation.do === calls[1].operation.do && sharing.has(calls[0].operation.do)
+  if (isShared) checkTaken(world, calls)
   const mismatches: string[] = []
   for (const order of interleave(calls[0].plans().length, calls[1].plans().length)) {
     try {
-      world.model = follow(
-        world.model,
-        world.look,
-        calls,
-        order,
-        isShared ? null : (endings as [Ending, Ending]),
-      )
+      world.model = follow(world, calls, order, { endings: endings as [Ending, Ending], isShared })
       for (const [at, call] of calls.entries()) call.learn?.(endings[at] as Ending, world.look)
       return
     } catch (error) {
@@ -45,11 +41,10 @@ export async function performBoth(world: World, calls: readonly [Call, Call]): P
 
 /** The state that this order leads to; throws when it is not the one that is there. */
 function follow(
-  model: Model,
-  look: Look,
+  { model, look }: World,
   calls: readonly [Call, Call],
   order: readonly (0 | 1)[],
-  endings: readonly [Ending, Ending] | null,
+  { endings, isShared }: { endings: readonly [Ending, Ending]; isShared: boolean },
 ): Model {
   const then = structuredClone(model)
   const plans: [Plan[], Plan[]] = [calls[0].plans(), calls[1].plans()]
@@ -58,13 +53,31 @@ function follow(
     const plan = plans[which].shift() as Plan
     Object.assign(facts[which], plan(then, look).commit(then, look))
   }
-  if (endings) {
-    for (const which of [0, 1] as const) {
-      checkAnswer(calls[which], facts[which], calls[which].observe(endings[which], look))
-    }
-  }
+  const observed = [calls[0].observe(endings[0], look), calls[1].observe(endings[1], look)] as const
+  if (isShared) checkAnswer(calls[0], together(facts), together(observed))
+  else for (const which of [0, 1] as const) checkAnswer(calls[which], facts[which], observed[which])
   compare(then, look)
   return then
+}
+
+/** How many the two have done between them, or which; whether there is more depends on who came first. */
+function together([a, b]: readonly [Facts, Facts]): Facts {
+  return Object.fromEntries(
+    Object.entries(a).map(([name, value]) => {
+      const other = b[name]
+      if (typeof value === 'boolean') return [name, null]
+      if (typeof value === 'number') return [name, value + (other as number)]
+      return [name, [...(value as string[]), ...(other as string[])].sort()]
+    }),
+  )
+}
+
+function checkTaken(
+  { model, look }: World,
+  [{ operation: a }, { operation: b }]: readonly [Call, Call],
+): void {
+  if (a.do === 'route' && b.do === 'route') checkTakenTogether(model, look, 'unrouted', [a.most, b.most])
+  if (a.do === 'apply' && b.do === 'apply') checkTakenTogether(model, look, 'unapplied', [a.most, b.most])
 }
 
 /** All orders of so many of the one and so many of the other. */

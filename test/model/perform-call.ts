@@ -27,14 +27,17 @@ export async function performCall(world: World, call: Call, wanted: Fault): Prom
   }
   const ending = await running
   world.look = await readState(world.database.pool, world.origin)
-  const plans = call.plans()
-  const facts = carryOut(world.model, world.look, part.struck ? plans.slice(0, part.commits) : plans)
+  const made = part.struck ? plansUpTo(call, part.commits) : call.plans()
+  const facts = carryOut(world.model, world.look, made)
   if (part.struck && 'value' in ending)
     throw new Mismatch(`${call.operation.do} was answered, and had not committed`)
   if (part.struck && wanted.kind === 'crash') call.forget?.()
   if (!part.struck) conclude(world, call, facts, ending)
   compare(world.model, world.look)
 }
+
+const plansUpTo = (call: Call, commits: number): Plan[] =>
+  call.plansUpTo?.(commits) ?? call.plans().slice(0, commits)
 
 export function start(world: World, call: Call, fault: Fault, holdUnit = 1) {
   const { database } = world

@@ -10,6 +10,8 @@ import {
   keyLine,
   type Letter,
   letterLine,
+  type QueueRow,
+  queueLine,
   type Subscription,
   subscriptionLine,
 } from './model.js'
@@ -19,11 +21,12 @@ export interface Look {
   lines: string[]
   eventIds: Map<string, string>
   subscriptionIds: Map<string, string>
+  /** Subscriptions that are off. */
+  inactive: Set<string>
   deliveries: Map<string, { id: string; status: string }>
-  jobs: Map<
-    string,
-    { id: string; status: string; token: string | null; worker: string | null; applied: boolean }
-  >
+  jobs: Map<string, { id: string; status: string; token: string | null; worker: string | null }>
+  unrouted: QueueRow[]
+  unapplied: QueueRow[]
   letterIds: Map<string, string>
   jobNames: Map<string, string>
 }
@@ -32,9 +35,16 @@ export interface Look {
 const readRows = `
   SELECT
     (SELECT coalesce(json_agg(row), '[]') FROM (
-      SELECT id::text, event_type, payload::text, EXISTS (
-        SELECT FROM sagapost.event_routing_queue WHERE event_id = event.id) AS queued
+      SELECT id::text, event_type, payload::text
       FROM sagapost.events AS event WHERE id >= $1 ORDER BY event.id) AS row) AS events,
+    (SELECT coalesce(json_agg(row), '[]') FROM (
+      SELECT id, event_type, event_ids::text[] AS entries, extract(epoch FROM enqueued_at) * 1000 AS since_ms
+      FROM sagapost.event_routing_queue) AS row) AS unrouted,
+    (SELECT coalesce(json_agg(row), '[]') FROM (
+      SELECT id, job_ids::text[] AS entries, extract(epoch FROM enqueued_at) * 1000 AS since_ms,
+             (SELECT (min(event_id), max(event_id)) = (first_event_id, last_event_id)
+              FROM sagapost.webhook_delivery_jobs WHERE id = ANY (job_ids)) AS bounded
+      FROM sagapost.delivery_result_queue) AS row) AS unapplied,
     (SELECT coalesce(json_agg(row), '[]') FROM (
       SELECT key, event_id::text FROM sagapost.event_keys WHERE event_id >= $1) AS row) AS keys,
     (SELECT coalesce(json_agg(row), '[]') FROM (
@@ -47,7 +57,7 @@ const readRows = `
       FROM sagapost.webhook_delivery_sagas WHERE event_id >= $1 ORDER BY id) AS row) AS deliveries,
     (SELECT coalesce(json_agg(row), '[]') FROM (
       SELECT id::text, saga_id::text, attempt, status, worker_id, lease_token, lease_resets, probes, error_code, response_status,
-             retry_after_s, applied_at IS NOT NULL AS applied, extract(epoch FROM lease_until) * 1000 AS until_ms,
+             retry_after_s, extract(epoch FROM lease_until) * 1000 AS until_ms,
              extract(epoch FROM attempt_at) * 1000 AS made_ms
       FROM sagapost.webhook_delivery_jobs WHERE event_id >= $1) AS row) AS jobs,
     (SELECT coalesce(json_agg(row), '[]') FROM (
@@ -56,7 +66,9 @@ const readRows = `
       FROM sagapost.dead_letters WHERE event_id >= $1) AS row) AS letters`
 
 interface Rows {
-  events: { id: string; event_type: string; payload: string; queued: boolean }[]
+  events: { id: string; event_type: string; payload: string }[]
+  unrouted: { id: number; event_type: string; entries: string[]; since_ms: number }[]
+  unapplied: { id: number; entries: string[]; since_ms: number; bounded: boolean }[]
   keys: { key: string; event_id: string }[]
   subscriptions: {
     id: string
@@ -90,7 +102,6 @@ interface Rows {
     error_code: string | null
     response_status: number | null
     retry_after_s: number | null
-    applied: boolean
     until_ms: number
     made_ms: number
   }[]
@@ -126,23 +137,27 @@ export async function readState(owner: pg.Pool, origin: Origin): Promise<Look> {
     lines,
     eventIds: new Map(),
     subscriptionIds: new Map(),
+    inactive: new Set(),
     deliveries: new Map(),
     jobs: new Map(),
+    unrouted: [],
+    unapplied: [],
     letterIds: new Map(),
     jobNames: new Map(),
   }
 
-  for (const { id, event_type, payload, queued } of found.events) {
+  for (const { id, event_type, payload } of found.events) {
     const name = eventName(payload, (taken) => look.eventIds.has(taken))
     names.event.set(id, name)
     look.eventIds.set(name, id)
-    lines.push(eventLine(name, { type: event_type, payload, queued }))
+    lines.push(eventLine(name, { type: event_type, payload }))
   }
   for (const { key, event_id } of found.keys) lines.push(keyLine(key, names.event.get(event_id) ?? event_id))
   for (const row of found.subscriptions) {
     const name = subscriptionName(row.callback_url)
     names.subscription.set(row.id, name)
     look.subscriptionIds.set(name, row.id)
+    if (!row.active) look.inactive.add(name)
     const { event_type: type, callback_url: url, active, verified, deleted } = row
     const limit = row.max_attempts
     const told: Subscription = { type, url, active, verified, deleted, limit, changedAtMs: row.changed_ms }
@@ -163,14 +178,29 @@ export async function readState(owner: pg.Pool, origin: Origin): Promise<Look> {
   for (const row of found.jobs) {
     const delivery = deliveryNames.get(row.saga_id) ?? `?${row.saga_id}`
     const name = jobName(delivery, row.attempt)
-    const { id, status, lease_token: token, worker_id: worker, applied, probes, attempt } = row
-    look.jobs.set(name, { id, status, token, worker, applied })
+    const { id, status, lease_token: token, worker_id: worker, probes, attempt } = row
+    look.jobs.set(name, { id, status, token, worker })
     look.jobNames.set(id, name)
     const result = { error: row.error_code, response: row.response_status, retryAfterS: row.retry_after_s }
     const lease = { worker, token, untilMs: row.until_ms, resets: row.lease_resets, probes }
-    lines.push(
-      jobLine(name, { delivery, attempt, status, ...lease, ...result, applied, madeAtMs: row.made_ms }),
-    )
+    lines.push(jobLine(name, { delivery, attempt, status, ...lease, ...result, madeAtMs: row.made_ms }))
+  }
+  for (const { id, event_type: type, entries, since_ms: sinceMs } of found.unrouted) {
+    const row = {
+      id,
+      type,
+      entries: entries.map((each) => names.event.get(each) ?? `?${each}`).sort(),
+      sinceMs,
+    }
+    look.unrouted.push(row)
+    lines.push(queueLine('not routed', row))
+  }
+  for (const { id, entries, since_ms: sinceMs, bounded } of found.unapplied) {
+    const jobs = entries.map((each) => look.jobNames.get(each) ?? `?${each}`).sort()
+    // Jobs outside of the bounds would not be found.
+    const row = { id, type: bounded ? null : 'out of bounds', entries: jobs, sinceMs }
+    look.unapplied.push(row)
+    lines.push(queueLine('not counted', row))
   }
   for (const row of found.letters) {
     const name = deliveryNames.get(row.saga_id) ?? `?${row.saga_id}`

@@ -1,6 +1,6 @@
 import { type Delivery, deliveryName, type Job, jobName, type Model } from './model.js'
 import { choose, get, nothing, type Plan } from './plan.js'
-import type { Look } from './read-state.js'
+import { type Limits, removeRows, rowLock, takeRows } from './take-rows.js'
 
 /** The settings that all parts of a run have. The cap is low, so that two failures reach it. */
 export const settings = {
@@ -10,8 +10,6 @@ export const settings = {
 }
 const DAY_MS = 86_400_000
 
-const ranks = (look: Look) => (event: string) => Number(look.eventIds.get(event) ?? Number.POSITIVE_INFINITY)
-
 /** What an operation that stands still has yet to do when it goes on. */
 export interface Later {
   reads?: boolean
@@ -19,25 +17,30 @@ export interface Later {
 }
 
 /**
- * [R1, R2, U5] The oldest events that nobody else has get a delivery for each subscription of their type that is active and
- * verified, and leave the queue.
+ * [R1, R2, R3, U5] The oldest events that nobody else has get a delivery for each subscription of their type that is active
+ * and verified, unless they have it, and leave the queue.
  */
 export const planRoute =
-  (most: number, later: Later = {}): Plan =>
+  (limits: Limits, later: Later = {}): Plan =>
   (model, look) => {
-    const rank = ranks(look)
-    const free = [...model.queue].filter((event) => !model.locked.has(`event ${event}`))
-    const events = free.sort((a, b) => rank(a) - rank(b)).slice(0, most)
+    const { held, batch, more } = takeRows(model, look, 'unrouted', limits)
+    const events = batch.flatMap(({ entries }) => entries)
     const atStart = later.reads ? undefined : pairsOf(model, events)
     const { nowMs } = model
     return {
-      locks: events.map((event) => `event ${event}`),
-      commit(at) {
+      locks: [
+        ...held.map((row) => rowLock('unrouted', row)),
+        ...(later.writes ? [] : events.map((event) => `event ${event}`)),
+      ],
+      commit(at, then) {
         const pairs = atStart ?? pairsOf(at, events)
-        for (const event of events) at.queue.delete(event)
-        for (const [event, subscription] of pairs)
-          addDelivery(at, event, subscription, 0, later.writes ? at.nowMs : nowMs)
-        return { events: events.length, deliveries: pairs.length }
+        const wanted = new Map(pairs.map((pair) => [deliveryName(...pair, 0), pair]))
+        const missing = [...wanted].filter(([name]) => !at.deliveries.has(name))
+        // An event that was routed before is found out when the deliveries are made, and all is done anew.
+        if (later.writes && missing.length < pairs.length) return planRoute(limits)(at, then).commit(at, then)
+        removeRows(at, 'unrouted', batch)
+        for (const [, pair] of missing) addDelivery(at, ...pair, 0, later.writes ? at.nowMs : nowMs)
+        return { events: events.length, deliveries: missing.length, more }
       },
     }
   }
@@ -69,53 +72,62 @@ function addDelivery(model: Model, event: string, subscription: string, requeues
 const limitOf = (model: Model, { subscription }: Delivery) =>
   get(model.subscriptions, subscription).limit ?? settings.policy.limit
 
-/** [S4, S13–S15, S17, S18] Each result that nobody has applied counts once; at the limit the delivery is dead. */
+/** [S4] The result of the attempt that the delivery is at; any other was counted before, or has not come yet. */
+function isNew(model: Model, name: string): boolean {
+  const { status, attempt, delivery } = get(model.jobs, name)
+  return (
+    (status === 'Completed' || status === 'Failed') &&
+    attempt === get(model.deliveries, delivery).attempts + 1
+  )
+}
+
+/** [S4, S13–S15, S17, S18] Each new result counts once; at the limit the delivery is dead. */
 export const planApply =
-  (most: number): Plan =>
+  (limits: Limits, later: Later = {}): Plan =>
   (model, look) => {
-    const names = [...model.jobs].filter(
-      ([name, { status, applied }]) =>
-        (status === 'Completed' || status === 'Failed') && !applied && !model.locked.has(`job ${name}`),
-    )
-    const chosen = choose({
-      what: 'apply',
-      names: names.map(([name]) => name),
-      most,
-      isTaken: (name) => look.jobs.get(name)?.applied === true,
-    })
-    const limits = new Map(
-      chosen.map((name) => [name, limitOf(model, get(model.deliveries, get(model.jobs, name).delivery))]),
-    )
+    const { held, batch, more } = takeRows(model, look, 'unapplied', limits)
+    const jobs = [...new Set(batch.flatMap(({ entries }) => entries))]
+    const decide = (at: Model) =>
+      jobs
+        .filter((job) => isNew(at, job))
+        .map((job) => ({ job, limit: limitOf(at, get(at.deliveries, get(at.jobs, job).delivery)) }))
+    const atStart = later.writes ? undefined : decide(model)
     const { nowMs } = model
     return {
-      locks: chosen.flatMap((name) => [`job ${name}`, `delivery ${get(model.jobs, name).delivery}`]),
+      locks: [
+        ...held.map((row) => rowLock('unapplied', row)),
+        ...(atStart ?? []).map(({ job }) => `delivery ${get(model.jobs, job).delivery}`),
+      ],
       commit(at) {
+        removeRows(at, 'unapplied', batch)
         const ends = { Completed: 0, PendingRetry: 0, DeadLettered: 0 }
-        for (const name of chosen) {
-          const job = get(at.jobs, name)
-          const delivery = get(at.deliveries, job.delivery)
-          job.applied = true
-          delivery.attempts += 1
-          if (job.status === 'Completed') {
-            delivery.status = 'Completed'
-            delivery.error = null
-            ends.Completed += 1
-            continue
-          }
-          delivery.error = job.error
-          delivery.nextMs = nowMs + delayMs(delivery.attempts, job.retryAfterS)
-          if (delivery.attempts < (limits.get(name) as number)) {
-            delivery.status = 'PendingRetry'
-            ends.PendingRetry += 1
-          } else {
-            bury(at, job.delivery)
-            ends.DeadLettered += 1
-          }
+        for (const { job, limit } of atStart ?? decide(at)) {
+          ends[count(at, get(at.jobs, job), limit, later.writes ? at.nowMs : nowMs)] += 1
         }
-        return ends
+        return { ...ends, more }
       },
     }
   }
+
+function count(
+  model: Model,
+  job: Job,
+  limit: number,
+  nowMs: number,
+): 'Completed' | 'PendingRetry' | 'DeadLettered' {
+  const delivery = get(model.deliveries, job.delivery)
+  delivery.attempts += 1
+  delivery.error = job.error
+  if (job.status === 'Completed') {
+    delivery.status = 'Completed'
+    return 'Completed'
+  }
+  delivery.nextMs = nowMs + delayMs(delivery.attempts, job.retryAfterS)
+  delivery.status = 'PendingRetry'
+  if (delivery.attempts < limit) return 'PendingRetry'
+  bury(model, job.delivery)
+  return 'DeadLettered'
+}
 
 function delayMs(attempts: number, retryAfterS: number | null): number {
   const { baseDelayMs, maxDelayMs } = settings.policy
@@ -206,7 +218,6 @@ function addJob(model: Model, delivery: string, attempt: number, nowMs: number):
     error: null,
     response: null,
     retryAfterS: null,
-    applied: false,
     madeAtMs: nowMs,
   }
   model.jobs.set(jobName(delivery, attempt), job)

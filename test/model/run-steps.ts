@@ -9,6 +9,7 @@ import { meddle } from './meddle.js'
 import { performBoth } from './perform-both.js'
 import { compare, performCall, releaseHeld } from './perform-call.js'
 import { get, Mismatch } from './plan.js'
+import { queueAgain } from './queue-again.js'
 import { readState } from './read-state.js'
 import { type Answer, type Operation, type Step, type Subscribe, waits } from './steps.js'
 import { touch } from './subscription-rules.js'
@@ -31,8 +32,10 @@ export async function runStep(world: World, step: Step): Promise<void> {
   if ('respond' in step) return respond(world, step.respond, step.answer)
   if ('wait' in step) return wait(world, waits[step.wait])
   if ('offer' in step) return offer(world, step.offer)
+  if ('pile' in step) return pileUp(world, step.pile, step.most, step.fault)
   if ('takeOver' in step) return takeOver(world, step.takeOver)
   if ('meddle' in step) return meddle(world, step.meddle)
+  if ('queueAgain' in step) return queueAgain(world, step.queueAgain)
   if ('round' in step) return runRound(world, step.round, step.fault)
   killWorker(world, step.kill)
 }
@@ -49,18 +52,24 @@ async function look(world: World): Promise<void> {
 
 async function runOperation(world: World, operation: Operation, fault: Fault): Promise<void> {
   const call = bindOperation(world, fault.kind === 'hold' ? withoutChoice(operation) : operation)
-  if (call) await performCall(world, call, fault)
+  if (!call) return
+  // What was queued again would wait for the one that holds it from the first time, with rows that it took before.
+  if (takesFromQueue(operation) && call.waits?.(world.model)) await releaseHeld(world)
+  await performCall(world, call, fault)
 }
 
-/** Which of several rows it holds cannot be seen before it commits; only a router takes them in a known order. */
+const takesFromQueue = ({ do: verb }: Operation) => verb === 'route' || verb === 'apply'
+
+/** Which of several rows it holds cannot be seen before it commits; only from queues they are taken in a known order. */
 const withoutChoice = (operation: Operation): Operation =>
-  'most' in operation && operation.do !== 'route' ? { ...operation, most: 100 } : operation
+  'most' in operation && !takesFromQueue(operation) ? { ...operation, most: 100 } : operation
 
 async function runBoth(world: World, operations: readonly [Operation, Operation]): Promise<void> {
   // A verification is several calls with another's answer in between: beside another one, it may rightly come to nothing.
   if (operations.some(({ do: verb }) => verb === 'verify')) return
-  const shared = operations[0].do === 'claim' && operations[1].do === 'claim'
-  const [a, b] = operations.map((each) => bindOperation(world, each, shared))
+  const [first, second] = operations
+  const a = bindOperation(world, first, second)
+  const b = bindOperation(world, second, first)
   if (!a || !b) return
   if (a.waits?.(world.model) || b.waits?.(world.model)) await releaseHeld(world)
   await performBoth(world, [a, b])
@@ -68,10 +77,29 @@ async function runBoth(world: World, operations: readonly [Operation, Operation]
 
 async function offer(world: World, events: number): Promise<void> {
   for (let type = 0; type < events; type++) {
-    await runOperation(world, { do: 'publish', type: type % 2, keyed: type === 0, how: 'batch' }, noFault)
+    await runOperation(
+      world,
+      { do: 'publish', type: type % 2, keyed: type === 0, how: 'batch', others: 0 },
+      noFault,
+    )
   }
   await runOperation(world, { do: 'route', router: 1, most: 100 }, noFault)
   await runOperation(world, { do: 'make', most: 100 }, noFault)
+}
+
+async function pileUp(world: World, answer: Answer, most: number, fault: Fault): Promise<void> {
+  for (const others of [0, 2, 1]) {
+    await runOperation(world, { do: 'publish', type: 0, keyed: false, how: 'batch', others }, noFault)
+  }
+  await runOperation(world, { do: 'route', router: 0, most }, noFault)
+  await runOperation(world, { do: 'route', router: 1, most: 100 }, noFault)
+  await runOperation(world, { do: 'make', most: 100 }, noFault)
+  await runOperation(world, { do: 'claim', worker: 0, most: 100 }, noFault)
+  await respondToAll(world, answer)
+  for (const how of ['one', 'one', 'all'] as const) {
+    await runOperation(world, { do: 'report', which: 0, how }, noFault)
+  }
+  await runOperation(world, { do: 'apply', most }, fault)
 }
 
 async function takeOver(world: World, worker: number): Promise<void> {
@@ -87,9 +115,13 @@ export async function runRound(world: World, answer: Answer, fault: Fault = noFa
   await runOperation(world, { do: 'apply', most }, noFault)
   await runOperation(world, { do: 'make', most }, noFault)
   await runOperation(world, { do: 'claim', worker: 0, most }, noFault)
-  while (world.holdings.some(({ outcome }) => outcome === null)) await respond(world, 0, answer)
+  await respondToAll(world, answer)
   await runOperation(world, { do: 'report', which: 0, how: 'all' }, noFault)
   await runOperation(world, { do: 'apply', most }, fault)
+}
+
+async function respondToAll(world: World, answer: Answer): Promise<void> {
+  while (world.holdings.some(({ outcome }) => outcome === null)) await respond(world, 0, answer)
 }
 
 /** The worker sends what it holds, whether it still has the lease or not: it cannot know. */

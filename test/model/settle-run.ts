@@ -53,7 +53,8 @@ async function publishUnacknowledged(world: World): Promise<void> {
 
 function isSettled({ model, holdings }: World): boolean {
   const isOpen = ({ status }: { status: string }) => status !== 'Completed' && status !== 'DeadLettered'
-  return model.queue.size === 0 && holdings.length === 0 && ![...model.deliveries.values()].some(isOpen)
+  const isQueued = model.unrouted.length > 0 || model.unapplied.length > 0
+  return !isQueued && holdings.length === 0 && ![...model.deliveries.values()].some(isOpen)
 }
 
 function steadyRoutes({ model, look }: World): { eventType: string; subscriptionId: string }[] {

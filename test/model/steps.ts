@@ -6,7 +6,8 @@ export type Answer = '200' | '400' | '500' | '410' | '503' | '503 in 10 minutes'
 
 /** One call of one part. Numbers choose among what there is at that moment, so that any list of steps can be run. */
 export type Operation =
-  | { do: 'publish'; type: number; keyed: boolean; how: 'batch' | 'transaction' }
+  /** A batch may have others with it, without keys. */
+  | { do: 'publish'; type: number; keyed: boolean; how: 'batch' | 'transaction'; others: number }
   | { do: 'republish'; which: number; other: boolean; how: 'batch' | 'transaction' }
   | { do: 'change'; which: number; to: 'off' | 'on' | 'moved' | 'limit 1' | 'limit 2' | 'no limit' }
   | { do: 'verify'; which: number }
@@ -42,8 +43,12 @@ export type Step =
   | { wait: Wait }
   /** Somebody with all rights writes what no rule allows. */
   | { meddle: number }
+  /** Somebody with all rights puts an event, or a job, into its queue once more. */
+  | { queueAgain: number }
   /** One round of every part, each delivery answered so; the fault is for whoever applies the results. */
   | { round: Answer; fault: Fault }
+  /** Rows of several sizes in both queues, oldest small: taken under the limit; the fault is for who takes the results. */
+  | { pile: Answer; most: number; fault: Fault }
   /** So many events more, routed and with jobs. */
   | { offer: number }
   /** All leases run out, and the worker takes over what others still believe to hold. */
@@ -57,7 +62,13 @@ const most = fc.constantFrom(100, 1, 2)
 const how = fc.constantFrom('batch', 'transaction')
 
 const operations = {
-  publish: fc.record({ do: fc.constant('publish'), type: fc.nat({ max: 1 }), keyed: fc.boolean(), how }),
+  publish: fc.record({
+    do: fc.constant('publish'),
+    type: fc.nat({ max: 1 }),
+    keyed: fc.boolean(),
+    how,
+    others: fc.constantFrom(0, 0, 1, 2),
+  }),
   republish: fc.record({ do: fc.constant('republish'), which: index, other: fc.boolean(), how }),
   change: fc.record({
     do: fc.constant('change'),
@@ -173,9 +184,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 8,
   },
   { arbitrary: fc.record({ round: answer, fault }), weight: 7 },
+  { arbitrary: fc.record({ pile: answer, most, fault }), weight: 4 },
   { arbitrary: fc.record({ offer: fc.integer({ min: 1, max: 3 }) }), weight: 6 },
   { arbitrary: fc.record({ takeOver: fc.nat({ max: 1 }) }), weight: 4 },
   { arbitrary: fc.record({ meddle: fc.nat({ max: 40 }) }), weight: 2 },
+  { arbitrary: fc.record({ queueAgain: fc.nat({ max: 60 }) }), weight: 5 },
 )
 
 export const stepLists: fc.Arbitrary<Step[]> = fc.array(step, { minLength: 1, maxLength: 50, size: 'max' })
@@ -191,9 +204,13 @@ export function describeStep(step: Step): string {
   if ('respond' in step) return `receiver of request ${step.respond}: ${step.answer}`
   if ('kill' in step) return `kill worker ${step.kill}`
   if ('wait' in step) return `wait ${step.wait}`
+  if ('pile' in step) {
+    return `pile up rows, answered ${step.pile}, taken by ${step.most}${describeFault(step.fault)}`
+  }
   if ('offer' in step) return `offer ${step.offer} deliveries more`
   if ('takeOver' in step) return `leases run out, worker ${step.takeOver} takes over`
   if ('meddle' in step) return `meddle with row ${step.meddle}`
+  if ('queueAgain' in step) return `queue event or job ${step.queueAgain} once more`
   if ('round' in step) return `a round of all parts, answered ${step.round}${describeFault(step.fault)}`
   return 'release what stands still'
 }

@@ -1,7 +1,8 @@
 import type { Model, Subscription } from './model.js'
-import { get, nothing, type Plan } from './plan.js'
+import { choose, get, nothing, type Plan } from './plan.js'
 import { eventName } from './read-state.js'
 import type { Later } from './rules.js'
+import { enqueue } from './take-rows.js'
 
 export interface Publication {
   type: string
@@ -9,26 +10,38 @@ export interface Publication {
   key: string | null
 }
 
-/** [E3] A key stands for one event: the same again is a duplicate, another is refused. */
+/** [E3] A key stands for one event: the same again is a duplicate, another is refused. [R1] What is new waits to be routed. */
 export const planPublish =
   (items: readonly Publication[], { tellsDuplicates = true } = {}): Plan =>
   (model) => {
     const { nowMs } = model
+    // Those that are known are looked up now; they may be forgotten before it commits.
+    const known = new Map(model.keys)
     return {
       locks: items.flatMap(({ key }) => (key === null || model.keys.has(key) ? [] : [`key ${key}`])),
-      commit(at) {
-        const stored = items.map((item) => store(at, item, nowMs))
+      commit(at, look) {
+        const before = new Set(at.events.keys())
+        const stored = items.map((item) => store(at, item, known, nowMs))
+        const added = [...at.events].filter(([name]) => !before.has(name))
+        for (const type of new Set(added.map(([, event]) => event.type))) {
+          const entries = added.filter(([, event]) => event.type === type).map(([name]) => name)
+          enqueue(at, look, 'unrouted', { type, entries, sinceMs: nowMs })
+        }
         return { stored: tellsDuplicates ? stored : stored.map((name) => name.replace(' again', '')) }
       },
     }
   }
 
-function store(model: Model, { type, payload, key }: Publication, nowMs: number): string {
-  const known = key === null ? undefined : model.keys.get(key)
+function store(
+  model: Model,
+  { type, payload, key }: Publication,
+  keys: Model['keys'],
+  nowMs: number,
+): string {
+  const known = key === null ? undefined : (keys.get(key) ?? model.keys.get(key))
   if (known) return known.type === type && known.payload === payload ? `${known.event} again` : 'conflict'
   const name = eventName(payload, (taken) => model.events.has(taken))
   model.events.set(name, { type, payload })
-  model.queue.add(name)
   if (key !== null) model.keys.set(key, { event: name, type, payload, atMs: nowMs })
   return name
 }
@@ -124,14 +137,18 @@ export function goneSubscriptions(model: Model): string[] {
     .sort()
 }
 
-export const planSwitchOff: Plan = (model) => ({
-  locks: [],
-  commit(at) {
-    const gone = goneSubscriptions(model)
-    for (const name of gone) {
-      get(at.subscriptions, name).active = false
-      touch(at, name, model.nowMs)
-    }
-    return { gone }
-  },
-})
+/** One after the other, in any order. `most`: it came no further. */
+export const planSwitchOff =
+  (most = Number.POSITIVE_INFINITY): Plan =>
+  (model, look) => ({
+    locks: [],
+    commit(at) {
+      const names = goneSubscriptions(model)
+      const gone = choose({ what: 'switch off', names, most, isTaken: (name) => look.inactive.has(name) })
+      for (const name of gone) {
+        get(at.subscriptions, name).active = false
+        touch(at, name, model.nowMs)
+      }
+      return { gone }
+    },
+  })

@@ -31,6 +31,8 @@ export interface Call {
   run(pool: FaultyPool['pool']): Promise<unknown>
   /** Its transactions, in order. `paused`: how it stands still. */
   plans(paused?: { at: 'locked' | 'commit'; before: string }): Plan[]
+  /** Those of its transactions that were made before it was lost, where that is not simply the first of them. */
+  plansUpTo?(commits: number): Plan[]
   /** What was answered, in the model's terms. */
   observe(ending: Ending, look: Look): Facts
   /** What the part, or the publisher, knows from now on. */

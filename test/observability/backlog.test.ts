@@ -76,7 +76,7 @@ it('[O5] every stage counts what waits there, and ages by the clock of the datab
   await move(3)
   expect(await backlog()).toEqual({ claims: [1, 11], leased: [1, null], results: [2, 4] })
 
-  await applyResults(database.as('saga_orchestrator'), { range, batchMax: 100, policy: defaultRetryPolicy })
+  await applyResults(database.as('saga_orchestrator'), { batchMax: 100, policy: defaultRetryPolicy })
   expect(await backlog()).toEqual({ claims: [1, 11], leased: [1, null], retries_waiting: [1, null] })
 
   // 30 s of back-off and 60 s of lease, of which 4 had passed.

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type EventRange, readWorkWindow } from '../../src/database/index.js'
-import { applyNewResults } from '../../src/orchestrator/apply-results.js'
+import { takeResults } from '../../src/orchestrator/apply-results.js'
 import {
   applyResult,
   applyResults,
@@ -28,8 +28,10 @@ beforeAll(async () => {
 
 const make = (limit = policy.limit) =>
   makeJobs(database.as('saga_orchestrator'), { range, batchMax: 100, limit })
-const apply = (limit = policy.limit) =>
-  applyResults(database.as('saga_orchestrator'), { range, batchMax: 100, policy: { ...policy, limit } })
+const apply = async (limit = policy.limit) => {
+  const options = { batchMax: 100, policy: { ...policy, limit } }
+  return (await applyResults(database.as('saga_orchestrator'), options)).results
+}
 
 /** Whatever other tests have left is finished, so that each begins with nothing open. */
 beforeEach(async () => {
@@ -251,16 +253,20 @@ describe('applying results', () => {
     expect(state.nextAttemptAtMs - state.now).toBe(delayS * 1000)
   })
 
-  it('[S4, S13] a result is marked in the transaction that counts it', async () => {
+  it('[S4, S13] a result leaves the queue in the transaction that counts it', async () => {
     const delivery = await insertDelivery(database.pool)
     await make()
     await finish(delivery, failure)
+    const waiting = async () => {
+      const { rows } = await database.pool.query(
+        'SELECT saga_id FROM sagapost.unapplied_results WHERE saga_id = $1',
+        [delivery.id],
+      )
+      return rows.length
+    }
+    expect(await waiting()).toBe(1)
     await apply()
-    const { rows } = await database.pool.query(
-      `SELECT applied_at = sagapost.now() AS marked FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1`,
-      [delivery.id],
-    )
-    expect(rows).toEqual([{ marked: true }])
+    expect(await waiting()).toBe(0)
   })
 
   it('[S17, D3] a dead letter that cannot be written leaves the result to be applied', async () => {
@@ -287,8 +293,8 @@ describe('applying results', () => {
     const delivery = await insertDelivery(database.pool)
     await make()
     await finish(delivery, failure)
-    const values = [range.from, range.to, 100, policy.limit, policy.baseDelayMs, policy.maxDelayMs, 86_400]
-    expect(await whileAnother(applyNewResults, values, () => apply())).toEqual([])
+    expect(await whileAnother(takeResults, [100, []], () => apply())).toEqual([])
+    expect(await apply()).toMatchObject([{ status: 'PendingRetry', attemptCount: 1 }])
     expect(await read(delivery)).toMatchObject({ status: 'PendingRetry', attemptCount: 1 })
   })
 

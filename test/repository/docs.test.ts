@@ -55,7 +55,7 @@ describe('SQL samples', () => {
       await database.pool.query('DROP ROLE my_app')
     }
     const { rows } = await database.pool.query(
-      'SELECT event_type, correlation_id FROM sagapost.event_routing_queue ORDER BY event_id',
+      'SELECT event_type, correlation_id FROM sagapost.unrouted_events ORDER BY event_id',
     )
     expect(rows).toEqual([
       { event_type: 'order.placed', correlation_id: null },

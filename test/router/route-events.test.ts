@@ -43,8 +43,8 @@ describe('routeEvents', () => {
     const event = await insertEvent(database.pool, { type })
     await route()
     await database.pool.query(
-      `INSERT INTO sagapost.event_routing_queue (event_id, event_type) VALUES ($1, $2)`,
-      [event, type],
+      `INSERT INTO sagapost.event_routing_queue (event_ids, event_type) VALUES ($1, $2)`,
+      [[event], type],
     )
     expect(await route()).toEqual({ events: 1, deliveries: 0 })
     expect(await routesOf(event)).toHaveLength(1)

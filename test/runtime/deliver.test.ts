@@ -92,8 +92,9 @@ const completed = async (subscriptionId: string) =>
 /** Jobs that are being sent, or whose result has not been counted. */
 const unsettled = async (subscriptionId: string) => {
   const { rows } = await database.pool.query(
-    `SELECT FROM sagapost.webhook_delivery_jobs
-     WHERE subscription_id = $1 AND (status = 'Leased' OR (status <> 'Pending' AND applied_at IS NULL))`,
+    `SELECT FROM sagapost.webhook_delivery_jobs AS job
+     JOIN sagapost.webhook_delivery_sagas AS saga ON saga.id = job.saga_id AND saga.event_id = job.event_id
+     WHERE job.subscription_id = $1 AND job.status <> 'Pending' AND job.attempt > saga.attempt_count`,
     [subscriptionId],
   )
   return rows.length

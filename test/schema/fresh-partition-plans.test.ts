@@ -47,6 +47,14 @@ async function fill(): Promise<void> {
       [index * WAITING + 1, (index + 1) * WAITING, saga, job],
     )
   }
+  await database.pool.query(
+    `INSERT INTO sagapost.delivery_result_queue (job_ids, event_ids, first_event_id, last_event_id)
+     SELECT array_agg(id), array_agg(event_id), min(event_id), max(event_id) FROM (
+       SELECT id, event_id, row_number() OVER (ORDER BY id) / ($1::int / 2) AS part
+       FROM sagapost.webhook_delivery_jobs WHERE status = 'Completed') AS finished
+     GROUP BY part ORDER BY part`,
+    [BATCH],
+  )
 }
 
 const statements: [string, DatabaseRole, string, unknown[]][] = [
@@ -57,7 +65,7 @@ const statements: [string, DatabaseRole, string, unknown[]][] = [
     'applying results',
     'saga_orchestrator',
     applyNewResults,
-    [...window, BATCH, 5, 30_000, 3_600_000, 86_400],
+    [...window, ['1', '2'], 5, 30_000, 3_600_000, 86_400],
   ],
   ['resetting leases', 'job_worker', reset, [...window, BATCH, 3]],
 ]

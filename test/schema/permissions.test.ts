@@ -17,6 +17,7 @@ api_keys                 .          .       .       .             .       .     
 completed_sagas          .          .       .       .             .       .         .     .     .           .     S
 dead_letters             .          .       .       .             .       S         .     .     .           .     S
 delivery_minutes         .          .       .       SIu           .       .         .     .     SD          .     S
+delivery_result_queue    .          .       .       SuD           .       .         .     .     .           .     S
 event_keys               .          S       .       .             .       .         .     .     .           .     S
 event_minutes            .          .       SIu     .             .       .         .     .     SD          .     S
 event_routing_queue      .          .       SuD     .             .       .         .     .     .           .     S
@@ -42,7 +43,9 @@ subscription_breakers    .          .       .       .             SiuD    .     
 subscription_secrets     .          .       .       .             S       .         Siu   .     .           .     s
 subscription_version     .          .       S       .             .       .         .     .     .           .     S
 subscriptions            .          s       s       s             s       .         Siu   .     .           .     s
-webhook_delivery_jobs    .          .       .       Siu           Su      .         .     .     .           .     S
+unapplied_results        .          .       .       .             .       .         .     .     .           .     S
+unrouted_events          .          .       .       .             .       .         .     .     .           .     S
+webhook_delivery_jobs    .          .       .       Si            Su      .         .     .     .           .     S
 webhook_delivery_sagas   .          .       Si      Siu           S       .         .     .     .           .     S
 `
 
@@ -79,7 +82,7 @@ const columns: Record<string, string> = {
     'status attempt_count next_attempt_at final_error_code updated_at',
   'saga_orchestrator INSERT webhook_delivery_jobs':
     'saga_id event_id subscription_id attempt_at attempt correlation_id',
-  'saga_orchestrator UPDATE webhook_delivery_jobs': 'applied_at',
+  'saga_orchestrator UPDATE delivery_result_queue': 'enqueued_at',
   'saga_orchestrator UPDATE delivery_minutes': 'succeeded failed dead_lettered durations last_error_code',
   'router_worker UPDATE event_minutes': 'events',
   'schema_maintainer INSERT processes': 'id hostname pid version parts',
@@ -322,12 +325,11 @@ describe('the parts do their work with what they have', () => {
     const eventId = published[0].id
     await database.as('router_worker').query(
       `WITH taken AS (
-         SELECT event_id FROM sagapost.event_routing_queue WHERE event_id = $1 FOR UPDATE SKIP LOCKED
+         SELECT id FROM sagapost.event_routing_queue WHERE $1 = ANY (event_ids) FOR UPDATE SKIP LOCKED
        ), gone AS (
-         DELETE FROM sagapost.event_routing_queue USING taken
-         WHERE event_routing_queue.event_id = taken.event_id RETURNING event_routing_queue.event_id
+         DELETE FROM sagapost.event_routing_queue AS queued USING taken WHERE queued.id = taken.id RETURNING event_ids
        )
-       INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT event_id, 1 FROM gone
+       INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT unnest(event_ids), 1 FROM gone
        ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING`,
       [eventId],
     )

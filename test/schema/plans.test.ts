@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { readBacklog } from '../../src/observability/collect-backlog.js'
-import { applyNewResults, deadLetter } from '../../src/orchestrator/apply-results.js'
+import { applyNewResults, deadLetter, takeResults } from '../../src/orchestrator/apply-results.js'
 import { lookAhead } from '../../src/orchestrator/look-ahead.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
 import { selectProcesses } from '../../src/processes/list-processes.js'
@@ -55,12 +55,11 @@ beforeAll(async () => {
     [HOT_FROM],
   )
   await pool.query(
-    `INSERT INTO sagapost.webhook_delivery_jobs (id, saga_id, event_id, subscription_id, status, lease_until, applied_at)
+    `INSERT INTO sagapost.webhook_delivery_jobs (id, saga_id, event_id, subscription_id, status, lease_until)
      SELECT id, id, event_id, subscription_id,
             (CASE WHEN event_id >= $1 AND id % 100 = 4 THEN 'Pending' WHEN event_id >= $1 AND id % 200 = 5 THEN 'Leased'
                   WHEN saga.status IN ('PendingRetry', 'DeadLettered') THEN 'Failed' ELSE 'Completed' END)::sagapost.job_status,
-            sagapost.now() + (id % 5 - 3) * interval '10 seconds',
-            CASE WHEN event_id < $1 OR id % 100 NOT IN (4, 5) THEN sagapost.now() END
+            sagapost.now() + (id % 5 - 3) * interval '10 seconds'
      FROM sagapost.webhook_delivery_sagas AS saga WHERE saga.status <> 'Pending'`,
     [HOT_FROM],
   )
@@ -75,6 +74,7 @@ beforeAll(async () => {
   )
   await pool.query(`SELECT setval('sagapost.events_id_seq', $1)`, [HOT_FROM + HOT_EVENTS])
   await pool.query('ANALYZE')
+  await fillQueues()
 })
 
 const hot = (...tables: string[]) => tables.map((table) => `${table}_from_${HOT_FROM}`).sort()
@@ -82,18 +82,22 @@ const hot = (...tables: string[]) => tables.map((table) => `${table}_from_${HOT_
 /** The two empty partitions ahead are no tables of any size; the parents are no tables at all. */
 const emptyOrParent = /_from_[56]00000$|^(events|webhook_delivery_sagas|webhook_delivery_jobs|dead_letters)$/
 const planOf = (sql: string, values: unknown[]) => explain(database.pool, sql, values, emptyOrParent)
-/** Subscriptions are configuration, a few thousand rows: the planner may read them whole. */
-const hotPlanOf = (sql: string, values: unknown[]) =>
-  explain(database.pool, sql, values, new RegExp(`${emptyOrParent.source}|^subscriptions$`))
+/** Subscriptions are configuration, a few thousand rows: the planner may read them whole. The queues: see below. */
+const notHot = new RegExp(`${emptyOrParent.source}|^subscriptions$|_queue$`)
+const hotPlanOf = (sql: string, values: unknown[]) => explain(database.pool, sql, values, notHot)
 
-async function fillQueue(): Promise<void> {
+async function fillQueues(): Promise<void> {
   await database.pool.query(
-    `INSERT INTO sagapost.event_routing_queue (event_id, event_type)
-     SELECT id, event_type FROM sagapost.events WHERE id >= $1 AND id % 10 = 0
-     ON CONFLICT DO NOTHING`,
+    `INSERT INTO sagapost.event_routing_queue (event_type, event_ids)
+     SELECT event_type, ARRAY[id] FROM sagapost.events WHERE id >= $1 AND id % 10 = 0`,
     [HOT_FROM],
   )
-  await database.pool.query('ANALYZE sagapost.event_routing_queue')
+  await database.pool.query(
+    `INSERT INTO sagapost.delivery_result_queue (job_ids, event_ids, first_event_id, last_event_id)
+     SELECT ARRAY[id], ARRAY[event_id], event_id, event_id FROM sagapost.webhook_delivery_jobs WHERE event_id >= $1 AND id % 10 = 0`,
+    [HOT_FROM],
+  )
+  await database.pool.query('ANALYZE sagapost.event_routing_queue, sagapost.delivery_result_queue')
 }
 
 /** The statements that the parts run, as they stand in src: what they take after the bounds. */
@@ -124,7 +128,7 @@ const statements = [
     'S21, S10',
     'looking ahead',
     'idx_saga_status_retry',
-    { sql: lookAhead, more: [], tables: ['webhook_delivery_jobs', 'webhook_delivery_sagas'] },
+    { sql: lookAhead, more: [], tables: ['webhook_delivery_sagas'] },
   ],
   [
     'J9, J3',
@@ -147,10 +151,10 @@ const statements = [
   [
     'S21, S4',
     'applying results',
-    'idx_job_saga',
+    'webhook_delivery_jobs_pkey',
     {
       sql: applyNewResults,
-      more: [BATCH, 5, 30_000, 3_600_000, 86_400],
+      more: [['1', '2', '3'], 5, 30_000, 3_600_000, 86_400],
       tables: ['webhook_delivery_jobs', 'webhook_delivery_sagas'],
     },
   ],
@@ -182,8 +186,7 @@ describe('bounded queries of the hot path', () => {
     '[S21, J9] %s: %s as a prepared statement goes on finding its work by %s, and scans nothing',
     async (_rule, _name, index, statement) => {
       const values = [...bounds, ...statement.more]
-      const ignore = new RegExp(`${emptyOrParent.source}|^subscriptions$`)
-      const plan = await explainPrepared(database.pool, statement.sql, values, ignore)
+      const plan = await explainPrepared(database.pool, statement.sql, values, notHot)
       expect(plan.indexes).toContain(index)
       expect(plan.scanned).toEqual([])
     },
@@ -200,10 +203,11 @@ describe('bounded queries of the hot path', () => {
     expect(plan.scanned).toEqual([])
   })
 
-  it('[S21, R1] the router takes events by their key, as a prepared statement too', async () => {
-    await fillQueue()
+  it('[S21, R1] the router and the orchestrator take from their queues by the key, as prepared statements too', async () => {
     const settled = await explainPrepared(database.pool, takeEvents, [BATCH], /^subscription_version$/)
     expect(settled).toMatchObject({ indexes: ['event_routing_queue_pkey'], scanned: [] })
+    const results = await explainPrepared(database.pool, takeResults, [BATCH, []])
+    expect(results).toMatchObject({ indexes: ['delivery_result_queue_pkey'], scanned: [] })
     const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
     const values = [ids, ids, ids.map(() => '1'), ids.map(() => null)]
     const made = await explainPrepared(database.pool, makeSagas, values, emptyOrParent)
@@ -247,14 +251,13 @@ describe('the sweep without bounds', () => {
 
 describe('the backlog, at every scrape', () => {
   it('[S21, J9, O5] is counted by the indexes of open work, of all partitions, and scans none', async () => {
-    await fillQueue()
     const plan = await planOf(readBacklog, [100_000])
     // They hold the same jobs as idx_job_status_lease and the same retries as idx_saga_status_retry: where a partition
     // has none, or order does not matter, either will do, and the statistics' sample decides.
     const same = ['uniq_job_saga_active', 'idx_saga_failing']
     expect(plan.indexes.filter((name) => !same.includes(name))).toEqual([
+      'delivery_result_queue_pkey',
       'event_routing_queue_pkey',
-      'idx_job_saga',
       'idx_job_status_lease',
       'idx_saga_status',
       'idx_saga_status_retry',
@@ -269,7 +272,16 @@ describe('the backlog, at every scrape', () => {
 describe('look-ups', () => {
   const recent = `created_at > sagapost.now() - interval '31 days' AND id <> $1 ORDER BY created_at LIMIT 50`
   it.each([
-    ['S2', ['idx_saga_event'], `SELECT * FROM sagapost.webhook_delivery_sagas WHERE event_id = $1`],
+    [
+      'S2',
+      ['uniq_saga_event_subscription'],
+      `SELECT * FROM sagapost.webhook_delivery_sagas WHERE event_id = $1 AND requeued_from IS NULL`,
+    ],
+    [
+      'S2',
+      ['idx_saga_event'],
+      `SELECT * FROM sagapost.webhook_delivery_sagas WHERE event_id = $1 AND requeued_from > 0`,
+    ],
     ['S2', ['webhook_delivery_sagas_pkey'], `SELECT * FROM sagapost.webhook_delivery_sagas WHERE id = $1`],
     [
       'D4',

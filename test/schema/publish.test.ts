@@ -125,10 +125,10 @@ describe('sagapost.publish', () => {
       .query(`SELECT sagapost.publish('correlated', '{}', correlation_id => 'corr-9') AS id`)
     const queued = await database
       .as('router_worker')
-      .query('SELECT event_type, correlation_id FROM sagapost.event_routing_queue WHERE event_id = $1', [
-        rows[0].id,
+      .query('SELECT event_type, correlation_ids FROM sagapost.event_routing_queue WHERE event_ids = $1', [
+        [rows[0].id],
       ])
-    expect(queued.rows).toEqual([{ event_type: 'correlated', correlation_id: 'corr-9' }])
+    expect(queued.rows).toEqual([{ event_type: 'correlated', correlation_ids: ['corr-9'] }])
   })
 
   it.each([
@@ -179,7 +179,7 @@ describe('sagapost.publish', () => {
 describe('the routing queue', () => {
   const queued = async (ids: string[]) => {
     const { rows } = await database.pool.query(
-      'SELECT event_id FROM sagapost.event_routing_queue WHERE event_id = ANY ($1) ORDER BY event_id',
+      'SELECT event_id FROM sagapost.unrouted_events WHERE event_id = ANY ($1) ORDER BY event_id',
       [ids],
     )
     return rows.map((row) => row.event_id)

@@ -124,7 +124,7 @@ describe('verification', () => {
     await update(id, 'active = false')
     await update(id, 'active = true')
     const { rows } = await database.pool.query(
-      `SELECT event_id FROM sagapost.event_routing_queue
+      `SELECT event_id FROM sagapost.unrouted_events
        UNION ALL SELECT event_id FROM sagapost.webhook_delivery_sagas WHERE event_id = $1`,
       [event],
     )

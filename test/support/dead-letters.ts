@@ -38,7 +38,7 @@ export async function insertDeadLettersIn(
     [count, type],
   )
   const eventIds = events[0]?.ids
-  await client.query('DELETE FROM sagapost.event_routing_queue WHERE event_id = ANY ($1)', [eventIds])
+  await client.query('DELETE FROM sagapost.event_routing_queue WHERE event_ids && $1::bigint[]', [eventIds])
   const { rows: made } = await client.query<{ id: string }>(
     `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id)
      SELECT unnest($1::bigint[]), $2 RETURNING id`,

@@ -167,6 +167,23 @@ describe('a delivery', () => {
 })
 
 describe('endpoints that nobody has tried', () => {
+  it('[J3] are sent to one by one, so that others get their turn in between', async () => {
+    for (let n = 0; n < 5; n++) await newJobs(1)
+    const begun = { all: 0, inOneTurn: 0, inThisTurn: 0 }
+    const send = async () => {
+      begun.all += 1
+      begun.inThisTurn += 1
+      begun.inOneTurn = Math.max(begun.inOneTurn, begun.inThisTurn)
+      setImmediate(() => {
+        begun.inThisTurn = 0
+      })
+      return delivered
+    }
+    start({ sender: { send, close: async () => {} } })
+    await expect.poll(() => begun.all).toBe(5)
+    expect(begun.inOneTurn).toBe(1)
+  })
+
   it('[J3] leave half of the slots to one that has answered, and get their turn one after the other', async () => {
     const good = await newJobs(1)
     const { sent, sentIds, wakeups, counts } = start({ concurrency: 4 })
@@ -182,7 +199,7 @@ describe('endpoints that nobody has tried', () => {
     const statuses = async () => (await Promise.all(untried.map(status))).join()
     // Two are sent, as many wait for a slot; the others are given back.
     await expect.poll(statuses).toBe([...Array(4).fill('Leased'), ...Array(8).fill('Pending')].join())
-    expect(sentIds().slice(1)).toEqual(untried.slice(0, 2).map(({ eventId }) => eventId))
+    await expect.poll(() => sentIds().slice(1)).toEqual(untried.slice(0, 2).map(({ eventId }) => eventId))
     for (const job of untried.slice(4)) expect(await row(job)).toMatchObject(given)
 
     const later = await newJob(good.subscriptionId)

@@ -57,7 +57,7 @@ describe('with many that wait for deliveries', () => {
     })
   }
 
-  it('[G10] a look at deliveries reads those that are due, by idx_saga_awaited_look and idx_saga_event', async () => {
+  it('[G10] a look at deliveries reads those that are due, by idx_saga_awaited_look and the indexes of their event', async () => {
     const { rows, read, scanned } = await measure(
       'SELECT sagapost.note_deliveries($1) AS looked',
       [500],

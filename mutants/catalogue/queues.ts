@@ -1,0 +1,374 @@
+import type { Mutant } from '../mutant.js'
+import { guards, resultQueue, rights, routingQueue } from './named-tests.js'
+
+const schemaFile = 'migrations/0026_queues_of_batches.sql'
+const applyFile = 'src/orchestrator/apply-results.ts'
+const routeFile = 'src/router/route-events.ts'
+const cutFile = 'src/database/cut-batch.ts'
+
+const endedByHand = resultQueue('[S13, S17, S18] a job that is ended by hand %s is applied: %s %s')
+const resultsCut = resultQueue(
+  '[S13] a mixture of single and full rows is cut to a batch, and nothing is lost',
+)
+const eventsCut = routingQueue(
+  '[R1, R3] a mixture of single and full rows is cut to a batch, and nothing is lost',
+)
+const allTypes = routingQueue(
+  '[R1, R2] events of many types in one statement are all routed, each by its type and with its correlation id',
+)
+
+/** The queues whose rows hold many: how they are filled, taken, cut and emptied. */
+export const queues: readonly Mutant[] = [
+  {
+    id: 'results-not-queued',
+    rules: ['S13', 'S17', 'S18'],
+    breaks: 'Nothing tells the orchestrator of results.',
+    edits: [
+      {
+        file: schemaFile,
+        find: `CREATE TRIGGER job_enqueue_results
+  AFTER UPDATE ON sagapost.webhook_delivery_jobs
+  REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION sagapost.enqueue_results();
+ALTER TABLE sagapost.webhook_delivery_jobs ENABLE ALWAYS TRIGGER job_enqueue_results;
+`,
+        replace: '',
+      },
+    ],
+    test: endedByHand,
+  },
+  {
+    id: 'results-of-partitions-not-queued',
+    rules: ['S13', 'S17', 'S18'],
+    breaks: 'Jobs that are ended in their partition directly are never applied.',
+    edits: [
+      {
+        file: schemaFile,
+        find: `SELECT sagapost.add_statement_triggers(table_name, partition_name)
+FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
+`,
+        replace: '',
+      },
+    ],
+    test: endedByHand,
+  },
+  {
+    id: 'results-of-later-partitions-not-queued',
+    rules: ['S13', 'R1'],
+    breaks:
+      'Partitions that are made after the last migration come without the triggers that fill the queues.',
+    edits: [
+      {
+        file: schemaFile,
+        find: '  PERFORM sagapost.add_statement_triggers(parent, partition);\n',
+        replace: '',
+      },
+    ],
+    test: guards('[E2, R1] a partition that is made later has the guards of its table, too'),
+  },
+  {
+    id: 'results-lost-under-replication',
+    rules: ['S13'],
+    breaks:
+      'The trigger that queues results is an ordinary one, which session_replication_role switches off.',
+    edits: [
+      {
+        file: schemaFile,
+        find: 'ALTER TABLE sagapost.webhook_delivery_jobs ENABLE ALWAYS TRIGGER job_enqueue_results;\n',
+        replace: '',
+      },
+    ],
+    test: guards('[S5, J12] session_replication_role switches no guard off, on no table and no partition'),
+  },
+  {
+    id: 'failures-not-queued',
+    rules: ['S17'],
+    breaks: 'Only successes are queued: a delivery whose job failed stays InProgress.',
+    edits: [
+      {
+        file: schemaFile,
+        find: `FROM changed WHERE status IN ('Completed', 'Failed')) AS finished`,
+        replace: `FROM changed WHERE status = 'Completed') AS finished`,
+      },
+    ],
+    test: endedByHand,
+  },
+  {
+    id: 'claims-queued-as-results',
+    rules: ['J12', 'J8'],
+    breaks: 'Every change of a job is queued, as if it were a result.',
+    edits: [
+      {
+        file: schemaFile,
+        find: `FROM changed WHERE status IN ('Completed', 'Failed')) AS finished`,
+        replace: 'FROM changed) AS finished',
+      },
+    ],
+    test: resultQueue(
+      '[J12, J8] gets nothing of a claim or of a lease that was taken back, not even beside a result',
+    ),
+  },
+  {
+    id: 'only-the-first-row-queued',
+    rules: ['S13', 'S17'],
+    breaks: 'Of the results that one statement reports, only the first row of them is queued.',
+    edits: [
+      {
+        file: schemaFile,
+        find: '  GROUP BY part ORDER BY part;\n  RETURN NULL;',
+        replace: '  GROUP BY part ORDER BY part LIMIT 1;\n  RETURN NULL;',
+      },
+    ],
+    test: resultQueue('[S13, S17] results of one statement fill rows of 50 at most, and each is counted'),
+  },
+  {
+    id: 'result-of-a-running-job',
+    rules: ['S13', 'S17'],
+    breaks: 'A job that is queued counts as failed, though it has not ended.',
+    edits: [{ file: applyFile, find: ` AND job.status::text IN ('Completed', 'Failed')`, replace: '' }],
+    test: resultQueue('[S13, S17] a job that has not ended counts nothing, whoever queues it'),
+  },
+  {
+    id: 'results-stay-queued',
+    rules: ['S4'],
+    breaks: 'The deliveries move, but their results stay in the queue.',
+    edits: [
+      {
+        file: applyFile,
+        find: 'DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[]) RETURNING job_ids, event_ids',
+        replace:
+          'SELECT job_ids, event_ids FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[])',
+      },
+    ],
+    test: resultQueue('[S13, S17] results of one statement fill rows of 50 at most, and each is counted'),
+  },
+  {
+    id: 'results-gone-before-the-moves',
+    rules: ['S4', 'S17'],
+    breaks: 'Results leave the queue in a transaction of their own, before their deliveries move.',
+    edits: [
+      {
+        file: applyFile,
+        find: '  SELECT id, cardinality(job_ids) AS size, (SELECT',
+        replace: '  SELECT id, job_ids, event_ids, cardinality(job_ids) AS size, (SELECT',
+      },
+      {
+        file: applyFile,
+        find: 'DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[]) RETURNING job_ids, event_ids',
+        replace: 'SELECT $3::bigint[] AS job_ids, $8::bigint[] AS event_ids',
+      },
+      {
+        file: applyFile,
+        find: '        queueIds,\n',
+        replace: '        (batch as unknown as { job_ids: string[] }[]).flatMap(({ job_ids }) => job_ids),\n',
+      },
+      {
+        file: applyFile,
+        find: '      RETRY_AFTER_S_MAX,\n',
+        replace: `      RETRY_AFTER_S_MAX,
+      (batch as unknown as { event_ids: string[] }[]).flatMap(({ event_ids }) => event_ids),
+`,
+      },
+      {
+        file: applyFile,
+        find: '      const range = rangeAround(batch.flatMap((row) => [row.first_event_id, row.last_event_id]))\n',
+        replace: `      const range = rangeAround(batch.flatMap((row) => [row.first_event_id, row.last_event_id]))
+    await client.query('DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($1::bigint[])', [
+      batch.map(({ id }) => id),
+    ])
+    await client.query('COMMIT')
+    await client.query('BEGIN')
+`,
+      },
+    ],
+    test: resultQueue('[S4, S17, D3] a row goes with the moves or not at all'),
+  },
+  {
+    id: 'results-applied-by-two',
+    rules: ['S13', 'S4'],
+    breaks: 'Orchestrators do not lock the results that they apply.',
+    edits: [{ file: applyFile, find: '\n  FOR UPDATE SKIP LOCKED`)', replace: '`)' }],
+    test: resultQueue(
+      '[S13, S4] passes over rows that another orchestrator is about to apply, and takes the next',
+    ),
+  },
+  {
+    id: 'orchestrator-waits-for-others',
+    rules: ['S13'],
+    breaks: 'An orchestrator waits for the results that another one applies, instead of passing over them.',
+    edits: [{ file: applyFile, find: '\n  FOR UPDATE SKIP LOCKED`)', replace: '\n  FOR UPDATE`)' }],
+    test: resultQueue(
+      '[S13, S4] passes over rows that another orchestrator is about to apply, and takes the next',
+    ),
+  },
+  {
+    id: 'cut-results-are-gone',
+    rules: ['S13', 'S17'],
+    breaks: 'Rows that a batch had no room for leave the queue with it, and their results are not counted.',
+    edits: [
+      {
+        file: applyFile,
+        find: '    return cutBatch(rows, batchMax)',
+        replace: `    const cut = cutBatch(rows, batchMax)
+    await client.query('DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($1::bigint[])', [
+      rows.filter((row) => !cut.batch.includes(row)).map(({ id }) => id),
+    ])
+    return cut`,
+      },
+    ],
+    test: resultsCut,
+  },
+  {
+    id: 'range-of-the-first-row',
+    rules: ['S13', 'S21'],
+    breaks: 'The partitions are chosen by the first row of a batch: results of other events are lost.',
+    edits: [
+      {
+        file: applyFile,
+        find: 'const range = rangeAround(batch.flatMap(',
+        replace: 'const range = rangeAround(batch.slice(0, 1).flatMap(',
+      },
+    ],
+    test: resultQueue(
+      '[S13, S21] results of events that lie far apart, the later one first, are counted in one batch',
+    ),
+  },
+  {
+    id: 'large-row-never-taken',
+    rules: ['R1', 'S13'],
+    breaks: 'A row that holds more than a batch may is never taken, and everything behind it waits for ever.',
+    edits: [
+      {
+        file: cutFile,
+        find: 'return index === 0 || entries <= entriesMax',
+        replace: 'return index < taken.length && entries <= entriesMax',
+      },
+    ],
+    test: routingQueue('[R1] a row that is larger than the batch is taken whole'),
+  },
+  {
+    id: 'cut-batch-counts-as-the-last',
+    rules: ['R1'],
+    breaks: 'A batch that was cut counts as the last one of its queue, and nobody asks for the next.',
+    edits: [
+      {
+        file: cutFile,
+        find: 'more: batch.length < taken.length || taken.length === taken[0]?.rows_max',
+        replace: 'more: taken.length === taken[0]?.rows_max',
+      },
+    ],
+    test: eventsCut,
+  },
+  {
+    id: 'orchestrator-may-write-results',
+    rules: ['S20', 'S8'],
+    breaks: 'The orchestrator’s role may put results into the queue, and change which jobs a row names.',
+    edits: [
+      {
+        file: schemaFile,
+        find: 'GRANT SELECT, UPDATE (enqueued_at), DELETE ON sagapost.delivery_result_queue TO saga_orchestrator;',
+        replace:
+          'GRANT SELECT, INSERT, UPDATE, DELETE ON sagapost.delivery_result_queue TO saga_orchestrator;',
+      },
+    ],
+    test: rights,
+  },
+  {
+    id: 'worker-may-empty-the-results',
+    rules: ['J7', 'S6'],
+    breaks: 'The worker’s role may read and delete what waits for the orchestrator.',
+    edits: [
+      {
+        file: schemaFile,
+        find: 'DELETE ON sagapost.delivery_result_queue TO saga_orchestrator;',
+        replace: 'DELETE ON sagapost.delivery_result_queue TO saga_orchestrator, job_worker;',
+      },
+    ],
+    test: rights,
+  },
+  {
+    id: 'router-may-write-events',
+    rules: ['R4'],
+    breaks: 'The router’s role may change which events a row of its queue names.',
+    edits: [
+      {
+        file: schemaFile,
+        find: 'GRANT SELECT, UPDATE (enqueued_at), DELETE ON sagapost.event_routing_queue TO router_worker;',
+        replace:
+          'GRANT SELECT, UPDATE (enqueued_at, event_ids), DELETE ON sagapost.event_routing_queue TO router_worker;',
+      },
+    ],
+    test: rights,
+  },
+  {
+    id: 'types-share-a-row',
+    rules: ['R2'],
+    breaks: 'Events of several types that are stored at once are queued, and routed, as if they were of one.',
+    edits: [
+      {
+        file: schemaFile,
+        find: 'SELECT event_type, array_agg(id), CASE',
+        replace: 'SELECT min(event_type), array_agg(id), CASE',
+      },
+      {
+        file: schemaFile,
+        find: '(row_number() OVER (PARTITION BY event_type) - 1)',
+        replace: '(row_number() OVER () - 1)',
+      },
+      {
+        file: schemaFile,
+        find: 'GROUP BY event_type, part ORDER BY min(id)',
+        replace: 'GROUP BY part ORDER BY min(id)',
+      },
+    ],
+    test: allTypes,
+  },
+  {
+    id: 'correlation-ids-shifted',
+    rules: ['R2', 'J11'],
+    breaks: 'Events without a correlation id get that of the next one which was stored with them.',
+    edits: [
+      {
+        file: schemaFile,
+        find: 'CASE WHEN count(correlation_id) > 0 THEN array_agg(correlation_id) END',
+        replace: 'array_agg(correlation_id) FILTER (WHERE correlation_id IS NOT NULL)',
+      },
+    ],
+    test: allTypes,
+  },
+  {
+    id: 'routers-take-the-same',
+    rules: ['R1', 'R3'],
+    breaks: 'Routers do not lock the events that they take.',
+    edits: [{ file: routeFile, find: '\n  FOR UPDATE SKIP LOCKED`)', replace: '`)' }],
+    test: routingQueue(
+      '[R1, R3] a router passes over rows that another one is about to route, and takes the next',
+    ),
+  },
+  {
+    id: 'events-routed-for-ever',
+    rules: ['R3'],
+    breaks: 'Routed events stay in the queue when their batch has several rows.',
+    edits: [
+      {
+        file: routeFile,
+        find: 'WHERE id = ANY ($1::bigint[])',
+        replace: 'WHERE id = ($1::bigint[])[1]',
+      },
+    ],
+    test: routingQueue('[R1] events of one statement fill rows of 50 at most, and each is routed'),
+  },
+  {
+    id: 'cut-events-are-gone',
+    rules: ['R1', 'R3'],
+    breaks: 'Rows that a batch had no room for leave the queue with it, and their events are not routed.',
+    edits: [
+      {
+        file: routeFile,
+        find: '      batch.map(({ id }) => id),',
+        replace: '      taken.map(({ id }) => id),',
+      },
+    ],
+    test: eventsCut,
+  },
+]
