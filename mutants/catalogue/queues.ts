@@ -135,9 +135,8 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     edits: [
       {
         file: applyFile,
-        find: 'DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[]) RETURNING job_ids, event_ids',
-        replace:
-          'SELECT job_ids, event_ids FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[])',
+        find: 'DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[])',
+        replace: 'SELECT FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[])',
       },
     ],
     test: resultQueue('[S13, S17] results of one statement fill rows of 50 at most, and each is counted'),
@@ -149,35 +148,11 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     edits: [
       {
         file: applyFile,
-        find: '  SELECT id, cardinality(job_ids) AS size, (SELECT',
-        replace: '  SELECT id, job_ids, event_ids, cardinality(job_ids) AS size, (SELECT',
-      },
-      {
-        file: applyFile,
-        find: 'DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[]) RETURNING job_ids, event_ids',
-        replace: 'SELECT $3::bigint[] AS job_ids, $8::bigint[] AS event_ids',
-      },
-      {
-        file: applyFile,
-        find: '        queueIds,\n',
-        replace: '        (batch as unknown as { job_ids: string[] }[]).flatMap(({ job_ids }) => job_ids),\n',
-      },
-      {
-        file: applyFile,
-        find: '      RETRY_AFTER_S_MAX,\n',
-        replace: `      RETRY_AFTER_S_MAX,
-      (batch as unknown as { event_ids: string[] }[]).flatMap(({ event_ids }) => event_ids),
-`,
-      },
-      {
-        file: applyFile,
         find: '      const range = rangeAround(batch.flatMap((row) => [row.first_event_id, row.last_event_id]))\n',
         replace: `      const range = rangeAround(batch.flatMap((row) => [row.first_event_id, row.last_event_id]))
-    await client.query('DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($1::bigint[])', [
-      batch.map(({ id }) => id),
-    ])
-    await client.query('COMMIT')
-    await client.query('BEGIN')
+      await client.query('DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($1::bigint[])', [queueIds])
+      await client.query('COMMIT')
+      await client.query('BEGIN')
 `,
       },
     ],

@@ -32,27 +32,29 @@ export const takeResults = prepared(`
     SELECT greatest(1, $1 / (
       SELECT cardinality(job_ids) FROM sagapost.delivery_result_queue ORDER BY id LIMIT 1)) AS rows_max
   )
-  SELECT id, cardinality(job_ids) AS size, (SELECT rows_max FROM size) AS rows_max, first_event_id, last_event_id
+  SELECT id, cardinality(job_ids) AS size, (SELECT rows_max FROM size) AS rows_max, first_event_id, last_event_id,
+         job_ids::text, event_ids::text
   FROM sagapost.delivery_result_queue
   WHERE id <> ALL ($2::bigint[])
   ORDER BY id LIMIT (SELECT rows_max FROM size)
   FOR UPDATE SKIP LOCKED`)
 
 const takeRow = `
-  SELECT id, cardinality(job_ids) AS size, 1 AS rows_max, first_event_id, last_event_id
+  SELECT id, cardinality(job_ids) AS size, 1 AS rows_max, first_event_id, last_event_id,
+         job_ids::text, event_ids::text
   FROM sagapost.delivery_result_queue WHERE id = $1 FOR UPDATE SKIP LOCKED`
 
 // [S4, S13] The rows of the queue go with the sagas' moves or not at all, and only the attempt that a saga's count has
 // not reached yet is new to it: a result counts once. attempt_count on the right of SET is the count before: 2^(n − 1) of
-// the formula [S14]. The bounds are roundabout for the reason in make-jobs.ts.
+// the formula [S14]. The bounds are roundabout for the reason in make-jobs.ts. The jobs are given, and not read from the
+// rows that go: the planner would guess how many they are, and plan at each call.
 export const applyNewResults = prepared(`
-  WITH told AS MATERIALIZED (
-    DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[]) RETURNING job_ids, event_ids
+  WITH told AS (
+    DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[])
   ), result AS MATERIALIZED (
     SELECT job.id, job.saga_id, job.event_id, job.subscription_id, job.attempt, job.status = 'Completed' AS succeeded,
            job.error_code, job.retry_after_s, job.worker_id, job.lease_until, job.duration_ms
-    FROM told
-    CROSS JOIN LATERAL unnest(told.job_ids, told.event_ids) AS finished (job_id, event_id)
+    FROM unnest($8::bigint[], $9::bigint[]) AS finished (job_id, event_id)
     JOIN sagapost.webhook_delivery_jobs AS job
       ON job.id = finished.job_id AND job.event_id = finished.event_id AND job.status::text IN ('Completed', 'Failed')
       AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
@@ -111,6 +113,9 @@ interface QueuedResults extends QueueRow {
   id: string
   first_event_id: string
   last_event_id: string
+  /** Arrays as PostgreSQL writes them: they go back as they came. */
+  job_ids: string
+  event_ids: string
 }
 
 export interface ApplyOptions {
@@ -169,6 +174,8 @@ async function applyTaken(
         policy.baseDelayMs,
         policy.maxDelayMs,
         RETRY_AFTER_S_MAX,
+        joinArrays(batch.map(({ job_ids }) => job_ids)),
+        joinArrays(batch.map(({ event_ids }) => event_ids)),
       ])
       const dead = applied.filter((row) => row.dead)
       if (dead.length > 0) {
@@ -184,6 +191,11 @@ async function applyTaken(
   } catch (error) {
     throw isRefusal(error) && queueIds.length > 0 ? new ResultsRefused(queueIds, error) : error
   }
+}
+
+/** One of several, none of them empty. */
+function joinArrays(arrays: readonly string[]): string {
+  return `{${arrays.map((array) => array.slice(1, -1)).join()}}`
 }
 
 function toResult(row: Row): AppliedResult {

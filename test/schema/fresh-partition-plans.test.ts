@@ -57,6 +57,11 @@ async function fill(): Promise<void> {
   )
 }
 
+/** Results are of the second jobs that are filled in, and of the fourth events. */
+function idsAfter(last: number): string[] {
+  return Array.from({ length: BATCH }, (_, index) => String(last + index + 1))
+}
+
 const statements: [string, DatabaseRole, string, unknown[]][] = [
   ['making first jobs', 'saga_orchestrator', makeFirstJobs, [...window, BATCH]],
   ['making retry jobs', 'saga_orchestrator', makeRetryJobs, [...window, BATCH, 5]],
@@ -65,7 +70,7 @@ const statements: [string, DatabaseRole, string, unknown[]][] = [
     'applying results',
     'saga_orchestrator',
     applyNewResults,
-    [...window, ['1', '2'], 5, 30_000, 3_600_000, 86_400],
+    [...window, ['1', '2'], 5, 30_000, 3_600_000, 86_400, idsAfter(WAITING), idsAfter(3 * WAITING)],
   ],
   ['resetting leases', 'job_worker', reset, [...window, BATCH, 3]],
 ]

@@ -154,7 +154,7 @@ const statements = [
     'webhook_delivery_jobs_pkey',
     {
       sql: applyNewResults,
-      more: [['1', '2', '3'], 5, 30_000, 3_600_000, 86_400],
+      more: [['1', '2'], 5, 30_000, 3_600_000, 86_400, ['1', '2', '3'], ['1', '2', '3']],
       tables: ['webhook_delivery_jobs', 'webhook_delivery_sagas'],
     },
   ],
