@@ -1,10 +1,5 @@
 /** Claimed ahead, so that a free slot finds its next job in memory. */
 const PREFETCH_FACTOR = 2
-/**
- * Of all slots, how many jobs are claimed at least: what a claim costs is mostly the statement and its commit. As many
- * again are still in memory then, so that no slot waits for it.
- */
-const CLAIM_SHARE = 0.5
 /** Of all slots, the share that one subscription may hold: a dead endpoint leaves the rest to the others. */
 const SUBSCRIPTION_SHARE = 0.5
 /** Of all slots, the share that doubtful subscriptions may hold together: a thousand that hang leave the rest to the others. */
@@ -24,7 +19,7 @@ export interface Lanes<Job> {
   /** The next job that may begin now, of a doubtful subscription only if that may; it holds a slot until `done`. */
   next(may?: { doubtful: boolean }): Job | undefined
   done(subscriptionId: string): void
-  /** How many more jobs are worth claiming; 0 while it is too few of them to ask. */
+  /** How many more jobs are worth claiming. */
   room(): number
   /** Lanes that hold as many jobs as they should: claim none for them. */
   full(): string[]
@@ -45,7 +40,6 @@ export function createLanes<Job extends { subscriptionId: string }>(
   const slotsPerLane = Math.max(1, Math.ceil(concurrency * SUBSCRIPTION_SHARE))
   const heldPerLaneMax = Math.ceil(slotsPerLane * PREFETCH_FACTOR)
   const heldMax = Math.ceil(concurrency * PREFETCH_FACTOR)
-  const claimMin = Math.ceil(concurrency * CLAIM_SHARE)
   const slotsOfDoubtful = Math.max(1, Math.floor(concurrency * DOUBTFUL_SHARE))
   const slotsPerDoubtful = Math.ceil(slotsOfDoubtful * SUBSCRIPTION_SHARE)
   const heldOfDoubtfulMax = slotsOfDoubtful * PREFETCH_FACTOR
@@ -107,8 +101,7 @@ export function createLanes<Job extends { subscriptionId: string }>(
       let held = running
       for (const lane of lanes.values()) held += runnableOf(lane)
       const ofDoubtful = sumOfDoubtful((lane) => lane.running + runnableOf(lane))
-      const room = heldMax - held + Math.max(0, ofDoubtful - heldOfDoubtfulMax)
-      return room < claimMin ? 0 : room
+      return Math.max(0, heldMax - held + Math.max(0, ofDoubtful - heldOfDoubtfulMax))
     },
     hasRoomFor(subscriptionId) {
       if (!isDoubtful(subscriptionId)) return true

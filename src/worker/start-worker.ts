@@ -16,6 +16,7 @@ import { paceStarts } from './pace-starts.js'
 import { releaseJobs } from './release-jobs.js'
 import { rememberPassedOver } from './remember-passed-over.js'
 import { reportWhileLeased } from './report-while-leased.js'
+import { spaceClaims } from './space-claims.js'
 import { toReport, toRequest } from './translate-job.js'
 
 /** A job is begun only while its lease has time for the whole exchange and this much for the report. */
@@ -65,6 +66,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const isDoubtful = (subscriptionId: string) => breakers.isDoubtful(subscriptionId)
   const lanes = createLanes<HeldJob>(options.concurrency, isDoubtful)
   const bench = benchDoubtful<HeldJob>(lanes, isDoubtful)
+  const claims = spaceClaims(options.concurrency)
   const doubtfulPace = paceStarts(DOUBTFUL_EVERY_MS, () => pump())
   const sending = new Set<Promise<void>>()
   const returned = new Set<Promise<void>>()
@@ -85,6 +87,7 @@ export function startWorker(options: WorkerOptions): Worker {
   async function claimRound(): Promise<boolean> {
     if (!breakers.isKnown()) return false
     await giveBack(lanes.withdraw(isLate))
+    if (!claims.mayClaim(lanes.room(), performance.now())) return false
     const { fresh, older } = options.window()
     const more = await claimFrom(fresh, passedOver.fresh)
     return (older ? await claimFrom(older, passedOver.older) : false) || more
@@ -225,7 +228,8 @@ export function startWorker(options: WorkerOptions): Worker {
 
   const loop = startLoop({
     round: claimRound,
-    idleMs: () => Math.min(options.pollMs(), bench.lookInMs()),
+    idleMs: () =>
+      Math.min(options.pollMs(), bench.lookInMs(), claims.lookInMs(lanes.room(), performance.now())),
     spacingMs: ROUND_SPACING_MS,
     onError: (error) => {
       metrics.loopFailed('worker')

@@ -84,18 +84,6 @@ describe('lanes', () => {
     expect(lanes.full()).toEqual(['slow'])
   })
 
-  it('[J9] nothing is claimed by the handful, and no slot is left without a job for that', () => {
-    const lanes = createLanes<{ subscriptionId: string; n: number }>(10)
-    for (const id of ['a', 'b', 'c', 'd', 'e']) for (const job of jobs(id, 4)) lanes.add(job)
-    const running = drain(() => lanes.next())
-    const rooms = running.map(({ subscriptionId }) => {
-      lanes.done(subscriptionId)
-      return [lanes.next() !== undefined, lanes.room()]
-    })
-    expect(rooms.map(([begun]) => begun)).toEqual(Array(9).fill(true))
-    expect(rooms.map(([, room]) => room)).toEqual([0, 0, 0, 0, 5, 6, 7, 8, 9])
-  })
-
   it('[J3] free slots go round among the subscriptions, each in its own order', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(4)
     for (const job of [...jobs('a', 3), ...jobs('b', 3), ...jobs('c', 3)]) lanes.add(job)
