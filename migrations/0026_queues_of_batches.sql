@@ -28,7 +28,7 @@ CREATE TABLE sagapost.event_routing_queue (
   enqueued_at     timestamptz  NOT NULL DEFAULT sagapost.now(),
   CONSTRAINT event_routing_queue_pkey PRIMARY KEY (id),
   CONSTRAINT event_routing_queue_entries CHECK (
-    cardinality(event_ids) > 0
+    cardinality(event_ids) > 0 AND array_ndims(event_ids) = 1 AND array_position(event_ids, NULL) IS NULL
     AND (correlation_ids IS NULL OR cardinality(correlation_ids) = cardinality(event_ids)))
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 -- Whether an event waits to be routed: it was queued at the time when it was stored.
@@ -86,7 +86,9 @@ CREATE TABLE sagapost.delivery_result_queue (
   enqueued_at    timestamptz NOT NULL DEFAULT sagapost.now(),
   CONSTRAINT delivery_result_queue_pkey PRIMARY KEY (id),
   CONSTRAINT delivery_result_queue_entries CHECK (
-    cardinality(job_ids) > 0 AND cardinality(event_ids) = cardinality(job_ids))
+    cardinality(job_ids) > 0 AND cardinality(event_ids) = cardinality(job_ids)
+    AND array_ndims(job_ids) = 1 AND array_position(job_ids, NULL) IS NULL
+    AND array_ndims(event_ids) = 1 AND array_position(event_ids, NULL) IS NULL)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 -- Fills the queue for every statement that ends jobs, one by hand included. A finished job never changes, so one that

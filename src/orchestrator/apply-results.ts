@@ -26,22 +26,24 @@ interface AppliedResult {
   correlationId: string | null
 }
 
+const columns = `id, cardinality(job_ids) AS size, first_event_id, last_event_id,
+         array_to_string(job_ids, ',') AS job_ids, array_to_string(event_ids, ',') AS event_ids`
+
 // Oldest first by delivery_result_queue_pkey, as many rows as make up some $1 results; other orchestrators take others.
 export const takeResults = prepared(`
   WITH size AS MATERIALIZED (
     SELECT greatest(1, $1 / (
-      SELECT cardinality(job_ids) FROM sagapost.delivery_result_queue ORDER BY id LIMIT 1)) AS rows_max
+      SELECT cardinality(job_ids) FROM sagapost.delivery_result_queue
+      WHERE id <> ALL ($2::bigint[]) ORDER BY id LIMIT 1)) AS rows_max
   )
-  SELECT id, cardinality(job_ids) AS size, (SELECT rows_max FROM size) AS rows_max, first_event_id, last_event_id,
-         job_ids::text, event_ids::text
+  SELECT ${columns}, (SELECT rows_max FROM size) AS rows_max
   FROM sagapost.delivery_result_queue
   WHERE id <> ALL ($2::bigint[])
   ORDER BY id LIMIT (SELECT rows_max FROM size)
   FOR UPDATE SKIP LOCKED`)
 
 const takeRow = `
-  SELECT id, cardinality(job_ids) AS size, 1 AS rows_max, first_event_id, last_event_id,
-         job_ids::text, event_ids::text
+  SELECT ${columns}, 1 AS rows_max
   FROM sagapost.delivery_result_queue WHERE id = $1 FOR UPDATE SKIP LOCKED`
 
 // [S4, S13] The rows of the queue go with the sagas' moves or not at all, and only the attempt that a saga's count has
@@ -49,7 +51,7 @@ const takeRow = `
 // the formula [S14]. The bounds are roundabout for the reason in make-jobs.ts. The jobs are given, and not read from the
 // rows that go: the planner would guess how many they are, and plan at each call.
 export const applyNewResults = prepared(`
-  WITH told AS (
+  WITH done AS (
     DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[])
   ), result AS MATERIALIZED (
     SELECT job.id, job.saga_id, job.event_id, job.subscription_id, job.attempt, job.status = 'Completed' AS succeeded,
@@ -113,7 +115,7 @@ interface QueuedResults extends QueueRow {
   id: string
   first_event_id: string
   last_event_id: string
-  /** Arrays as PostgreSQL writes them: they go back as they came. */
+  /** With commas: they go back as they came. */
   job_ids: string
   event_ids: string
 }
@@ -174,8 +176,8 @@ async function applyTaken(
         policy.baseDelayMs,
         policy.maxDelayMs,
         RETRY_AFTER_S_MAX,
-        joinArrays(batch.map(({ job_ids }) => job_ids)),
-        joinArrays(batch.map(({ event_ids }) => event_ids)),
+        `{${batch.map(({ job_ids }) => job_ids).join()}}`,
+        `{${batch.map(({ event_ids }) => event_ids).join()}}`,
       ])
       const dead = applied.filter((row) => row.dead)
       if (dead.length > 0) {
@@ -191,11 +193,6 @@ async function applyTaken(
   } catch (error) {
     throw isRefusal(error) && queueIds.length > 0 ? new ResultsRefused(queueIds, error) : error
   }
-}
-
-/** One of several, none of them empty. */
-function joinArrays(arrays: readonly string[]): string {
-  return `{${arrays.map((array) => array.slice(1, -1)).join()}}`
 }
 
 function toResult(row: Row): AppliedResult {

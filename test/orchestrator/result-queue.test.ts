@@ -5,7 +5,7 @@ import { installStoppedClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
 import { withoutWaiting } from '../support/lock-waiters.js'
-import { codeOf } from '../support/refusal.js'
+import { codeOf, outcomeOf } from '../support/refusal.js'
 
 const database = useDatabase()
 const jobsTable = 'sagapost.webhook_delivery_jobs'
@@ -28,8 +28,12 @@ beforeEach(async () => {
   expect(await queuedSizes()).toEqual([])
 })
 
-const apply = (batchMax = ALL, limit = defaultRetryPolicy.limit) =>
-  applyResults(database.as('saga_orchestrator'), { batchMax, policy: { ...defaultRetryPolicy, limit } })
+const apply = (batchMax = ALL, limit = defaultRetryPolicy.limit, except: readonly string[] = []) =>
+  applyResults(database.as('saga_orchestrator'), {
+    batchMax,
+    policy: { ...defaultRetryPolicy, limit },
+    except,
+  })
 
 async function column<Value>(sql: string, values: unknown[] = []): Promise<Value[]> {
   const { rows } = await database.pool.query<{ value: Value }>(sql, values)
@@ -252,6 +256,41 @@ describe('applying what is queued', () => {
     expect(batches.map(({ results }) => results.length)).toEqual([52, 50, 1])
     expect(batches.flatMap(idsOf).sort()).toEqual([...jobs].sort())
     expect(await queuedSizes()).toEqual([])
+  })
+
+  it('[S13] a row that is left alone does not say how many are taken', async () => {
+    const jobs = await startDeliveries(60)
+    await end(jobs.slice(0, 50))
+    const refused = await column<string>('SELECT id AS value FROM sagapost.delivery_result_queue')
+    for (const job of jobs.slice(50)) await end([job])
+    expect((await apply(8, undefined, refused)).results).toHaveLength(8)
+  })
+
+  it('[S17] no row can be written that is no list of jobs and their events, wherever it begins to count', async () => {
+    const [job = ''] = await startDeliveries(1)
+    const { rows } = await database.pool.query(`SELECT event_id FROM ${jobsTable} WHERE id = $1`, [job])
+    const event = rows[0].event_id
+    const write = (jobIds: string, eventIds: string) =>
+      outcomeOf(
+        database.pool.query(
+          `INSERT INTO sagapost.delivery_result_queue (job_ids, event_ids, first_event_id, last_event_id)
+           VALUES ($1, $2, $3, $3)`,
+          [jobIds, eventIds, event],
+        ),
+      )
+    for (const [jobIds, eventIds] of [
+      ['{}', '{}'],
+      [`{${job}}`, '{}'],
+      [`{${job},NULL}`, `{${event},${event}}`],
+      [`{${job}}`, '{NULL}'],
+      [`{{${job}}}`, `{{${event}}}`],
+    ] as const) {
+      expect(await write(jobIds, eventIds)).toMatchObject({ constraint: 'delivery_result_queue_entries' })
+    }
+    await end([job])
+    await database.pool.query('DELETE FROM sagapost.delivery_result_queue')
+    expect(await write(`[0:0]={${job}}`, `[7:7]={${event}}`)).toBe('accepted')
+    expect(idsOf(await apply())).toEqual([job])
   })
 
   it('[S13] a row that is larger than the batch is taken whole', async () => {

@@ -4,6 +4,7 @@ import { takeEvents } from '../../src/router/route-events.js'
 import { useDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
 import { withoutWaiting } from '../support/lock-waiters.js'
+import { outcomeOf } from '../support/refusal.js'
 
 const database = useDatabase()
 /** More than everything that a test makes. */
@@ -101,6 +102,21 @@ describe('the routing queue', () => {
       expect((await route()).deliveries).toBe(0)
       expect(await delivered(events)).toEqual(events)
       expect(await queued()).toEqual([])
+    }
+  })
+
+  it('[R1] no row can be written that is no list of events', async () => {
+    for (const [eventIds, correlationIds] of [
+      ['{}', null],
+      ['{1,NULL}', null],
+      ['{{1,2}}', null],
+      ['{1,2}', '{a}'],
+    ]) {
+      const written = database.pool.query(
+        `INSERT INTO sagapost.event_routing_queue (event_type, event_ids, correlation_ids) VALUES ('queue.a', $1, $2)`,
+        [eventIds, correlationIds],
+      )
+      expect(await outcomeOf(written)).toMatchObject({ constraint: 'event_routing_queue_entries' })
     }
   })
 
