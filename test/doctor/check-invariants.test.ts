@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findViolations } from '../../src/doctor/check-invariants.js'
@@ -423,6 +424,22 @@ describe('broken data', () => {
       detail: expect.stringMatching(/^100 ×/),
     })
     expect(violation?.ids).toHaveLength(10)
+  })
+
+  it('[S4, S17] a result that left the queue is put back as the docs say', async () => {
+    const page = readFileSync(new URL('../../docs/operating/doctor.md', import.meta.url), 'utf8')
+    const sample = /^```sql\n(.*?)^```/ms.exec(page)?.[1] ?? ''
+    const { sagaId } = staged.reported
+    const left = await breaking('DELETE FROM sagapost.delivery_result_queue', [], async (client) => {
+      const before = await findViolations(readThrough(client))
+      await client.query('RESET ROLE')
+      await client.query(sample.replace('IN (42)', `IN (${sagaId})`))
+      return { before, after: await findViolations(readThrough(client)) }
+    })
+    expect(left).toEqual({
+      before: [expect.objectContaining({ invariant: 'new_results_are_queued', ids: [sagaId] })],
+      after: [],
+    })
   })
 
   it('every invariant has a break that it sees', () => {
