@@ -43,7 +43,6 @@ export function createLanes<Job extends { subscriptionId: string }>(
   const slotsOfDoubtful = Math.max(1, Math.floor(concurrency * DOUBTFUL_SHARE))
   const slotsPerDoubtful = Math.ceil(slotsOfDoubtful * SUBSCRIPTION_SHARE)
   const heldOfDoubtfulMax = slotsOfDoubtful * PREFETCH_FACTOR
-  const heldPerDoubtfulMax = slotsPerDoubtful * PREFETCH_FACTOR
   // In the order of their turns: whoever got a slot goes to the end.
   const lanes = new Map<string, Lane<Job>>()
   let running = 0
@@ -59,6 +58,8 @@ export function createLanes<Job extends { subscriptionId: string }>(
   }
   const roomForDoubtful = () =>
     Math.max(0, heldOfDoubtfulMax - sumOfDoubtful(({ running: busy, queue }) => busy + queue.length))
+  // As much as is left for the next one, at the most.
+  const heldPerDoubtful = () => Math.min(slotsPerDoubtful * PREFETCH_FACTOR, roomForDoubtful())
   const runnableOf = (lane: Lane<Job>) =>
     Math.min(lane.queue.length, Math.max(0, slotsPerLane - lane.running))
 
@@ -106,14 +107,15 @@ export function createLanes<Job extends { subscriptionId: string }>(
     hasRoomFor(subscriptionId) {
       if (!isDoubtful(subscriptionId)) return true
       const { running: busy = 0, queue = [] } = lanes.get(subscriptionId) ?? {}
-      return busy + queue.length < Math.min(heldPerDoubtfulMax, roomForDoubtful())
+      return busy + queue.length < heldPerDoubtful()
     },
     roomForDoubtful,
     doubtful: () => [...lanes.keys()].filter(isDoubtful),
     full() {
       const full: string[] = []
+      const heldPerDoubtfulMax = heldPerDoubtful()
       for (const [id, { running: busy, queue }] of lanes) {
-        if (busy + queue.length >= heldPerLaneMax) full.push(id)
+        if (busy + queue.length >= (isDoubtful(id) ? heldPerDoubtfulMax : heldPerLaneMax)) full.push(id)
       }
       return full
     },

@@ -66,6 +66,21 @@ describe('lanes', () => {
     expect(begun).toEqual(['slow-1', 'slow-2', 'new', 'slow-1', 'slow-2', 'new'])
   })
 
+  it('[J3] for one that is doubtful no more is claimed than would be held', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(16, (id) => id !== 'quick')
+    const add = (job: { subscriptionId: string; n: number }) => {
+      expect(lanes.full()).toEqual([])
+      lanes.add(job)
+    }
+    for (const job of jobs('slow', 8)) add(job)
+    expect([lanes.hasRoomFor('slow'), lanes.full()]).toEqual([false, ['slow']])
+    for (const job of jobs('quick', 8)) lanes.add(job)
+    expect([lanes.hasRoomFor('quick'), lanes.full()]).toEqual([true, ['slow']])
+    drain(() => lanes.next())
+    lanes.done('slow')
+    expect([lanes.hasRoomFor('slow'), lanes.full()]).toEqual([true, []])
+  })
+
   it('[J3] a single slot is for doubtful endpoints as well', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(1, () => true)
     for (const job of jobs('dead', 3)) lanes.add(job)

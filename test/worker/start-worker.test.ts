@@ -358,7 +358,7 @@ describe('a paused endpoint', () => {
   it('[J7] gets its queued jobs no more once its breaker opens: they go back', async () => {
     const { subscriptionId, jobs } = await newJobs(2)
     const [begun, queued] = jobs as [Job, Job]
-    const { sent, sentIds, wakeups } = start({ concurrency: 1 })
+    const { sent, sentIds, wakeups } = start({ concurrency: 4 })
     for (const job of jobs) await expect.poll(() => status(job)).toBe('Leased')
     await openBreaker(subscriptionId)
     await expect.poll(() => status(queued)).toBe('Pending')
