@@ -29,6 +29,8 @@ export interface OrchestratorOptions {
   /** For the charts of the dashboard. */
   counter: Pick<ResultCounter, 'count' | 'countDead'>
   policy: RetryPolicy
+  /** A receiver has answered 410. */
+  onGone: () => void
   /** The longest pause; a retry that falls due earlier ends it. */
   pollMs: () => number
 }
@@ -56,6 +58,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
         log.debug({ ...fieldsOf(result), status: result.status }, 'result applied')
       }
     }
+    if (results.some(({ errorCode }) => errorCode === 'http_410')) options.onGone()
     return { done: results.length, more }
   }
 

@@ -3,7 +3,13 @@ import { hostname } from 'node:os'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config/index.js'
-import { createRolePool, type DatabaseRole, keepPartitionsAhead, keepWorkWindow } from '../database/index.js'
+import {
+  createRolePool,
+  type DatabaseRole,
+  keepPartitionsAhead,
+  keepWorkWindow,
+  type WorkWindowKeeper,
+} from '../database/index.js'
 import { expireEventKeys } from '../events/index.js'
 import { createWebhookSender, parseAllowedCidrs, type SigningSecret } from '../https/index.js'
 import { createWakeups, startLoop, type Wakeups } from '../loop/index.js'
@@ -42,7 +48,9 @@ const CLEANER_SHARE = 0.1
 const CLEANER_MS_MIN = 100
 const EXPIRE_KEYS_MS = 10 * 60_000
 const EXPIRE_MINUTES_MS = 10 * 60_000
-const GONE_MS = 2_000
+/** An answer of 410 wakes the look for it; this is for what a crash has left in between. */
+const GONE_MS = 60_000
+const GONE_SPACING_MS = 1_000
 /** Longer than any pause of this loop, so that no 410 is missed after a restart. */
 const GONE_WITHIN_MS = 24 * 3_600_000
 
@@ -114,6 +122,16 @@ export async function startParts({
     log.error({ err: error }, `${what} failed; will try again`)
   }
 
+  let keptWindow: WorkWindowKeeper | undefined
+  /** One for all parts, by the connections of whichever comes first and stops last. */
+  const windowOf = async (pool: pg.Pool): Promise<WorkWindowKeeper> => {
+    if (keptWindow) return keptWindow
+    const kept = await keepWorkWindow(pool, { onError: onError('work_window', 'reading the work window') })
+    stops.push(() => kept.stop())
+    keptWindow = kept
+    return kept
+  }
+
   try {
     const maintainer = openPool('schema_maintainer', 2)
     const link = linkProcesses({
@@ -160,15 +178,30 @@ export async function startParts({
 
     if (only.includes('orchestrator')) {
       const pool = openPool('saga_orchestrator', 3)
-      const window = await keepWorkWindow(pool, {
-        onError: onError('work_window', 'reading the work window'),
-      })
-      stops.push(() => window.stop())
+      const window = await windowOf(pool)
       const policy = {
         baseDelayMs: config.retryBaseDelayMs,
         maxDelayMs: config.retryMaxDelayMs,
         limit: config.retryLimit,
       }
+      const admin = openPool('subscription_admin', 1)
+      const gone = startLoop({
+        round: async () => {
+          for (const id of await deactivateGoneSubscriptions(admin, GONE_WITHIN_MS)) {
+            metrics.subscriptionGone()
+            log.warn(
+              { subscription_id: id, error_code: 'http_410' },
+              'subscription switched off: its receiver is gone',
+            )
+          }
+          return false
+        },
+        idleMs: GONE_MS,
+        spacingMs: GONE_SPACING_MS,
+        onError: onError('gone_subscriptions', 'looking for receivers that are gone'),
+      })
+      stops.push(() => gone.stop())
+
       const counter = createResultCounter()
       const counts = keepDeliveryMinutes(counter, {
         pool,
@@ -183,34 +216,15 @@ export async function startParts({
         metrics,
         counter,
         policy,
+        onGone: gone.wake,
         pollMs,
       })
       stops.push(() => orchestrator.stop())
-
-      const admin = openPool('subscription_admin', 1)
-      const gone = startLoop({
-        round: async () => {
-          for (const id of await deactivateGoneSubscriptions(admin, GONE_WITHIN_MS)) {
-            metrics.subscriptionGone()
-            log.warn(
-              { subscription_id: id, error_code: 'http_410' },
-              'subscription switched off: its receiver is gone',
-            )
-          }
-          return false
-        },
-        idleMs: GONE_MS,
-        onError: onError('gone_subscriptions', 'looking for receivers that are gone'),
-      })
-      stops.push(() => gone.stop())
     }
 
     if (only.includes('worker') || only.includes('cleaner')) {
       const pool = openPool('job_worker', 6)
-      const window = await keepWorkWindow(pool, {
-        onError: onError('work_window', 'reading the work window'),
-      })
-      stops.push(() => window.stop())
+      const window = await windowOf(pool)
       if (only.includes('cleaner')) {
         const intervalMs = Math.max(CLEANER_MS_MIN, config.leaseMs * CLEANER_SHARE)
         const cleaner = startCleaner({ pool, window: window.current, wakeups, log, metrics, intervalMs })

@@ -7,6 +7,8 @@ import { type Breakers, readOpenBreakers, takeProbes } from './read-breakers.js'
 
 /** How long workers may go on sending to an endpoint that another worker has found dead. */
 const EXCHANGE_MS = 1_000
+/** The same, when none is known to fail and this one has sent nothing lately. */
+const QUIET_EXCHANGE_MS = 2_000
 const FORGET_EVERY_MS = 10 * 60_000
 
 export interface BreakerKeeper {
@@ -57,6 +59,7 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
   let known: Breakers = { failing: new Set(), open: new Set(), probeDue: false }
   let failed = new Map<string, { failures: number; errorCode: string }>()
   let succeeded = new Set<string>()
+  let quiet = false
   let forgottenAtMs = performance.now()
   /** Those that have answered this worker, with their failures since. */
   const answering = new Map<string, number>()
@@ -117,6 +120,7 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
 
   const loop = startLoop({
     round: async () => {
+      quiet = failed.size + succeeded.size + known.open.size + known.failing.size === 0
       await writeNoted()
       const before = known.open
       known = await readOpenBreakers(pool)
@@ -131,7 +135,7 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
       if (known.probeDue) await options.onProbe(await takeProbes(pool, policy))
       return false
     },
-    idleMs: EXCHANGE_MS,
+    idleMs: () => (quiet ? QUIET_EXCHANGE_MS : EXCHANGE_MS),
     onError: (error) => {
       metrics.loopFailed('worker')
       log.error({ err: error }, 'exchanging breakers failed; will try again')

@@ -40,6 +40,31 @@ async function lock(id: string): Promise<() => Promise<void>> {
   }
 }
 
+function start({ wakeups = createWakeups(), onGone = () => {} }) {
+  const loop = startOrchestrator({
+    pool: database.as('saga_orchestrator'),
+    window: () => window,
+    wakeups,
+    log: pino({ level: 'silent' }),
+    metrics: { resultApplied() {}, jobsMade() {}, deadLettered() {}, loopFailed() {} },
+    counter: createResultCounter(),
+    policy: { baseDelayMs: 30_000, maxDelayMs: 3_600_000, limit: 5 },
+    onGone,
+    pollMs: () => POLL_MS,
+  })
+  stops.push(() => loop.stop())
+}
+
+/** Ends the delivery's attempt with this error. */
+async function fail(id: string, errorCode: string): Promise<void> {
+  const set = (assignments: string) =>
+    database.pool.query(`UPDATE sagapost.webhook_delivery_jobs SET ${assignments} WHERE saga_id = $1`, [id])
+  await expect.poll(() => status(id)).toBe('InProgress')
+  await set(`status = 'Leased', lease_token = gen_random_uuid()`)
+  await set(`status = 'Failed', error_code = '${errorCode}'`)
+  await expect.poll(() => status(id)).toBe('PendingRetry')
+}
+
 describe('the orchestrator', () => {
   it('[S16] asks less and less often for what is in other hands, and finds it when it is let go', async () => {
     const { id } = await insertDelivery(database.pool)
@@ -52,17 +77,7 @@ describe('the orchestrator', () => {
     const timers = vi.spyOn(globalThis, 'setTimeout')
     // The pauses of the loop; the connections' own time-outs are longer.
     const pauses = () => timers.mock.calls.map(([, ms]) => ms ?? 0).filter((ms) => ms >= 1 && ms <= POLL_MS)
-    const loop = startOrchestrator({
-      pool: database.as('saga_orchestrator'),
-      window: () => window,
-      wakeups,
-      log: pino({ level: 'silent' }),
-      metrics: { resultApplied() {}, jobsMade() {}, deadLettered() {}, loopFailed() {} },
-      counter: createResultCounter(),
-      policy: { baseDelayMs: 30_000, maxDelayMs: 3_600_000, limit: 5 },
-      pollMs: () => POLL_MS,
-    })
-    stops.push(() => loop.stop())
+    start({ wakeups })
     await expect.poll(() => pauses().slice(0, 7)).toEqual([40, 80, 160, 320, POLL_MS, POLL_MS, POLL_MS])
     expect([await status(id), claims]).toEqual(['Pending', []])
     await letGo()
@@ -75,5 +90,14 @@ describe('the orchestrator', () => {
       .toEqual([SETTLE_MS, 20, 40, 80, 160])
     await letOtherGo()
     await expect.poll(() => status(other.id)).toBe('InProgress')
+  })
+
+  it('[U5] says when a receiver is gone, and only then', async () => {
+    const onGone = vi.fn()
+    start({ onGone })
+    await fail((await insertDelivery(database.pool)).id, 'http_500')
+    expect(onGone).not.toHaveBeenCalled()
+    await fail((await insertDelivery(database.pool)).id, 'http_410')
+    await expect.poll(() => onGone).toHaveBeenCalledOnce()
   })
 })
