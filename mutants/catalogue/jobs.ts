@@ -143,8 +143,8 @@ export const jobs: readonly Mutant[] = [
     edits: [
       {
         file: claimFile,
-        find: 'lease_token = gen_random_uuid()',
-        replace: 'lease_token = coalesce(lease_token, gen_random_uuid())',
+        find: 'lease_token = $9',
+        replace: 'lease_token = coalesce(lease_token, $9)',
       },
     ],
     test: jobTests('[J5] under a lease that was lost is refused and changes nothing'),

@@ -47,29 +47,40 @@ export function createSenderWithLookup(options: WebhookSenderOptions, lookup: Lo
     secureContext: trustAuthorities(options.extraCertificateAuthorities ?? []),
     connectTimeoutMs: options.requestTimeoutMs,
   })
-  const agent = new Agent({
-    connect: connector.connect,
-    connections: options.connectionsPerOriginMax ?? null,
-    pipelining: 1,
-    keepAliveTimeout: IDLE_CONNECTION_MS,
-    keepAliveMaxTimeout: IDLE_CONNECTION_MS_MAX,
-    clientTtl: CONNECTION_AGE_MS_MAX,
-    maxHeaderSize: RESPONSE_HEADERS_BYTES_MAX,
-    // The exchange has one deadline of its own: an idle time-out does not stop a receiver that drips.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
+  const createAgent = () =>
+    new Agent({
+      connect: connector.connect,
+      connections: options.connectionsPerOriginMax ?? null,
+      pipelining: 1,
+      keepAliveTimeout: IDLE_CONNECTION_MS,
+      keepAliveMaxTimeout: IDLE_CONNECTION_MS_MAX,
+      maxHeaderSize: RESPONSE_HEADERS_BYTES_MAX,
+      // The exchange has one deadline of its own: an idle time-out does not stop a receiver that drips.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
   const shared = {
-    agent,
+    agent: createAgent(),
     requestTimeoutMs: options.requestTimeoutMs,
     userAgent: `sagapost/${packageVersion()}`,
   }
+  let renewAtMs = performance.now() + CONNECTION_AGE_MS_MAX
+  // All connections at once: undici's own `clientTtl` reads the clock for each of them with each request.
+  const renewAgent = () => {
+    renewAtMs = performance.now() + CONNECTION_AGE_MS_MAX
+    void shared.agent.close()
+    shared.agent = createAgent()
+  }
 
   return {
-    send: (request, { signal } = {}) => sendRequest(shared, request, signal),
+    send(request, { signal } = {}) {
+      if (performance.now() >= renewAtMs && !shared.agent.destroyed) renewAgent()
+      return sendRequest(shared, request, signal)
+    },
     async close() {
-      const destroyed = agent.destroyed ? undefined : agent.destroy()
-      // The agent forgets the pools of origins that failed, and what they are still connecting.
+      const destroyed = shared.agent.destroyed ? undefined : shared.agent.destroy()
+      // Agents forget the pools of origins that failed, and what they are still connecting; one that was renewed closes
+      // when its last request has ended.
       connector.closeAll()
       await destroyed
     },

@@ -1,3 +1,3 @@
-export { type Loop, ROUND_SPACING_MS, startLoop } from './start-loop.js'
+export { type Loop, ROUND_SPACING_MS, ROUND_SPACING_MS_MAX, startLoop } from './start-loop.js'
 export { createWakeups, type Stage, stages, type Wakeups } from './wakeups.js'
 export { within } from './within.js'

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventRange, WorkWindow } from '../database/index.js'
-import { type Loop, ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
+import { type Loop, ROUND_SPACING_MS, ROUND_SPACING_MS_MAX, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import {
   createResultApplier,
@@ -115,6 +115,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
     },
     idleMs: () => (dueInMs === 0 ? lockedPauseMs : Math.min(Math.ceil(dueInMs), pollMs())),
     spacingMs: ROUND_SPACING_MS,
+    spacingMsMax: ROUND_SPACING_MS_MAX,
     onError: (error) => {
       metrics.loopFailed('orchestrator')
       log.error({ err: error }, 'orchestrating failed; will try again')

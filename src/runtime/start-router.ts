@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { type Loop, ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
+import { type Loop, ROUND_SPACING_MS, ROUND_SPACING_MS_MAX, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import { createSubscriptionCache, hasUnroutedEvents, routeEvents } from '../router/index.js'
 import type { EventCounter } from '../statistics/index.js'
@@ -48,6 +48,7 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
     },
     idleMs: () => (performance.now() - routedAtMs < QUIET_AFTER_MS ? POLL_MS : POLL_MS_QUIET),
     spacingMs: ROUND_SPACING_MS,
+    spacingMsMax: ROUND_SPACING_MS_MAX,
     onError: (error) => {
       metrics.loopFailed('router')
       log.error({ err: error }, 'routing failed; will try again')

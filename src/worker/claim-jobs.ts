@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { type EventRange, prepared } from '../database/index.js'
 
@@ -18,8 +19,8 @@ export interface ClaimedJob {
   headers: Record<string, string>
 }
 
-// [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random
-// token fences off whoever held the job before. Payload and address come with the same round trip. One row comes
+// [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random token,
+// one for all jobs of the claim, fences off whoever held them before. Payload and address come with the same round trip. One row comes
 // back in any case, with the time of the look. The commit does not wait for the disk: should a crash lose it, the job is
 // free again and is claimed again, and a report under this claim's token is refused. The events' bounds are roundabout
 // for the reason in orchestrator/make-jobs.ts; NOT IN (SELECT …) is looked up in a hash, which <> ALL is not in a plan for
@@ -35,10 +36,10 @@ export const claim = prepared(`
   ), claimed AS (
     UPDATE sagapost.webhook_delivery_jobs AS job
     SET status = 'Leased', lease_until = sagapost.now() + $4 * interval '1 millisecond',
-        lease_token = gen_random_uuid(), worker_id = $5
+        lease_token = $9, worker_id = $5
     FROM free
     WHERE job.id = free.id AND job.event_id = free.event_id AND job.event_id >= $1 AND job.event_id < $2
-    RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, lease_token, correlation_id, free_since_ms
+    RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, correlation_id, free_since_ms
   ), complete AS (
     SELECT claimed.*, event.event_type, event.payload::text, event.traceparent, subscription.callback_url, subscription.headers
     FROM claimed
@@ -73,6 +74,7 @@ export interface Claim {
 /** Claims jobs under the role job_worker. They are this worker's until the lease ends, and nobody else's. */
 export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<Claim> {
   const { range, batchMax, leaseMs, workerId, except, freeSince, only } = options
+  const leaseToken = randomUUID()
   const { rows } = await pool.query(claim, [
     range.from,
     range.to,
@@ -82,6 +84,7 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     except,
     freeSince ?? '-infinity',
     only ?? null,
+    leaseToken,
   ])
   const lookedAtMs: number = rows[0].looked_at_ms
   const leaseUntil = new Date(lookedAtMs + leaseMs)
@@ -92,7 +95,7 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     eventId: row.event_id,
     subscriptionId: row.subscription_id,
     attempt: row.attempt,
-    leaseToken: row.lease_token,
+    leaseToken,
     leaseUntil,
     eventType: row.event_type,
     payload: row.payload,
