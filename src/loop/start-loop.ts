@@ -10,9 +10,7 @@ export interface LoopOptions {
    * From the beginning of one round to the next, unless there is more to do at once: under load, what comes meanwhile
    * shares a round's statements and commit. The first wake-up after a pause is not held up.
    */
-  spacingMs?: number
-  /** The most that it grows to after rounds that take long, which is how a part knows that the machine is busy. */
-  spacingMsMax?: number
+  spacingMs?: number | (() => number)
   /** A failed round; the next one tries again after a pause that doubles up to this limit. */
   onError: (error: Error) => void
   errorPauseMsMax?: number
@@ -25,19 +23,6 @@ export interface Loop {
   stop(): Promise<void>
 }
 
-/** Of the parts that deliveries go through: short beside a request, long enough to gather a batch under load. */
-export const ROUND_SPACING_MS = 10
-
-/** Of those that workers do not wait for: there is work ahead of them when the machine is busy. */
-export const ROUND_SPACING_MS_MAX = 100
-
-/**
- * Rounds take 2 to 4 ms on a quiet machine. One that takes longer than this is followed by a pause of so many times what is
- * above it: batches are twice as large then, and a delivery costs PostgreSQL and Node about a tenth less.
- */
-const ROUND_MS_SHORT = 5
-const PAUSE_FOR_LONG_ROUNDS = 10
-
 const ERROR_PAUSE_MS = 100
 /** However long a database was away, its parts are back this soon after it is. */
 const ERROR_PAUSE_MS_MAX = 2_000
@@ -47,7 +32,6 @@ export function startLoop({
   round,
   idleMs,
   spacingMs = 0,
-  spacingMsMax = spacingMs,
   onError,
   errorPauseMsMax = ERROR_PAUSE_MS_MAX,
 }: LoopOptions): Loop {
@@ -69,14 +53,13 @@ export function startLoop({
       if (earlyMs > 0) await pause(earlyMs, stopping.signal)
       if (stopping.signal.aborted) break
       const startedAtMs = performance.now()
-      nextAtMs = startedAtMs + spacingMs
       const told = woken || more
       woken = false
       try {
         more = await round(told)
-        nextAtMs += pauseAfter(performance.now() - startedAtMs)
+        nextAtMs = startedAtMs + current(spacingMs)
         errorPauseMs = ERROR_PAUSE_MS
-        if (!more && !woken) await pause(typeof idleMs === 'number' ? idleMs : idleMs())
+        if (!more && !woken) await pause(current(idleMs))
       } catch (error) {
         more = true
         onError(error as Error)
@@ -86,11 +69,6 @@ export function startLoop({
       }
     }
   })()
-
-  function pauseAfter(tookMs: number): number {
-    const pauseMs = PAUSE_FOR_LONG_ROUNDS * Math.max(0, tookMs - ROUND_MS_SHORT)
-    return Math.min(pauseMs, spacingMsMax - spacingMs)
-  }
 
   function pause(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
@@ -112,4 +90,8 @@ export function startLoop({
       await loop
     },
   }
+}
+
+function current(ms: number | (() => number)): number {
+  return typeof ms === 'number' ? ms : ms()
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventRange, WorkWindow } from '../database/index.js'
-import { type Loop, ROUND_SPACING_MS, ROUND_SPACING_MS_MAX, startLoop, type Wakeups } from '../loop/index.js'
+import { type Loop, spaceRounds, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import {
   createResultApplier,
@@ -89,6 +89,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
     attempt_count: delivery.attemptCount,
   })
 
+  const spacing = spaceRounds()
   let dueInMs = 0
   let retriesAtMs = 0
   let lockedPauseMs = PAUSE_MS_MIN
@@ -98,10 +99,12 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       const ranges = older ? [fresh, older] : [fresh]
       if (told || dueInMs === 0) {
         const retries = dueInMs === 0 || performance.now() >= retriesAtMs
-        if (retries) retriesAtMs = performance.now() + RETRIES_EVERY_MS
+        const startedAtMs = performance.now()
+        if (retries) retriesAtMs = startedAtMs + RETRIES_EVERY_MS
         const work = [await apply()]
         for (const range of ranges) work.push(await make(range, retries))
         const found = work.some(({ done }) => done > 0)
+        spacing.ended(Math.max(...work.map(({ done }) => done)), performance.now() - startedAtMs)
         // What is due and cannot be found is in other hands: asked for again, less and less often.
         lockedPauseMs = found ? PAUSE_MS_MIN : Math.min(lockedPauseMs * 2, pollMs())
         if (work.some(({ more }) => more)) return true
@@ -114,8 +117,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       return false
     },
     idleMs: () => (dueInMs === 0 ? lockedPauseMs : Math.min(Math.ceil(dueInMs), pollMs())),
-    spacingMs: ROUND_SPACING_MS,
-    spacingMsMax: ROUND_SPACING_MS_MAX,
+    spacingMs: spacing.ms,
     onError: (error) => {
       metrics.loopFailed('orchestrator')
       log.error({ err: error }, 'orchestrating failed; will try again')

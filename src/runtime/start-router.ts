@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { type Loop, ROUND_SPACING_MS, ROUND_SPACING_MS_MAX, startLoop, type Wakeups } from '../loop/index.js'
+import { type Loop, spaceRounds, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
 import { createSubscriptionCache, hasUnroutedEvents, routeEvents } from '../router/index.js'
 import type { EventCounter } from '../statistics/index.js'
@@ -25,11 +25,14 @@ export interface RouterOptions {
 /** The loop that routes stored events. */
 export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOptions): Loop {
   const cache = createSubscriptionCache()
+  const spacing = spaceRounds()
   let routedAtMs = Number.NEGATIVE_INFINITY
   const loop = startLoop({
     round: async (told) => {
       if (!told && !(await hasUnroutedEvents(pool))) return false
+      const startedAtMs = performance.now()
       const { events, deliveries, more } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
+      spacing.ended(deliveries, performance.now() - startedAtMs)
       if (events.length > 0) routedAtMs = performance.now()
       counter.count(events.length)
       metrics.eventsRouted(events.length, deliveries)
@@ -47,8 +50,7 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
       return more
     },
     idleMs: () => (performance.now() - routedAtMs < QUIET_AFTER_MS ? POLL_MS : POLL_MS_QUIET),
-    spacingMs: ROUND_SPACING_MS,
-    spacingMsMax: ROUND_SPACING_MS_MAX,
+    spacingMs: spacing.ms,
     onError: (error) => {
       metrics.loopFailed('router')
       log.error({ err: error }, 'routing failed; will try again')

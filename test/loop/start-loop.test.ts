@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startLoop } from '../../src/loop/index.js'
+import type { LoopOptions } from '../../src/loop/start-loop.js'
 
 const NEVER_MS = 1_000_000
 
@@ -96,7 +97,7 @@ describe('startLoop', () => {
 /** A loop on a clock that the test moves, with the outcomes of its rounds given in advance. */
 function startScripted(
   outcomes: (boolean | Error)[],
-  options: { errorPauseMsMax?: number; spacingMs?: number } = {},
+  options: Pick<LoopOptions, 'errorPauseMsMax' | 'spacingMs'> = {},
 ) {
   const rounds: { atMs: number; told: boolean }[] = []
   const startedAtMs = Date.now()
@@ -143,6 +144,21 @@ describe('startLoop on a clock that is moved', () => {
     await vi.advanceTimersByTimeAsync(0)
     await stopped
     expect(times()).toEqual([0, 20, 100, 100, 100, 150])
+  })
+
+  it('[R1] keeps the distance that it is told after each round', async () => {
+    let spacingMs = 10
+    const { loop, times } = startScripted([false, false, false], { spacingMs: () => spacingMs })
+    await vi.advanceTimersByTimeAsync(5)
+    loop.wake()
+    spacingMs = 30
+    await vi.advanceTimersByTimeAsync(10)
+    loop.wake()
+    await vi.advanceTimersByTimeAsync(24)
+    expect(times()).toEqual([0, 10])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(times()).toEqual([0, 10, 40])
+    await loop.stop()
   })
 
   it('[R1] tells a round whether somebody has said that there is work', async () => {

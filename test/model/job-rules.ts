@@ -4,7 +4,7 @@ import type { Look } from './read-state.js'
 import { settings } from './rules.js'
 import { enqueue } from './take-rows.js'
 
-/** [J4, J9] Free jobs, those that have been free longest first, under a token that nobody has had. */
+/** [J4, J9] Free jobs, those that have been free longest first, under one token that nobody has had. */
 export const planClaim =
   (worker: string, most: number, shared: boolean): Plan =>
   (model, look) => {
@@ -29,10 +29,12 @@ export const planClaim =
     return {
       locks: chosen.map((name) => `job ${name}`),
       commit(at, then) {
+        const [fresh = null] = chosen.map((name) => then.jobs.get(name)?.token)
+        if (fresh !== null && at.tokens.has(fresh)) throw new Mismatch(`claim: ${worker} has an old token`)
         for (const name of chosen) {
           const token = then.jobs.get(name)?.token ?? null
-          if (token === null || at.tokens.has(token))
-            throw new Mismatch(`claim: ${name} has no token of its own`)
+          if (token === null || token !== fresh)
+            throw new Mismatch(`claim: ${name} does not have the claim's token`)
           at.tokens.add(token)
           Object.assign(get(at.jobs, name), { status: 'Leased', worker, token, untilMs })
         }

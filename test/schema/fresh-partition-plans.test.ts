@@ -9,6 +9,7 @@ import { countRowsReadWhenPreparedBefore } from '../support/explain.js'
 
 /** Of each kind, that wait. */
 const WAITING = 500
+const TOKEN = '00000000-0000-4000-8000-000000000000'
 const BATCH = 50
 /** A row is found, changed, and joined with its event, saga or subscription; once in each partition of the window. */
 const ROWS_READ_MAX = BATCH * 10
@@ -65,7 +66,7 @@ function idsAfter(last: number): string[] {
 const statements: [string, DatabaseRole, string, unknown[]][] = [
   ['making first jobs', 'saga_orchestrator', makeFirstJobs, [...window, BATCH]],
   ['making retry jobs', 'saga_orchestrator', makeRetryJobs, [...window, BATCH, 5]],
-  ['claiming', 'job_worker', claim, [...window, BATCH, 60_000, 'worker', [], '-infinity', null]],
+  ['claiming', 'job_worker', claim, [...window, BATCH, 60_000, 'worker', [], '-infinity', null, TOKEN]],
   [
     'applying results',
     'saga_orchestrator',

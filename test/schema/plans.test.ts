@@ -21,6 +21,7 @@ const HOT_EVENTS = 99_000
 const HOT_FROM = CLOSED_PARTITIONS * WIDTH
 /** What a part knows: no event below has open work, no event at or above exists. */
 const bounds = [HOT_FROM, HOT_FROM + HOT_EVENTS]
+const TOKEN = '00000000-0000-4000-8000-000000000000'
 const BATCH = 200
 
 const database = useDatabase()
@@ -120,7 +121,7 @@ const statements = [
     'idx_job_status_lease',
     {
       sql: claim,
-      more: [BATCH, 60_000, 'worker', [], '-infinity', null],
+      more: [BATCH, 60_000, 'worker', [], '-infinity', null, TOKEN],
       tables: ['events', 'webhook_delivery_jobs'],
     },
   ],

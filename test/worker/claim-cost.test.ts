@@ -6,6 +6,7 @@ import { countRowsRead } from '../support/explain.js'
 
 const DONE = 20_000
 const WAITING = 5_000
+const TOKEN = '00000000-0000-4000-8000-000000000000'
 const BATCH = 10
 /** A batch is read, locked, changed, and joined with its events and subscriptions. */
 const ROWS_READ_MAX = BATCH * 20
@@ -39,7 +40,7 @@ it('[J9] a claim reads its batch, however much waits that the statistics do not 
   const role = 'job_worker'
   const pool = createRolePool({ databaseUrl: database.url, role, connectionsMax: 1, pinnedPlans: true })
   // The window of a part: the partition with the newest events and the one ahead.
-  const values = [0, 2_000_000, BATCH, 60_000, 'worker', [], '-infinity', null]
+  const values = [0, 2_000_000, BATCH, 60_000, 'worker', [], '-infinity', null, TOKEN]
   const read = await countRowsRead(pool, claim, values).finally(() => pool.end())
   expect(read).toBeLessThanOrEqual(ROWS_READ_MAX)
 })

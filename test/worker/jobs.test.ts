@@ -16,6 +16,7 @@ beforeAll(async () => {
   range = (await readWorkWindow(database.as('job_worker'))).fresh
 })
 
+const TOKEN = '00000000-0000-4000-8000-000000000000'
 const LEASE_MS = 60_000
 const look = (options: Partial<Parameters<typeof claimJobs>[1]> = {}) =>
   claimJobs(database.as('job_worker'), {
@@ -118,6 +119,7 @@ describe('claiming', () => {
         [],
         '-infinity',
         [first],
+        TOKEN,
       ])
       const claimed = await withoutWaiting(database.pool, claim())
       expect(claimed.map(({ id }) => id)).toEqual([second])
@@ -302,7 +304,7 @@ it('[J12] a released job is free at once, and only for the holder to release', a
   const held = await claim()
   await releaseJobs(
     database.as('job_worker'),
-    held.map((each) => ({ ...each, leaseToken: '00000000-0000-4000-8000-000000000000' })),
+    held.map((each) => ({ ...each, leaseToken: TOKEN })),
   )
   expect(await job(id)).toMatchObject({ status: 'Leased' })
   await releaseJobs(database.as('job_worker'), held)
