@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { performance } from 'node:perf_hooks'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
   createWebhookSender,
   formatSecret,
@@ -13,7 +12,12 @@ import {
 } from '../../src/https/index.js'
 import { readRetryAfter } from '../../src/https/read-retry-after.js'
 import { waitFor } from '../embedded/wait-for.js'
-import { type Receiver, type ReceiverResponse, startReceiver } from '../support/https-receiver.js'
+import {
+  type ReceivedRequest,
+  type Receiver,
+  type ReceiverResponse,
+  startReceiver,
+} from '../support/https-receiver.js'
 
 const loopback = ['127.0.0.0/8', '::1/128']
 const cleanups: (() => Promise<void>)[] = []
@@ -22,7 +26,7 @@ afterEach(async () => {
 })
 
 async function start(
-  respond: () => ReceiverResponse = () => ({}),
+  respond: (request: ReceivedRequest) => ReceiverResponse | Promise<ReceiverResponse> = () => ({}),
   options: { requestTimeoutMs?: number; connectionsPerOriginMax?: number } = {},
 ): Promise<{ receiver: Receiver; sender: WebhookSender; request: WebhookRequest }> {
   const receiver = await startReceiver({ respond })
@@ -249,6 +253,30 @@ describe('the outcome', () => {
 })
 
 describe('connections', () => {
+  it('are replaced after a while, or a receiver that moved would never be followed; requests under way end as they would', async () => {
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const { receiver, sender, request } = await start((received) =>
+      received.headers['webhook-id'] === 'evt_slow' ? held.then(() => ({})) : {},
+    )
+    const clock = vi.spyOn(performance, 'now')
+    cleanups.push(async () => clock.mockRestore())
+    const early = sender.send({ ...request, webhookId: 'evt_slow' })
+    await sender.send(request)
+    await waitFor('the slow one is there', () => receiver.requests.length === 2)
+    expect(receiver.connectionsMade()).toBe(2)
+    const sinceMs = performance.now()
+    clock.mockImplementation(() => sinceMs + 300_001)
+    expect((await sender.send(request)).delivered).toBe(true)
+    expect(receiver.connectionsMade()).toBe(3)
+    await waitFor('the idle one is closed', () => receiver.connectionsOpen() === 2)
+    release()
+    expect((await early).delivered).toBe(true)
+    await waitFor('the old ones are closed', () => receiver.connectionsOpen() === 1)
+  })
+
   it('are reused: many requests in a row need few, and as many at once as there are requests', async () => {
     const { receiver, sender, request } = await start()
     for (let i = 0; i < 50; i++) expect(await sender.send(request)).toMatchObject({ delivered: true })
