@@ -3,8 +3,14 @@ import { rangeAround } from '../database/index.js'
 import { type JobReport, reportResults } from './report-results.js'
 
 /** One commit for many results; a lone one waits this long for company. */
-const FLUSH_MS = 5
-const REPORTS_PER_FLUSH_MAX = 100
+const FLUSH_MS = 2
+const REPORTS_PER_FLUSH_MAX = 200
+/**
+ * What comes while a flush is under way goes with the next one: with one at a time they are larger, and so are the bursts
+ * of requests that they make room for (1.02 to 1.10 times the rate). One that takes longer than this, at a locked row,
+ * say, is not waited for.
+ */
+const FLUSH_WAITED_FOR_MS = 50
 
 export interface ReportBatcher {
   /** Resolves when the report has committed: true when the job took it, false when its lease was lost [J5]. */
@@ -20,12 +26,31 @@ interface Waiting {
 export function createReportBatcher(pool: pg.Pool, onFlushed: () => void): ReportBatcher {
   const waiting: Waiting[] = []
   let timer: NodeJS.Timeout | undefined
+  let isFlushing = false
 
-  const flush = async () => {
+  const flush = () => {
     clearTimeout(timer)
     timer = undefined
-    const batch = waiting.splice(0, REPORTS_PER_FLUSH_MAX)
-    if (waiting.length > 0) timer = setTimeout(flush, 0)
+    isFlushing = true
+    let hasGoneOn = false
+    const goOn = () => {
+      if (hasGoneOn) return
+      hasGoneOn = true
+      clearTimeout(patience)
+      isFlushing = false
+      flushSoon()
+    }
+    const patience = setTimeout(goOn, FLUSH_WAITED_FOR_MS)
+    void send(waiting.splice(0, REPORTS_PER_FLUSH_MAX)).finally(goOn)
+  }
+
+  const flushSoon = () => {
+    if (isFlushing || waiting.length === 0) return
+    if (waiting.length >= REPORTS_PER_FLUSH_MAX) flush()
+    else timer ??= setTimeout(flush, FLUSH_MS)
+  }
+
+  const send = async (batch: readonly Waiting[]) => {
     try {
       const reports = batch.map(({ report }) => report)
       const accepted = await reportResults(pool, rangeAround(reports.map(({ eventId }) => eventId)), reports)
@@ -40,8 +65,7 @@ export function createReportBatcher(pool: pg.Pool, onFlushed: () => void): Repor
     report: (report) =>
       new Promise((resolve, reject) => {
         waiting.push({ report, resolve, reject })
-        if (waiting.length >= REPORTS_PER_FLUSH_MAX) void flush()
-        else timer ??= setTimeout(flush, FLUSH_MS)
+        flushSoon()
       }),
   }
 }
