@@ -5,6 +5,7 @@
  *
  *   npm run bench:schema -- --rounds 7 --deliveries 4000
  *   npm run bench:schema -- --failing --variants '^plain tables$|error'    # each fails once, and waits for its next try
+ *   npm run bench:schema -- --stages --variants '^3 partitions$' --batch 40     # each stage by itself, prepared as the parts do
  */
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -12,14 +13,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
+import { withSettings } from '../src/database/connect.js'
 import { startEmbeddedPostgres } from '../src/database/index.js'
+import { PreparingClient } from '../src/database/prepared.js'
+import { pinnedPlans } from '../src/database/role-pool.js'
 import { storeEvents } from '../src/events/index.js'
 import { applyResults, defaultRetryPolicy, makeJobs } from '../src/orchestrator/index.js'
 import { createSubscriptionCache, routeEvents } from '../src/router/index.js'
 import { claimJobs, reportResults } from '../src/worker/index.js'
 import { variantStatements, variants } from './schema-variants.js'
 
-const BATCH = 200
 const PAYLOAD_BYTES = 550
 const CLOCK_TICKS_PER_S = 100
 
@@ -28,18 +31,25 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '7' },
     deliveries: { type: 'string', default: '4000' },
     failing: { type: 'boolean', default: false },
+    batch: { type: 'string', default: '200' },
+    /** Prints what each stage costs; statements are prepared and plans are pinned, as in the parts' own connections. */
+    stages: { type: 'boolean', default: false },
     /** A regular expression: only the variants with such a name. */
     variants: { type: 'string', default: '' },
   },
 })
 const measured = variants.filter(({ name }) => new RegExp(values.variants).test(name))
 const rounds = Number(values.rounds)
-const deliveries = Number(values.deliveries)
+const BATCH = Number(values.batch)
+const deliveries = Math.ceil(Number(values.deliveries) / BATCH) * BATCH
+const stageNames = ['store', 'route', 'make', 'claim', 'report', 'apply'] as const
+type StageName = (typeof stageNames)[number]
 
 interface Sample {
   cpuMs: number
   walBytes: number
   elapsedMs: number
+  stageUs: Record<StageName, number>
 }
 
 const payloads = Array.from({ length: BATCH }, (_, index) => {
@@ -69,7 +79,7 @@ try {
     )
     const { rows } = await pool.query('SELECT pg_backend_pid() AS pid')
     runs.push({ variant, pool, pid: rows[0].pid as number, samples: [] as Sample[] })
-    await deliver(pool, 2 * BATCH, variant.bounded)
+    await deliver(pool, 2 * BATCH, variant.bounded, untimed)
     await pool.query('ANALYZE')
   }
   for (let round = 0; round < rounds; round++) {
@@ -91,6 +101,15 @@ try {
         `${wal.toFixed(0).padStart(11)} ${(1000 / elapsed).toFixed(0).padStart(12)}`,
     )
   }
+  if (values.stages) {
+    console.log(`\nin batches of ${BATCH}, µs of the backend's CPU per delivery`)
+    for (const { variant, samples } of runs) {
+      const shown = stageNames.map((stage) => {
+        return `${stage} ${median(samples.map(({ stageUs }) => stageUs[stage])).toFixed(1)}`
+      })
+      console.log(`${variant.name.padEnd(32)} ${shown.join('  ')}`)
+    }
+  }
 } finally {
   await Promise.all(pools.map((pool) => pool.end()))
   await server.stop()
@@ -99,7 +118,10 @@ try {
 
 /** One connection each, kept: its backend's CPU is what is measured. */
 function open(url: string): pg.Pool {
-  const pool = new pg.Pool({ connectionString: url, max: 1, idleTimeoutMillis: 0 })
+  const connection = values.stages
+    ? { connectionString: withSettings(url, 'bench', pinnedPlans), Client: PreparingClient }
+    : { connectionString: url }
+  const pool = new pg.Pool({ ...connection, max: 1, idleTimeoutMillis: 0 })
   pool.on('error', () => {}) // a connection that the stopping server ends
   pools.push(pool)
   return pool
@@ -107,16 +129,28 @@ function open(url: string): pg.Pool {
 
 async function measure(pool: pg.Pool, pid: number, bounded: boolean): Promise<Sample> {
   const before = { cpu: cpuMs(pid), wal: await walPosition(pool), at: performance.now() }
-  await deliver(pool, deliveries, bounded)
+  const stageUs = Object.fromEntries(stageNames.map((stage) => [stage, 0])) as Record<StageName, number>
+  await deliver(pool, deliveries, bounded, async (stage, work) => {
+    const startedAtNs = runNs(pid)
+    const result = await work()
+    stageUs[stage] += (runNs(pid) - startedAtNs) / 1000 / deliveries
+    return result
+  })
   return {
+    stageUs,
     elapsedMs: (performance.now() - before.at) / deliveries,
     cpuMs: (cpuMs(pid) - before.cpu) / deliveries,
     walBytes: ((await walPosition(pool)) - before.wal) / deliveries,
   }
 }
 
+type Timed = <Result>(stage: StageName, work: () => Promise<Result>) => Promise<Result>
+function untimed<Result>(_: StageName, work: () => Promise<Result>): Promise<Result> {
+  return work()
+}
+
 /** The whole way of BATCH events through the operations that the parts run, again and again. */
-async function deliver(pool: pg.Pool, count: number, bounded: boolean): Promise<void> {
+async function deliver(pool: pg.Pool, count: number, bounded: boolean, timed: Timed): Promise<void> {
   const cache = createSubscriptionCache()
   for (let done = 0; done < count; done += BATCH) {
     const { rows } = await pool.query('SELECT last_value FROM sagapost.events_id_seq')
@@ -124,19 +158,14 @@ async function deliver(pool: pg.Pool, count: number, bounded: boolean): Promise<
     const range = bounded
       ? { from: String(newest - 10 * BATCH), to: String(newest + 10 * BATCH) }
       : { from: '0', to: String(Number.MAX_SAFE_INTEGER) }
-    await storeEvents(
-      pool,
-      payloads.map((payload) => ({ type: 'order.placed', payload })),
+    const events = payloads.map((payload) => ({ type: 'order.placed', payload }))
+    await timed('store', () => storeEvents(pool, events))
+    await timed('route', () => routeEvents(pool, cache, BATCH))
+    await timed('make', () =>
+      makeJobs(pool, { range, batchMax: BATCH, limit: defaultRetryPolicy.limit, retries: values.failing }),
     )
-    await routeEvents(pool, cache, BATCH)
-    await makeJobs(pool, { range, batchMax: BATCH, limit: defaultRetryPolicy.limit })
-    const { jobs } = await claimJobs(pool, {
-      range,
-      batchMax: BATCH,
-      leaseMs: 60_000,
-      workerId: 'bench-1',
-      except: [],
-    })
+    const claim = { range, batchMax: BATCH, leaseMs: 60_000, workerId: 'bench-1', except: [] }
+    const { jobs } = await timed('claim', () => claimJobs(pool, claim))
     const reports = jobs.map(({ id, eventId, leaseToken }) => ({
       jobId: id,
       eventId,
@@ -147,8 +176,10 @@ async function deliver(pool: pg.Pool, count: number, bounded: boolean): Promise<
       durationMs: 12,
       responseExcerpt: null,
     }))
-    await reportResults(pool, range, reports)
-    const { results: applied } = await applyResults(pool, { batchMax: BATCH, policy: defaultRetryPolicy })
+    await timed('report', () => reportResults(pool, range, reports))
+    const { results: applied } = await timed('apply', () =>
+      applyResults(pool, { batchMax: BATCH, policy: defaultRetryPolicy }),
+    )
     if (applied.length !== BATCH) throw new Error(`applied ${applied.length} results instead of ${BATCH}`)
   }
 }
@@ -157,6 +188,11 @@ async function deliver(pool: pg.Pool, count: number, bounded: boolean): Promise<
 function cpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / CLOCK_TICKS_PER_S
+}
+
+/** The same more finely, without the time that it waited. */
+function runNs(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0])
 }
 
 async function walPosition(pool: pg.Pool): Promise<number> {

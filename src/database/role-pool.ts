@@ -15,7 +15,7 @@ const STALLED_TRANSACTION = '60s'
  * tables hold. The planner goes by statistics, which are made when little is open: it then believes that reading and
  * sorting everything that waits costs nothing, and each claim costs what is in the queue. These take the choice away.
  */
-const pinnedPlans = {
+export const pinnedPlans = {
   enable_sort: 'off',
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',

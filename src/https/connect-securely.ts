@@ -14,7 +14,7 @@ const KEEP_ALIVE_PROBE_MS = 60_000
 
 export interface SecureConnector {
   connect: buildConnector.connector
-  /** Ends every connection, those that are still being made included. */
+  /** Ends every connection, those that are still being made included, and makes no more. */
   closeAll(): void
 }
 
@@ -31,15 +31,18 @@ export function createSecureConnector(options: {
 }): SecureConnector {
   const { guard, lookup, secureContext, connectTimeoutMs } = options
   const open = new Set<(failure: DeliveryFailure) => void>()
+  let isClosed = false
 
   const connect: buildConnector.connector = ({ hostname, port }, callback) => {
+    if (isClosed) return callback(new DeliveryFailure('aborted'), null)
     let socket: Socket | undefined
     let settled = false
     // undici cannot abort a request that has no connection yet, so an attempt to connect ends by itself.
     const timer = setTimeout(() => end(new DeliveryFailure('timeout')), connectTimeoutMs)
 
     const end = (failure: DeliveryFailure) => {
-      socket?.destroy()
+      // With the reason: whatever is under way on it ends for that.
+      socket?.destroy(failure)
       open.delete(end)
       if (settled) return
       settled = true
@@ -101,6 +104,7 @@ export function createSecureConnector(options: {
   return {
     connect,
     closeAll() {
+      isClosed = true
       for (const end of open) end(new DeliveryFailure('aborted'))
     },
   }

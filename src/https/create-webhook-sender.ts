@@ -64,10 +64,10 @@ export function createSenderWithLookup(options: WebhookSenderOptions, lookup: Lo
     requestTimeoutMs: options.requestTimeoutMs,
     userAgent: `sagapost/${packageVersion()}`,
   }
-  let renewAtMs = performance.now() + CONNECTION_AGE_MS_MAX
+  let renewAtMs = performance.now() + connectionAgeMs()
   // All connections at once: undici's own `clientTtl` reads the clock for each of them with each request.
   const renewAgent = () => {
-    renewAtMs = performance.now() + CONNECTION_AGE_MS_MAX
+    renewAtMs = performance.now() + connectionAgeMs()
     void shared.agent.close()
     shared.agent = createAgent()
   }
@@ -85,4 +85,9 @@ export function createSenderWithLookup(options: WebhookSenderOptions, lookup: Lo
       await destroyed
     },
   }
+}
+
+/** Not the same for all: processes that were started together would shake hands with everybody at once. */
+function connectionAgeMs(): number {
+  return CONNECTION_AGE_MS_MAX * (0.75 + Math.random() / 4)
 }

@@ -1,8 +1,8 @@
 /** Of the parts that deliveries go through: short beside a request, long enough to gather a batch under load. */
 export const ROUND_SPACING_MS = 10
-/** The most that it grows to on a busy machine. */
+/** The most that it grows to where nobody waits for what a round does. */
 const ROUND_SPACING_MS_MAX = 100
-/** A batch that large says that there is much to do, and a round that long that the machine is busy with it. */
+/** A round that large and that long is worth a longer wait for the next one. */
 const LARGE_BATCH = 100
 const LONG_ROUND_MS = 5
 /** For each ms that a round took longer than that, the next one waits so many more. */
@@ -16,17 +16,17 @@ export interface RoundSpacing {
 }
 
 /**
- * A statement for many rows costs each of them less, so rounds are further apart where nobody waits for them: when batches
- * are large and take long, the workers have more ahead of them than they can send. On a quiet machine, or with little to
- * do, nothing is held up.
+ * A statement for many rows costs each of them less, so the rounds of router and orchestrator are further apart while
+ * workers have more free jobs before them than they can hold: another job would only stand in line. Otherwise nothing is
+ * held up: at 1,000 events/s on a machine that keeps up, p50 went from 46–69 to 85 ms without this condition.
  */
-export function spaceRounds(): RoundSpacing {
+export function spaceRounds(hasBacklog: () => boolean): RoundSpacing {
   let spacingMs = ROUND_SPACING_MS
   return {
     ended(items, tookMs) {
       const lateMs = items < LARGE_BATCH ? 0 : Math.max(0, tookMs - LONG_ROUND_MS)
       spacingMs = Math.min(ROUND_SPACING_MS + SPACING_PER_LATE_MS * lateMs, ROUND_SPACING_MS_MAX)
     },
-    ms: () => spacingMs,
+    ms: () => (hasBacklog() ? spacingMs : ROUND_SPACING_MS),
   }
 }

@@ -10,12 +10,16 @@ export interface Wakeups {
   onWake(stage: Stage, listener: () => void): () => void
   /** Where to pass on what nobody in this process waits for. */
   passOnTo(pass: (stage: Stage) => void): void
+  /** Whether more jobs are free than the workers of this process can hold; they say so with each claim. */
+  tellBacklog(hasBacklog: boolean): void
+  hasBacklog(): boolean
 }
 
 /** Signals between the parts. They only save time: every part also polls. */
 export function createWakeups(): Wakeups {
   const listeners = new Map<Stage, Set<() => void>>()
   let passOn: (stage: Stage) => void = () => {}
+  let backlog = false
   const wakeHere = (stage: Stage): boolean => {
     const waiting = listeners.get(stage)
     for (const listener of waiting ?? []) listener()
@@ -34,5 +38,9 @@ export function createWakeups(): Wakeups {
     passOnTo(pass) {
       passOn = pass
     },
+    tellBacklog(hasBacklog) {
+      backlog = hasBacklog
+    },
+    hasBacklog: () => backlog,
   }
 }

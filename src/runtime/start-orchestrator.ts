@@ -89,7 +89,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
     attempt_count: delivery.attemptCount,
   })
 
-  const spacing = spaceRounds()
+  const spacing = spaceRounds(wakeups.hasBacklog)
   let dueInMs = 0
   let retriesAtMs = 0
   let lockedPauseMs = PAUSE_MS_MIN
@@ -113,6 +113,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
           return false
         }
       }
+      spacing.ended(0, 0)
       dueInMs = Math.min(...(await Promise.all(ranges.map((range) => workDueInMs(pool, range)))))
       return false
     },

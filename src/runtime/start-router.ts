@@ -25,11 +25,14 @@ export interface RouterOptions {
 /** The loop that routes stored events. */
 export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOptions): Loop {
   const cache = createSubscriptionCache()
-  const spacing = spaceRounds()
+  const spacing = spaceRounds(wakeups.hasBacklog)
   let routedAtMs = Number.NEGATIVE_INFINITY
   const loop = startLoop({
     round: async (told) => {
-      if (!told && !(await hasUnroutedEvents(pool))) return false
+      if (!told && !(await hasUnroutedEvents(pool))) {
+        spacing.ended(0, 0)
+        return false
+      }
       const startedAtMs = performance.now()
       const { events, deliveries, more } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
       spacing.ended(deliveries, performance.now() - startedAtMs)

@@ -7,10 +7,10 @@ const FLUSH_MS = 2
 const REPORTS_PER_FLUSH_MAX = 200
 /**
  * What comes while a flush is under way goes with the next one: with one at a time they are larger, and so are the bursts
- * of requests that they make room for (1.02 to 1.10 times the rate). One that takes longer than this, at a locked row,
- * say, is not waited for.
+ * of requests that they make room for (1.02 to 1.10 times the rate). One that takes longer than this, at a slow disk
+ * or a locked row, is not waited for: PostgreSQL shares the commits then.
  */
-const FLUSH_WAITED_FOR_MS = 50
+const FLUSH_WAITED_FOR_MS = 15
 
 export interface ReportBatcher {
   /** Resolves when the report has committed: true when the job took it, false when its lease was lost [J5]. */

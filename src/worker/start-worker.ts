@@ -89,8 +89,10 @@ export function startWorker(options: WorkerOptions): Worker {
     await giveBack(lanes.withdraw(isLate))
     if (!claims.mayClaim(lanes.room(), performance.now())) return false
     const { fresh, older } = options.window()
-    const more = await claimFrom(fresh, passedOver.fresh)
-    return (older ? await claimFrom(older, passedOver.older) : false) || more
+    const moreFresh = await claimFrom(fresh, passedOver.fresh)
+    const more = (older ? await claimFrom(older, passedOver.older) : false) || moreFresh
+    wakeups.tellBacklog(more)
+    return more
   }
 
   async function claimFrom(range: EventRange, passed: typeof passedOver.fresh): Promise<boolean> {

@@ -277,6 +277,22 @@ describe('connections', () => {
     await waitFor('the old ones are closed', () => receiver.connectionsOpen() === 1)
   })
 
+  it('that were replaced end with the others: what is under way on them is aborted', async () => {
+    const { receiver, sender, request } = await start((received) =>
+      received.headers['webhook-id'] === 'evt_slow' ? new Promise(() => {}) : {},
+    )
+    const clock = vi.spyOn(performance, 'now')
+    cleanups.push(async () => clock.mockRestore())
+    const early = sender.send({ ...request, webhookId: 'evt_slow' })
+    await waitFor('the slow one is there', () => receiver.requests.length === 1)
+    const sinceMs = performance.now()
+    clock.mockImplementation(() => sinceMs + 300_001)
+    await sender.send(request)
+    await sender.close()
+    expect(await early).toMatchObject({ delivered: false, errorCode: 'aborted' })
+    expect(await sender.send(request)).toMatchObject({ delivered: false, errorCode: 'aborted' })
+  })
+
   it('are reused: many requests in a row need few, and as many at once as there are requests', async () => {
     const { receiver, sender, request } = await start()
     for (let i = 0; i < 50; i++) expect(await sender.send(request)).toMatchObject({ delivered: true })
