@@ -15,7 +15,7 @@ const endToEnd = ['test/e2e/**/*.test.ts', 'test/dashboard/browser/**/*.test.ts'
 export default defineConfig({
   test: {
     // The tests wait for PostgreSQL and for sockets more than they compute.
-    maxWorkers: 2,
+    maxWorkers: 3,
     projects: [
       {
         test: {

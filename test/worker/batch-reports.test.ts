@@ -1,4 +1,5 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import type pg from 'pg'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type EventRange, readWorkWindow } from '../../src/database/index.js'
 import { createReportBatcher } from '../../src/worker/batch-reports.js'
 import { type ClaimedJob, claimJobs } from '../../src/worker/claim-jobs.js'
@@ -32,7 +33,48 @@ const delivered = ({ id, eventId, leaseToken }: ClaimedJob) => ({
   responseExcerpt: 'ok',
 })
 
+/** The pool, with each statement held up until the test lets it go. */
+function gated(pool: pg.Pool) {
+  const gates: (() => void)[] = []
+  const query = async (text: string, values: unknown[]) => {
+    await new Promise<void>((resolve) => gates.push(resolve))
+    return pool.query(text, values)
+  }
+  return { pool: { query } as unknown as pg.Pool, gates }
+}
+
 describe('reports', () => {
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('[J5] that come while others are written go together in the next statement, unless those take long', async () => {
+    const jobs = await claimedJobs(5)
+    const { pool, gates } = gated(database.as('job_worker'))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const reports = createReportBatcher(pool, () => {})
+    const [first, second, third, fourth, fifth] = jobs.map((job) => () => reports.report(delivered(job)))
+    const answers = [first?.()]
+    vi.advanceTimersByTime(2)
+    answers.push(second?.())
+    vi.advanceTimersByTime(5)
+    answers.push(third?.())
+    vi.advanceTimersByTime(5)
+    expect(gates).toHaveLength(1)
+    gates[0]?.()
+    expect(await answers[0]).toBe(true)
+    vi.advanceTimersByTime(2)
+    expect(gates).toHaveLength(2)
+    // The second statement stands still: after a while the next one is written beside it.
+    answers.push(fourth?.(), fifth?.())
+    vi.advanceTimersByTime(14)
+    expect(gates).toHaveLength(2)
+    vi.advanceTimersByTime(3)
+    expect(gates).toHaveLength(3)
+    for (const open of gates) open()
+    expect(await Promise.all(answers)).toEqual([true, true, true, true, true])
+  })
+
   it('[J5] that come together share a statement, each with its own answer', async () => {
     const jobs = await claimedJobs(41)
     let flushes = 0
