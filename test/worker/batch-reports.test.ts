@@ -63,6 +63,7 @@ describe('reports', () => {
     expect(gates).toHaveLength(1)
     gates[0]?.()
     expect(await answers[0]).toBe(true)
+    await new Promise((resolve) => setImmediate(resolve))
     vi.advanceTimersByTime(2)
     expect(gates).toHaveLength(2)
     // The second statement stands still: after a while the next one is written beside it.
