@@ -162,7 +162,7 @@ async function deliver(pool: pg.Pool, count: number, bounded: boolean, timed: Ti
     await timed('store', () => storeEvents(pool, events))
     await timed('route', () => routeEvents(pool, cache, BATCH))
     await timed('make', () =>
-      makeJobs(pool, { range, batchMax: BATCH, limit: defaultRetryPolicy.limit, retries: values.failing }),
+      makeJobs(pool, { range, batchMax: BATCH, limit: defaultRetryPolicy.limit, retries: !values.stages }),
     )
     const claim = { range, batchMax: BATCH, leaseMs: 60_000, workerId: 'bench-1', except: [] }
     const { jobs } = await timed('claim', () => claimJobs(pool, claim))
