@@ -20,7 +20,7 @@ const endToEnd = [
 export default defineConfig({
   test: {
     // The tests wait for PostgreSQL and for sockets more than they compute.
-    maxWorkers: 3,
+    maxWorkers: 2,
     projects: [
       {
         test: {

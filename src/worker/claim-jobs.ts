@@ -19,12 +19,12 @@ export interface ClaimedJob {
   headers: Record<string, string>
 }
 
-// [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random token,
-// one for all jobs of the claim, fences off whoever held them before. Payload and address come with the same round trip. One row comes
-// back in any case, with the time of the look. The commit does not wait for the disk: should a crash lose it, the job is
-// free again and is claimed again, and a report under this claim's token is refused. The events' bounds are roundabout
-// for the reason in orchestrator/make-jobs.ts; NOT IN (SELECT …) is looked up in a hash, which <> ALL is not in a plan for
-// all values.
+// [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random
+// token, one for all jobs of the claim, fences off whoever held them before. Payload and address come with the same
+// round trip. One row comes back in any case, with the time of the look. The commit does not wait for the disk: should
+// a crash lose it, the job is free again and is claimed again, and a report under this claim's token is refused. The
+// events' bounds are roundabout for the reason in orchestrator/make-jobs.ts; NOT IN (SELECT …) is looked up in a hash,
+// which <> ALL is not in a plan for all values.
 export const claim = prepared(`
   WITH free AS MATERIALIZED (
     SELECT id, event_id, extract(epoch FROM lease_until)::float8 * 1000 AS free_since_ms
