@@ -13,8 +13,8 @@ export const sagaResults: readonly Mutant[] = [
     edits: [
       {
         file: applyFile,
-        find: 'AND saga.attempt_count = result.attempt - 1 AND',
-        replace: 'AND',
+        find: 'AND saga.attempt_count = result.attempt - 1',
+        replace: '',
       },
     ],
     test: resultQueue(

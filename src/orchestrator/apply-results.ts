@@ -48,7 +48,7 @@ const takeRow = `
 
 // [S4, S13] The rows of the queue go with the sagas' moves or not at all, and only the attempt that a saga's count has
 // not reached yet is new to it: a result counts once. attempt_count on the right of SET is the count before: 2^(n − 1) of
-// the formula [S14]. The bounds are roundabout for the reason in make-jobs.ts. The jobs are given, and not read from the
+// the formula [S14]. Keys and bounds are written as in make-jobs.ts. The jobs are given, and not read from the
 // rows that go: the planner would guess how many they are, and plan at each call.
 export const applyNewResults = prepared(`
   WITH done AS (
@@ -58,7 +58,8 @@ export const applyNewResults = prepared(`
            job.error_code, job.retry_after_s, job.worker_id, job.lease_until, job.duration_ms
     FROM unnest($8::bigint[], $9::bigint[]) AS finished (job_id, event_id)
     JOIN sagapost.webhook_delivery_jobs AS job
-      ON job.id = finished.job_id AND job.event_id = finished.event_id AND job.status::text IN ('Completed', 'Failed')
+      ON job.id = ANY (ARRAY[finished.job_id]) AND job.event_id = ANY (ARRAY[finished.event_id])
+      AND job.status::text IN ('Completed', 'Failed')
       AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
   )
   UPDATE sagapost.webhook_delivery_sagas AS saga
@@ -70,8 +71,8 @@ export const applyNewResults = prepared(`
           * greatest(least($5 * 2.0 ^ attempt_count, $6), least(coalesce(retry_after_s, 0), $7) * 1000.0) END,
       updated_at = sagapost.now()
   FROM result
-  WHERE saga.id = result.saga_id AND saga.event_id = result.event_id AND saga.status = 'InProgress'
-    AND saga.attempt_count = result.attempt - 1 AND saga.subscription_id = result.subscription_id
+  WHERE saga.id = ANY (ARRAY[result.saga_id]) AND saga.event_id = ANY (ARRAY[result.event_id])
+    AND saga.status = 'InProgress' AND saga.attempt_count = result.attempt - 1
     AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
   RETURNING saga.id AS saga_id, result.id AS job_id, saga.event_id, saga.subscription_id, worker_id,
     (extract(epoch FROM lease_until) * 1000)::float8 AS lease_until_ms, duration_ms, saga.status, saga.attempt_count,
@@ -85,8 +86,9 @@ export const applyNewResults = prepared(`
 export const deadLetter = `
   UPDATE sagapost.webhook_delivery_sagas AS saga SET status = 'DeadLettered', updated_at = sagapost.now()
   FROM unnest($3::bigint[], $4::bigint[]) AS dead (id, event_id)
-  WHERE saga.id = dead.id AND saga.event_id = dead.event_id AND saga.status = 'PendingRetry'
-    AND saga.event_id >= $1 AND saga.event_id < $2`
+  WHERE saga.id = ANY (ARRAY[dead.id]) AND saga.event_id = ANY (ARRAY[dead.event_id])
+    AND saga.status = 'PendingRetry'
+    AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)`
 
 interface Row {
   saga_id: string

@@ -22,9 +22,9 @@ export interface ClaimedJob {
 // [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random
 // token, one for all jobs of the claim, fences off whoever held them before. Payload and address come with the same
 // round trip. One row comes back in any case, with the time of the look. The commit does not wait for the disk: should
-// a crash lose it, the job is free again and is claimed again, and a report under this claim's token is refused. The
-// events' bounds are roundabout for the reason in orchestrator/make-jobs.ts; NOT IN (SELECT …) is looked up in a hash,
-// which <> ALL is not in a plan for all values.
+// a crash lose it, the job is free again and is claimed again, and a report under this claim's token is refused. Keys
+// and bounds are written as in orchestrator/make-jobs.ts, for the reason given there; NOT IN (SELECT …) is looked up in
+// a hash, which <> ALL is not in a plan for all values.
 export const claim = prepared(`
   WITH free AS MATERIALIZED (
     SELECT id, event_id, extract(epoch FROM lease_until)::float8 * 1000 AS free_since_ms
@@ -38,14 +38,15 @@ export const claim = prepared(`
     SET status = 'Leased', lease_until = sagapost.now() + $4 * interval '1 millisecond',
         lease_token = $9, worker_id = $5
     FROM free
-    WHERE job.id = free.id AND job.event_id = free.event_id AND job.event_id >= $1 AND job.event_id < $2
+    WHERE job.id = ANY (ARRAY[free.id]) AND job.event_id = ANY (ARRAY[free.event_id])
+      AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
     RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, correlation_id, free_since_ms
   ), complete AS (
     SELECT claimed.*, event.event_type, event.payload::text, event.traceparent, subscription.callback_url, subscription.headers
     FROM claimed
-    JOIN sagapost.events AS event ON event.id = claimed.event_id
+    JOIN sagapost.events AS event ON event.id = ANY (ARRAY[claimed.event_id])
       AND (event.id >= $1 OR event.id > $2) AND (event.id < $2 OR event.id <= $1)
-    JOIN sagapost.subscriptions AS subscription ON subscription.id = claimed.subscription_id
+    JOIN sagapost.subscriptions AS subscription ON subscription.id = ANY (ARRAY[claimed.subscription_id])
   )
   SELECT looked_at_ms, complete.*
   FROM (SELECT (extract(epoch FROM sagapost.now()) * 1000)::float8 AS looked_at_ms,

@@ -16,7 +16,8 @@ export interface LeaseReset {
 // [J8] Jobs past their lease, oldest first by idx_job_status_lease. After several lost leases the job fails, so that
 // a payload that kills workers ends as a dead letter and not as an endless loop (DESIGN 2.8). Two cleaners at once
 // pass over each other's rows; a job that was reset is not Leased any more, so a second run finds nothing. It is free
-// from now on: with the end of its lease for that, a worker that has looked on from there would not find it.
+// from now on: with the end of its lease for that, a worker that has looked on from there would not find it. Keys and
+// bounds: see orchestrator/make-jobs.ts.
 export const reset = `
   WITH stale AS MATERIALIZED (
     SELECT id, event_id, lease_until FROM sagapost.webhook_delivery_jobs AS job
@@ -30,7 +31,8 @@ export const reset = `
       error_code = CASE WHEN lease_resets + 1 >= $4 THEN 'lease_expired' END,
       finished_at = CASE WHEN lease_resets + 1 >= $4 THEN sagapost.now() END
   FROM stale
-  WHERE job.id = stale.id AND job.event_id = stale.event_id AND job.event_id >= $1 AND job.event_id < $2
+  WHERE job.id = ANY (ARRAY[stale.id]) AND job.event_id = ANY (ARRAY[stale.event_id])
+    AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
   RETURNING job.id, saga_id, job.event_id, subscription_id, correlation_id, status, worker_id, stale.lease_until, lease_resets`
 
 /** The Lease Reset Cleaner's one statement, under the role job_worker. It never touches a saga. */
