@@ -75,7 +75,8 @@ function refusePayload(payload: string, limits: EventLimits): EventRefusal | nul
       detail: `the payload has ${bytes} bytes; at most ${limits.payloadBytesMax} are taken`,
     }
   }
-  if (depthOf(payload) > limits.payloadDepthMax) {
+  // So many levels take as many brackets at the least: most payloads are shorter than that.
+  if (payload.length > limits.payloadDepthMax && depthOf(payload) > limits.payloadDepthMax) {
     return {
       code: 'payload_invalid',
       field: 'payload',

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { EventRefusal, NewEvent } from '../events/index.js'
 import { nameField, refuseField } from './problem.js'
 import { readMembers } from './read-body.js'
-import { type Span, scanArray, scanObject } from './scan-json.js'
+import { type Member, type Span, scanArray, scanObject } from './scan-json.js'
 
 const EVENTS_PER_BATCH_MAX = 1_000
 
@@ -43,8 +43,7 @@ export type ReadEvent = NewEvent | { refusal: EventRefusal }
 
 /** The event that the body of POST /v1/events is. */
 export function readEvent(text: string, { idempotencyKey, ...context }: EventContext): ReadEvent {
-  readMembers(text) // a body that is no object is the request's fault, not the event's
-  const event = readEventAt(text, { start: 0, end: text.length }, context)
+  const event = readEventOf(text, readMembers(text), context)
   if ('refusal' in event || idempotencyKey === undefined) return event
   if (event.idempotencyKey !== undefined && event.idempotencyKey !== idempotencyKey) {
     return refusal('request_invalid', 'idempotencyKey', 'is not the same as the Idempotency-Key header')
@@ -76,6 +75,14 @@ export function readEventBatch(text: string, { idempotencyKey, ...context }: Eve
 function readEventAt(text: string, at: Span, context: Omit<EventContext, 'idempotencyKey'>): ReadEvent {
   const members = scanObject(text, at)
   if (members === null) return refusal('request_invalid', 'event', 'must be a JSON object')
+  return readEventOf(text, members, context)
+}
+
+function readEventOf(
+  text: string,
+  members: readonly Member[],
+  context: Omit<EventContext, 'idempotencyKey'>,
+): ReadEvent {
   const found: { type?: string; payload?: string; idempotencyKey?: string } = {}
   for (const { name, start, end } of members) {
     if (name !== 'type' && name !== 'payload' && name !== 'idempotencyKey') {
