@@ -4,6 +4,7 @@ import type { buildConnector } from 'undici'
 import { connectFailure, handshakeFailure } from './classify-failure.js'
 import { DeliveryFailure } from './delivery-errors.js'
 import type { AddressGuard } from './guard-addresses.js'
+import { keepSessions } from './keep-sessions.js'
 import { type Lookup, type ResolvedAddress, resolveAddresses } from './resolve-addresses.js'
 
 /** How long one address of several is tried before the next. */
@@ -14,6 +15,8 @@ const KEEP_ALIVE_PROBE_MS = 60_000
 
 export interface SecureConnector {
   connect: buildConnector.connector
+  /** From now on every receiver shows its certificate again. */
+  forgetSessions(): void
   /** Ends every connection, those that are still being made included, and makes no more. */
   closeAll(): void
 }
@@ -30,11 +33,13 @@ export function createSecureConnector(options: {
   connectTimeoutMs: number
 }): SecureConnector {
   const { guard, lookup, secureContext, connectTimeoutMs } = options
+  const sessions = keepSessions()
   const open = new Set<(failure: DeliveryFailure) => void>()
   let isClosed = false
 
   const connect: buildConnector.connector = ({ hostname, port }, callback) => {
     if (isClosed) return callback(new DeliveryFailure('aborted'), null)
+    const receiver = `${hostname}:${port}`
     let socket: Socket | undefined
     let settled = false
     // undici cannot abort a request that has no connection yet, so an attempt to connect ends by itself.
@@ -76,7 +81,9 @@ export function createSecureConnector(options: {
     }
 
     const shakeHands = (tcp: Socket): TLSSocket => {
+      const session = sessions.of(receiver)
       const secure = tlsConnect({
+        ...(session && { session }),
         socket: tcp,
         host: hostname,
         servername: serverName(hostname),
@@ -85,7 +92,12 @@ export function createSecureConnector(options: {
         // Said outright, or NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
         rejectUnauthorized: true,
       })
-      secure.on('error', (error) => end(handshakeFailure(error, secure)))
+      secure.on('session', (fresh: Buffer) => sessions.keep(receiver, fresh))
+      secure.on('error', (error) => {
+        // Whatever it was: the next one begins without a session.
+        if (!settled) sessions.forget(receiver)
+        end(handshakeFailure(error, secure))
+      })
       secure.once('close', () => {
         tcp.destroy()
         end(new DeliveryFailure('tls_failed'))
@@ -103,6 +115,7 @@ export function createSecureConnector(options: {
 
   return {
     connect,
+    forgetSessions: sessions.forgetAll,
     closeAll() {
       isClosed = true
       for (const end of open) end(new DeliveryFailure('aborted'))

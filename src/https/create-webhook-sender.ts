@@ -30,7 +30,10 @@ const IDLE_CONNECTION_MS = 4_000
 /** At most this long where a receiver's Keep-Alive header offers more. */
 const IDLE_CONNECTION_MS_MAX = 30_000
 
-/** A busy connection is replaced now and then, or a receiver that moved (DNS) would never be followed. */
+/**
+ * A busy connection is replaced now and then, or a receiver that moved (DNS) would never be followed; with it goes the
+ * TLS session, and the receiver's certificate is checked again.
+ */
 const CONNECTION_AGE_MS_MAX = 300_000
 
 const RESPONSE_HEADERS_BYTES_MAX = 16 * 1024
@@ -69,6 +72,7 @@ export function createSenderWithLookup(options: WebhookSenderOptions, lookup: Lo
   const renewAgent = () => {
     renewAtMs = performance.now() + connectionAgeMs()
     void shared.agent.close()
+    connector.forgetSessions()
     shared.agent = createAgent()
   }
 

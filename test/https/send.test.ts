@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import fc from 'fast-check'
@@ -7,9 +8,11 @@ import {
   createWebhookSender,
   formatSecret,
   generateSecret,
+  makeCertificate,
   type WebhookRequest,
   type WebhookSender,
 } from '../../src/https/index.js'
+import { keepSessions } from '../../src/https/keep-sessions.js'
 import { readRetryAfter } from '../../src/https/read-retry-after.js'
 import { waitFor } from '../embedded/wait-for.js'
 import {
@@ -303,11 +306,103 @@ describe('connections', () => {
     expect(receiver.requests).toHaveLength(70)
   })
 
+  it('resume the TLS session of the one before, until all are replaced: then the certificate is looked at again', async () => {
+    const { receiver, sender, request } = await start()
+    const clock = vi.spyOn(performance, 'now')
+    cleanups.push(async () => clock.mockRestore())
+    await sender.send(request)
+    expect(receiver.sessionsResumed()).toBe(0)
+    await Promise.all(Array.from({ length: 5 }, () => sender.send(request)))
+    const made = receiver.connectionsMade()
+    expect(made).toBeGreaterThan(1)
+    expect(receiver.sessionsResumed()).toBe(made - 1)
+    const sinceMs = performance.now()
+    clock.mockImplementation(() => sinceMs + 300_001)
+    await sender.send(request)
+    expect(receiver.connectionsMade()).toBe(made + 1)
+    expect(receiver.sessionsResumed()).toBe(made - 1)
+  })
+
+  it('begin without a session after one that failed, and never with one of another certificate', async () => {
+    const ticketKeys = randomBytes(48)
+    const first = await startReceiver({ ticketKeys })
+    const sender = createWebhookSender({
+      requestTimeoutMs: 20_000,
+      allowedCidrs: loopback,
+      extraCertificateAuthorities: [first.certificateAuthority],
+    })
+    cleanups.push(sender.close)
+    const { port, url } = first
+    const send = () =>
+      sender.send({
+        url,
+        webhookId: 'evt_1',
+        body: Buffer.from('{}'),
+        secrets: [generateSecret()],
+        headers: {},
+      })
+    expect(await send()).toMatchObject({ delivered: true })
+    await first.stop()
+
+    const stranger = await startReceiver({ port, certificate: await makeCertificate() })
+    cleanups.push(stranger.stop)
+    expect(await send()).toMatchObject({ errorCode: 'tls_invalid_certificate' })
+    expect(stranger.requests).toHaveLength(0)
+    await stranger.stop()
+
+    const again = await startReceiver({ port, ticketKeys })
+    cleanups.push(again.stop)
+    expect(await send()).toMatchObject({ delivered: true })
+    expect(again.sessionsResumed()).toBe(0)
+    await Promise.all([send(), send()])
+    expect(again.sessionsResumed()).toBeGreaterThan(0)
+  })
+
+  it.each(['127.0.0.1', 'localhost'])(
+    'never resume a session with one whose certificate is not for %s',
+    async (host) => {
+      const receiver = await startReceiver({
+        certificate: await makeCertificate({ hosts: ['hooks.example.com'] }),
+      })
+      const sender = createWebhookSender({
+        requestTimeoutMs: 20_000,
+        allowedCidrs: loopback,
+        extraCertificateAuthorities: [receiver.certificateAuthority],
+      })
+      cleanups.push(receiver.stop, sender.close)
+      const url = `https://${host}:${receiver.port}/`
+      const request = {
+        url,
+        webhookId: 'evt_1',
+        body: Buffer.from('{}'),
+        secrets: [generateSecret()],
+        headers: {},
+      }
+      for (let attempt = 0; attempt < 3; attempt++) {
+        expect(await sender.send(request)).toMatchObject({ errorCode: 'tls_invalid_certificate' })
+      }
+      expect(receiver.sessionsResumed()).toBe(0)
+      expect(receiver.requests).toHaveLength(0)
+    },
+  )
+
   it('are at most as many per origin as asked for', async () => {
     const { receiver, sender, request } = await start(() => ({}), { connectionsPerOriginMax: 3 })
     const outcomes = await Promise.all(Array.from({ length: 40 }, () => sender.send(request)))
     expect(outcomes.every(({ delivered }) => delivered)).toBe(true)
     expect(receiver.connectionsMade()).toBeLessThanOrEqual(3)
+  })
+})
+
+describe('TLS sessions', () => {
+  it('are kept for so many receivers, those with the latest news', () => {
+    const sessions = keepSessions(2)
+    for (const receiver of ['a', 'b', 'a', 'c']) sessions.keep(receiver, Buffer.from(receiver))
+    expect(['a', 'b', 'c'].filter((receiver) => sessions.of(receiver))).toEqual(['a', 'c'])
+    sessions.forget('a')
+    expect(sessions.of('a')).toBeUndefined()
+    sessions.forgetAll()
+    expect(sessions.of('c')).toBeUndefined()
   })
 })
 

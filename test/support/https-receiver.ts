@@ -31,6 +31,8 @@ export interface Receiver {
   /** How many connections were ever accepted. */
   connectionsMade(): number
   connectionsOpen(): number
+  /** How many of those made went on with an earlier TLS session, without a certificate. */
+  sessionsResumed(): number
   stop(): Promise<void>
 }
 
@@ -44,6 +46,9 @@ export async function startReceiver(
   options: {
     respond?: (request: ReceivedRequest) => ReceiverResponse | Promise<ReceiverResponse>
     certificate?: ServerCertificate
+    port?: number
+    /** Of another receiver, so that its sessions can be resumed here. */
+    ticketKeys?: Buffer
   } = {},
 ): Promise<Receiver> {
   shared ??= makeCertificate()
@@ -51,8 +56,14 @@ export async function startReceiver(
   const requests: ReceivedRequest[] = []
   const sockets = new Set<TLSSocket>()
   let connectionsMade = 0
+  let sessionsResumed = 0
 
-  const server = createServer({ cert: certificate.certificate, key: certificate.privateKey })
+  const { port: wantedPort = 0, ticketKeys } = options
+  const server = createServer({
+    cert: certificate.certificate,
+    key: certificate.privateKey,
+    ...(ticketKeys && { ticketKeys }),
+  })
   server.on('request', (incoming, outgoing) => {
     const chunks: Buffer[] = []
     // A sender that gives up breaks the connection; the request is then not whole, and not recorded.
@@ -76,11 +87,12 @@ export async function startReceiver(
   })
   server.on('secureConnection', (socket: TLSSocket) => {
     connectionsMade += 1
+    if (socket.isSessionReused()) sessionsResumed += 1
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
   })
   server.on('tlsClientError', () => {})
-  server.listen(0, '127.0.0.1')
+  server.listen(wantedPort, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
 
@@ -91,6 +103,7 @@ export async function startReceiver(
     requests,
     connectionsMade: () => connectionsMade,
     connectionsOpen: () => sockets.size,
+    sessionsResumed: () => sessionsResumed,
     async stop() {
       if (!server.listening) return
       const closed = once(server, 'close')
