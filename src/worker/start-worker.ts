@@ -96,15 +96,29 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   async function claimFrom(range: EventRange, passed: typeof passedOver.fresh): Promise<boolean> {
-    const batchMax = lanes.room()
-    if (batchMax === 0) return false
+    const room = lanes.room()
+    if (room === 0) return false
     const askedAtMs = performance.now()
-    const failing = lanes.roomForDoubtful() === 0 ? breakers.failing() : []
-    const except = [
-      ...new Set([...lanes.full(), ...breakers.open(), ...failing, ...bench.benched(askedAtMs)]),
-    ]
-    const freeSince = passed.from(except, askedAtMs)
-    const claim = await claimJobs(pool, { range, batchMax, leaseMs, workerId, except, freeSince })
+    const roomForDoubtful = lanes.roomForDoubtful()
+    const failing = breakers.failing()
+    const except = new Set([
+      ...lanes.full(),
+      ...breakers.open(),
+      ...(roomForDoubtful === 0 ? failing : []),
+      ...bench.benched(askedAtMs),
+    ])
+    // One that hangs may have thousands waiting, ahead of everybody's: beyond its room they would only go back.
+    const hasDoubtful = [...failing, ...lanes.doubtful()].some((id) => !except.has(id))
+    const batchMax = hasDoubtful ? Math.max(1, Math.min(room, roomForDoubtful)) : room
+    const freeSince = passed.from([...except], askedAtMs)
+    const claim = await claimJobs(pool, {
+      range,
+      batchMax,
+      leaseMs,
+      workerId,
+      except: [...except],
+      freeSince,
+    })
     passed.until(claim.passedOverUntil)
     const refused = await hold(claim.jobs, { askedAtMs, probe: false })
     void giveBack(refused)
