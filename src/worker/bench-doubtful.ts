@@ -21,7 +21,7 @@ export interface Bench<Job> {
  * in line behind. However many they are, no more is held of them than their share, and one after the other gets its turn.
  */
 export function benchDoubtful<Job extends { subscriptionId: string }>(
-  lanes: Pick<Lanes<Job>, 'add' | 'hasRoomFor' | 'roomForDoubtful' | 'doubtful'>,
+  lanes: Pick<Lanes<Job>, 'add' | 'roomFor' | 'roomForDoubtful' | 'doubtful'>,
   isDoubtful: (subscriptionId: string) => boolean,
 ): Bench<Job> {
   // The longest first.
@@ -31,7 +31,7 @@ export function benchDoubtful<Job extends { subscriptionId: string }>(
     add(jobs) {
       const refused: Job[] = []
       for (const job of jobs) {
-        if (lanes.hasRoomFor(job.subscriptionId)) lanes.add(job)
+        if (lanes.roomFor(job.subscriptionId) > 0) lanes.add(job)
         else {
           bench.add(job.subscriptionId)
           refused.push(job)

@@ -23,8 +23,8 @@ export interface Lanes<Job> {
   room(): number
   /** Lanes that hold as many jobs as they should: claim none for them. */
   full(): string[]
-  /** Whether one more job of this subscription is worth holding: those that are doubtful share less than all slots. */
-  hasRoomFor(subscriptionId: string): boolean
+  /** How many more jobs of this subscription are worth holding: those that are doubtful share less than all slots. */
+  roomFor(subscriptionId: string): number
   /** How many more jobs of doubtful subscriptions are worth holding. */
   roomForDoubtful(): number
   /** Those of them that hold jobs. */
@@ -104,10 +104,10 @@ export function createLanes<Job extends { subscriptionId: string }>(
       const ofDoubtful = sumOfDoubtful((lane) => lane.running + runnableOf(lane))
       return Math.max(0, heldMax - held + Math.max(0, ofDoubtful - heldOfDoubtfulMax))
     },
-    hasRoomFor(subscriptionId) {
-      if (!isDoubtful(subscriptionId)) return true
+    roomFor(subscriptionId) {
+      if (!isDoubtful(subscriptionId)) return Number.POSITIVE_INFINITY
       const { running: busy = 0, queue = [] } = lanes.get(subscriptionId) ?? {}
-      return busy + queue.length < heldPerDoubtful()
+      return Math.max(0, heldPerDoubtful() - busy - queue.length)
     },
     roomForDoubtful,
     doubtful: () => [...lanes.keys()].filter(isDoubtful),

@@ -17,6 +17,8 @@ const LATE_LOOK_MS = 250
 export interface PassedOver {
   /** From where to look, given whom to pass over now; undefined: from the beginning. */
   from(except: readonly string[], nowMs: number): Date | undefined
+  /** Those whom the look that `from` was for takes up again, with a backlog of unknown length. */
+  takenUp(): string[]
   /** What a claim with the same `except` found. */
   until(time: Date): void
 }
@@ -48,9 +50,8 @@ export function rememberPassedOver(): PassedOver {
         isLateLook = true
       }
       passed = now
-      if (now.size === 0 || nowMs - fullLookAtMs >= FULL_LOOK_MS) {
+      if (now.size + behind.size === 0 || nowMs - fullLookAtMs >= FULL_LOOK_MS) {
         mark = undefined
-        behind.clear()
         fullLookAtMs = nowMs
       }
       const start = earliest([mark, ...behind.values()])
@@ -58,8 +59,9 @@ export function rememberPassedOver(): PassedOver {
       if (isLateLook) lateLookAtMs = nowMs
       return new Date(start.getTime() - (isLateLook ? LATE_COMMIT_MS : COMMIT_MS))
     },
+    takenUp: () => [...behind.keys()],
     until(time) {
-      if (passed.size === 0) return
+      if (passed.size + behind.size === 0) return
       if (mark === undefined || time >= mark) {
         mark = time
         behind.clear()

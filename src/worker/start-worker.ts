@@ -99,26 +99,14 @@ export function startWorker(options: WorkerOptions): Worker {
     const room = lanes.room()
     if (room === 0) return false
     const askedAtMs = performance.now()
-    const roomForDoubtful = lanes.roomForDoubtful()
-    const failing = breakers.failing()
-    const except = new Set([
-      ...lanes.full(),
-      ...breakers.open(),
-      ...(roomForDoubtful === 0 ? failing : []),
-      ...bench.benched(askedAtMs),
-    ])
+    const failing = lanes.roomForDoubtful() === 0 ? breakers.failing() : []
+    const except = [
+      ...new Set([...lanes.full(), ...breakers.open(), ...failing, ...bench.benched(askedAtMs)]),
+    ]
+    const freeSince = passed.from(except, askedAtMs)
     // One that hangs may have thousands waiting, ahead of everybody's: beyond its room they would only go back.
-    const hasDoubtful = [...failing, ...lanes.doubtful()].some((id) => !except.has(id))
-    const batchMax = hasDoubtful ? Math.max(1, Math.min(room, roomForDoubtful)) : room
-    const freeSince = passed.from([...except], askedAtMs)
-    const claim = await claimJobs(pool, {
-      range,
-      batchMax,
-      leaseMs,
-      workerId,
-      except: [...except],
-      freeSince,
-    })
+    const batchMax = Math.max(1, Math.min(room, ...passed.takenUp().map(lanes.roomFor)))
+    const claim = await claimJobs(pool, { range, batchMax, leaseMs, workerId, except, freeSince })
     passed.until(claim.passedOverUntil)
     const refused = await hold(claim.jobs, { askedAtMs, probe: false })
     void giveBack(refused)

@@ -39,7 +39,7 @@ describe('lanes', () => {
     for (let n = 0; n < 40; n++) for (const job of jobs(`dead-${n}`, 1)) lanes.add(job)
     expect(drain(() => lanes.next())).toHaveLength(5)
     expect([lanes.roomForDoubtful(), lanes.doubtful().length]).toEqual([0, 40])
-    expect([lanes.hasRoomFor('dead-0'), lanes.hasRoomFor('dead-40'), lanes.hasRoomFor('quick')]).toEqual([
+    expect([lanes.roomFor('dead-0') > 0, lanes.roomFor('dead-40') > 0, lanes.roomFor('quick') > 0]).toEqual([
       ...[false, false, true],
     ])
     // As if they held no more than their share.
@@ -73,18 +73,18 @@ describe('lanes', () => {
       lanes.add(job)
     }
     for (const job of jobs('slow', 8)) add(job)
-    expect([lanes.hasRoomFor('slow'), lanes.full()]).toEqual([false, ['slow']])
+    expect([lanes.roomFor('slow') > 0, lanes.full()]).toEqual([false, ['slow']])
     for (const job of jobs('quick', 8)) lanes.add(job)
-    expect([lanes.hasRoomFor('quick'), lanes.full()]).toEqual([true, ['slow']])
+    expect([lanes.roomFor('quick') > 0, lanes.full()]).toEqual([true, ['slow']])
     drain(() => lanes.next())
     lanes.done('slow')
-    expect([lanes.hasRoomFor('slow'), lanes.full()]).toEqual([true, []])
+    expect([lanes.roomFor('slow') > 0, lanes.full()]).toEqual([true, []])
   })
 
   it('[J3] a single slot is for doubtful endpoints as well', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(1, () => true)
     for (const job of jobs('dead', 3)) lanes.add(job)
-    expect(lanes.hasRoomFor('other')).toBe(false)
+    expect(lanes.roomFor('other') > 0).toBe(false)
     expect(drain(() => lanes.next())).toHaveLength(1)
   })
 
@@ -154,12 +154,27 @@ describe('what a worker has passed over', () => {
     passed.from(['7', '8'], 1)
     passed.until(at(110))
     expect(passed.from(['7'], 2)).toEqual(at(98))
+    expect(passed.takenUp()).toEqual(['8'])
     passed.until(at(103))
     expect(passed.from(['7', '8'], 3)).toEqual(at(109.9))
+    expect(passed.takenUp()).toEqual([])
     passed.until(at(111))
     expect(passed.from(['7'], 4)).toEqual(at(101))
     passed.until(at(112))
+    expect(passed.takenUp()).toEqual([])
     expect(passed.from(['7'], 5)).toEqual(at(111.9))
+  })
+
+  it('[J9] is remembered while the only one who was passed over is taken up again for a moment', () => {
+    const passed = rememberPassedOver()
+    passed.from(['7'], 0)
+    passed.until(at(100))
+    expect(passed.from([], 1)).toBeUndefined()
+    expect(passed.takenUp()).toEqual(['7'])
+    passed.until(at(50))
+    expect(passed.from(['7'], 2)).toEqual(at(98))
+    passed.until(at(101))
+    expect(passed.from([], 3)).toEqual(at(48))
   })
 
   it('[J9] is looked through when a subscription is taken up again, when none is passed over, and now and then', () => {
@@ -175,6 +190,11 @@ describe('what a worker has passed over', () => {
     expect(pass(['7'], 3)).toEqual(at(99.9))
     expect(pass(['7'], 5001)).toBeUndefined()
     expect(pass([], 5002)).toBeUndefined()
-    expect(pass(['7'], 5003)).toBeUndefined()
+    expect(passed.takenUp()).toEqual([])
+    // All of them were looked at just now.
+    expect(pass(['7'], 5003)).toEqual(at(98))
+    expect(pass(['7'], 5004)).toEqual(at(99.9))
+    expect(pass([], 5005)).toBeUndefined()
+    expect(pass(['7'], 5006)).toBeUndefined()
   })
 })

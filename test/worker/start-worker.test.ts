@@ -219,6 +219,29 @@ describe('endpoints that nobody has tried', () => {
   })
 })
 
+describe('an endpoint that fails with a backlog', () => {
+  it('[J3] is claimed for as it has room: nothing that waits for it is fetched to be given back', async () => {
+    const { sent, wakeups, counts } = await startProven({ concurrency: 8 })
+    window = nothing
+    const { jobs } = await newJobs(40)
+    window = everything
+    wakeups.wake('claims')
+    const leased = async () =>
+      (await Promise.all(jobs.map(status))).filter((each) => each === 'Leased').length
+    // Two are sent, two wait for their slots.
+    await expect.poll(() => sent.length).toBe(2)
+    await expect.poll(leased).toBe(4)
+    const before = counts.claimed
+    for (let answered = 0; answered < 10; answered++) {
+      sent[answered]?.answer(failed(500))
+      wakeups.wake('claims')
+      await expect.poll(() => sent.length).toBe(answered + 3)
+      await expect.poll(leased).toBe(4)
+    }
+    expect(counts.claimed - before).toBe(10)
+  })
+})
+
 describe('jobs that were claimed and not begun', () => {
   it('[J5] are given back when their lease is nearly over, though their slot is still taken', async () => {
     const { sent, wakeups, newJobsOf } = await startProven({ concurrency: 1 })
