@@ -5,15 +5,9 @@ const JSON_TEXT = 114
 const TIMESTAMPTZ = 1184
 const JSONB = 3802
 
-/** All rows of a commit have one time, and to read one takes 5 µs. */
-let lastTime = { text: '', ms: Number.NaN }
-
 /** As PostgreSQL writes it: `2026-01-31 08:15:00.123456+00`, the offset with minutes where it has some. */
 function parseTime(text: string): Date {
-  if (text !== lastTime.text) {
-    lastTime = { text, ms: Date.parse(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00')) }
-  }
-  return new Date(lastTime.ms)
+  return new Date(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'))
 }
 
 const parsers = new Map<number, (text: string) => unknown>([

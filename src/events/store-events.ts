@@ -13,12 +13,13 @@ interface StoredEvent {
 export type StoreOutcome = StoredEvent | { refusal: EventRefusal }
 
 // Without keys there is nothing to look up, and a plain INSERT does: 26 µs of PostgreSQL's CPU for an event in batches of
-// 30, and 41 by the function below. Rows come back in the order in which they were given.
+// 30, and 41 by the function below. Rows come back in the order in which they were given; a number for the time, since to
+// read a time takes 5 µs.
 const insertEvents = prepared(`
   INSERT INTO sagapost.events (event_type, payload, correlation_id, traceparent)
   SELECT type, payload::json, correlation_id, traceparent
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS given (type, payload, correlation_id, traceparent)
-  RETURNING id, created_at`)
+  RETURNING id, (extract(epoch FROM created_at) * 1000)::float8 AS created_at_ms`)
 
 // One round trip and one commit for the whole batch; keys by event_keys_pkey (migrations/0011).
 const publishBatch = prepared(`
@@ -54,15 +55,15 @@ async function storePlain(
   pool: pg.Pool | pg.PoolClient,
   events: readonly NewEvent[],
 ): Promise<StoreOutcome[]> {
-  const { rows } = await pool.query<Pick<Row, 'created_at'> & { id: string }>(insertEvents, [
+  const { rows } = await pool.query<{ id: string; created_at_ms: number }>(insertEvents, [
     events.map(({ type }) => type),
     events.map(({ payload }) => payload),
     events.map(({ correlationId }) => correlationId ?? null),
     events.map(({ traceparent }) => traceparent ?? null),
   ])
-  return rows.map(({ id, created_at }, index) => {
+  return rows.map(({ id, created_at_ms: createdAtMs }, index) => {
     const { type } = events[index] as NewEvent
-    return { id, type, createdAt: created_at, duplicate: false }
+    return { id, type, createdAt: new Date(createdAtMs), duplicate: false }
   })
 }
 

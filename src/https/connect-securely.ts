@@ -33,13 +33,15 @@ export function createSecureConnector(options: {
   connectTimeoutMs: number
 }): SecureConnector {
   const { guard, lookup, secureContext, connectTimeoutMs } = options
-  const sessions = keepSessions()
+  let sessions = keepSessions()
   const open = new Set<(failure: DeliveryFailure) => void>()
   let isClosed = false
 
   const connect: buildConnector.connector = ({ hostname, port }, callback) => {
     if (isClosed) return callback(new DeliveryFailure('aborted'), null)
     const receiver = `${hostname}:${port}`
+    // Those of now: what a handshake that is under way brings is no news when all are forgotten meanwhile.
+    const known = sessions
     let socket: Socket | undefined
     let settled = false
     // undici cannot abort a request that has no connection yet, so an attempt to connect ends by itself.
@@ -52,6 +54,8 @@ export function createSecureConnector(options: {
       if (settled) return
       settled = true
       clearTimeout(timer)
+      // Whatever it was: the next one begins without a session.
+      known.forget(receiver)
       callback(failure, null)
     }
     open.add(end)
@@ -81,7 +85,7 @@ export function createSecureConnector(options: {
     }
 
     const shakeHands = (tcp: Socket): TLSSocket => {
-      const session = sessions.of(receiver)
+      const session = known.of(receiver)
       const secure = tlsConnect({
         ...(session && { session }),
         socket: tcp,
@@ -92,12 +96,8 @@ export function createSecureConnector(options: {
         // Said outright, or NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
         rejectUnauthorized: true,
       })
-      secure.on('session', (fresh: Buffer) => sessions.keep(receiver, fresh))
-      secure.on('error', (error) => {
-        // Whatever it was: the next one begins without a session.
-        if (!settled) sessions.forget(receiver)
-        end(handshakeFailure(error, secure))
-      })
+      secure.on('session', (fresh: Buffer) => known.keep(receiver, fresh))
+      secure.on('error', (error) => end(handshakeFailure(error, secure)))
       secure.once('close', () => {
         tcp.destroy()
         end(new DeliveryFailure('tls_failed'))
@@ -115,7 +115,9 @@ export function createSecureConnector(options: {
 
   return {
     connect,
-    forgetSessions: sessions.forgetAll,
+    forgetSessions: () => {
+      sessions = keepSessions()
+    },
     closeAll() {
       isClosed = true
       for (const end of open) end(new DeliveryFailure('aborted'))

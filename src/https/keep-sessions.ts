@@ -1,5 +1,6 @@
-/** Some kilobytes each. */
 const SESSIONS_MAX = 1_000
+/** With its certificates a session has some kilobytes; the receiver's own part of it may have 64. */
+const SESSION_BYTES_MAX = 16 * 1024
 
 /**
  * The last TLS session with each receiver: whoever resumes it is spared the certificate and its check, which is most
@@ -9,7 +10,6 @@ export interface TlsSessions {
   of(receiver: string): Buffer | undefined
   keep(receiver: string, session: Buffer): void
   forget(receiver: string): void
-  forgetAll(): void
 }
 
 export function keepSessions(sessionsMax = SESSIONS_MAX): TlsSessions {
@@ -19,11 +19,11 @@ export function keepSessions(sessionsMax = SESSIONS_MAX): TlsSessions {
     keep(receiver, session) {
       // The one that has gone without news for the longest gives way.
       sessions.delete(receiver)
+      if (session.length > SESSION_BYTES_MAX) return
       sessions.set(receiver, session)
       const [oldest] = sessions.size > sessionsMax ? sessions.keys() : []
       if (oldest !== undefined) sessions.delete(oldest)
     },
     forget: (receiver) => void sessions.delete(receiver),
-    forgetAll: () => sessions.clear(),
   }
 }

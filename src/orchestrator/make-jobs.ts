@@ -19,11 +19,12 @@ export interface DeadDelivery {
 
 // [S16 a] Sagas that have no job yet, by idx_saga_status. `attempt` and the times are the columns' defaults. `lazily`:
 // this commit need not wait for the disk. Should a crash lose it, the sagas are Pending again, and get their jobs again.
-// Rows of the large tables are reached by their key and in no other way, here and in all statements of this kind. To a
-// planner that knows a partition as new, empty or small, reading all of it looks as cheap as a key, and the plan is kept
-// while it fills: 50 first jobs read 25,250 rows. So the bounds are roundabout: they rule out partitions, but no index
-// can be read by them. And `= ANY (ARRAY[…])` can be looked up in an index, but gives its order no use: an index is
-// read from end to end only for its order (test/schema/fresh-partition-plans.test.ts).
+// Rows that are known are reached by their key and in no other way, here and in all statements of this kind. To a planner
+// that knows a partition as new, empty or small, reading all of it looks as cheap as a key, and the plan is kept while it
+// fills: 50 first jobs read 25,250 rows. With pinnedPlans (database/role-pool.ts) an index is the only way in, and
+// there are two ways to read one as a whole, which are taken away as well: by bounds (these are roundabout: they rule
+// out partitions, but no index can be read by them), and for its order, which a plain `=` would make seem of use for a
+// merge join: `= ANY (ARRAY[…])` can be looked up, and no more (test/schema/fresh-partition-plans.test.ts).
 export const makeFirstJobs = prepared(`
   WITH lazily AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true)
@@ -50,7 +51,7 @@ export const makeRetryJobs = prepared(`
     ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED
   ), decided AS MATERIALIZED (
     SELECT due.*, due.attempt_count < coalesce(subscription.max_attempts, $4) AS retry
-    FROM due LEFT JOIN sagapost.subscriptions AS subscription ON subscription.id = due.subscription_id
+    FROM due LEFT JOIN sagapost.subscriptions AS subscription ON subscription.id = ANY (ARRAY[due.subscription_id])
   ), moved AS (
     UPDATE sagapost.webhook_delivery_sagas AS saga
     SET status = (CASE WHEN decided.retry THEN 'InProgress' ELSE 'DeadLettered' END)::sagapost.delivery_status,

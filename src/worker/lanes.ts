@@ -58,8 +58,9 @@ export function createLanes<Job extends { subscriptionId: string }>(
   }
   const roomForDoubtful = () =>
     Math.max(0, heldOfDoubtfulMax - sumOfDoubtful(({ running: busy, queue }) => busy + queue.length))
+  const heldPerDoubtfulMax = slotsPerDoubtful * PREFETCH_FACTOR
   // As much as is left for the next one, at the most.
-  const heldPerDoubtful = () => Math.min(slotsPerDoubtful * PREFETCH_FACTOR, roomForDoubtful())
+  const heldPerDoubtful = () => Math.min(heldPerDoubtfulMax, roomForDoubtful())
   const runnableOf = (lane: Lane<Job>) =>
     Math.min(lane.queue.length, Math.max(0, slotsPerLane - lane.running))
 
@@ -107,15 +108,18 @@ export function createLanes<Job extends { subscriptionId: string }>(
     roomFor(subscriptionId) {
       if (!isDoubtful(subscriptionId)) return Number.POSITIVE_INFINITY
       const { running: busy = 0, queue = [] } = lanes.get(subscriptionId) ?? {}
-      return Math.max(0, heldPerDoubtful() - busy - queue.length)
+      const held = busy + queue.length
+      // Each one that is added takes from its own room, and from what is left for the others.
+      const shared = Math.ceil((roomForDoubtful() - held) / 2)
+      return Math.max(0, Math.min(heldPerDoubtfulMax - held, shared))
     },
     roomForDoubtful,
     doubtful: () => [...lanes.keys()].filter(isDoubtful),
     full() {
       const full: string[] = []
-      const heldPerDoubtfulMax = heldPerDoubtful()
+      const heldPerDoubtfulNow = heldPerDoubtful()
       for (const [id, { running: busy, queue }] of lanes) {
-        if (busy + queue.length >= (isDoubtful(id) ? heldPerDoubtfulMax : heldPerLaneMax)) full.push(id)
+        if (busy + queue.length >= (isDoubtful(id) ? heldPerDoubtfulNow : heldPerLaneMax)) full.push(id)
       }
       return full
     },

@@ -2,7 +2,7 @@ import type pg from 'pg'
 
 // Jobs go back as they were: claimable at once, behind the others, no lost lease counted. A failed probe is counted.
 // Status and keys: see report-results.ts.
-const release = `
+export const release = `
   UPDATE sagapost.webhook_delivery_jobs AS job SET status = 'Pending', lease_until = sagapost.now(), probes = probes + $4
   FROM unnest($1::bigint[], $2::bigint[], $3::uuid[]) AS held (id, event_id, token)
   WHERE job.id = ANY (ARRAY[held.id]) AND job.event_id = ANY (ARRAY[held.event_id])

@@ -95,7 +95,11 @@ export function startWorker(options: WorkerOptions): Worker {
     return more
   }
 
-  async function claimFrom(range: EventRange, passed: typeof passedOver.fresh): Promise<boolean> {
+  async function claimFrom(
+    range: EventRange,
+    passed: typeof passedOver.fresh,
+    limited = true,
+  ): Promise<boolean> {
     const room = lanes.room()
     if (room === 0) return false
     const askedAtMs = performance.now()
@@ -103,9 +107,11 @@ export function startWorker(options: WorkerOptions): Worker {
     const except = [
       ...new Set([...lanes.full(), ...breakers.open(), ...failing, ...bench.benched(askedAtMs)]),
     ]
-    const freeSince = passed.from(except, askedAtMs)
+    const { freeSince, takenUp } = passed.from(except, askedAtMs)
     // One that hangs may have thousands waiting, ahead of everybody's: beyond its room they would only go back.
-    const batchMax = Math.max(1, Math.min(room, ...passed.takenUp().map(lanes.roomFor)))
+    const doubtful = new Set(limited ? takenUp.filter(isDoubtful) : [])
+    let batchMax = room
+    for (const id of doubtful) batchMax = Math.max(1, Math.min(batchMax, lanes.roomFor(id)))
     const claim = await claimJobs(pool, { range, batchMax, leaseMs, workerId, except, freeSince })
     passed.until(claim.passedOverUntil)
     const refused = await hold(claim.jobs, { askedAtMs, probe: false })
@@ -113,7 +119,13 @@ export function startWorker(options: WorkerOptions): Worker {
     // A crowd would come batch by batch, and whoever stands behind it would wait for all of it.
     const isCrowd = refused.length > 0 && refused.length * 2 >= claim.jobs.length
     if (isCrowd && lanes.roomForDoubtful() === 0) bench.passOver(await findWaiting(pool, range))
-    return claim.jobs.length === batchMax
+    if (claim.jobs.length < batchMax || batchMax === room) return claim.jobs.length === batchMax
+    // What was left out for its sake comes at once; for as much as there is room when it has nothing ahead of the others.
+    return claimFrom(
+      range,
+      passed,
+      claim.jobs.some(({ subscriptionId }) => doubtful.has(subscriptionId)),
+    )
   }
 
   async function probe(subscriptionIds: readonly string[]): Promise<void> {

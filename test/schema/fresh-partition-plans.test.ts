@@ -1,9 +1,10 @@
 import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { createRolePool, type DatabaseRole } from '../../src/database/index.js'
-import { applyNewResults } from '../../src/orchestrator/apply-results.js'
+import { applyNewResults, deadLetter } from '../../src/orchestrator/apply-results.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
 import { claim } from '../../src/worker/claim-jobs.js'
+import { release } from '../../src/worker/release-jobs.js'
 import { report } from '../../src/worker/report-results.js'
 import { reset } from '../../src/worker/reset-leases.js'
 import { useDatabase } from '../support/database.js'
@@ -51,6 +52,16 @@ async function fill(pool: pg.Pool, { after, count }: Filling): Promise<void> {
       [first + 1, first + count, saga, job, TOKEN],
     )
   }
+  await pool.query(
+    `INSERT INTO sagapost.delivery_result_queue (job_ids, event_ids, first_event_id, last_event_id)
+     SELECT ARRAY[id], ARRAY[id], id, id FROM generate_series($1::int, $2::int) AS id`,
+    [after + 3 * count + 1, after + 4 * count],
+  )
+  await pool.query(
+    `INSERT INTO sagapost.subscriptions (id, event_type, callback_url)
+     SELECT id, 'b', 'https://receiver.example/' FROM generate_series($1::int, $2::int) AS id`,
+    [after + 2, after + 1 + count],
+  )
 }
 
 /** Of the results that wait, and of the leases. */
@@ -61,6 +72,8 @@ function idsAfter(last: number): string[] {
 function statementsFor({ after, count }: Filling): [string, DatabaseRole, string, unknown[]][] {
   const results = idsAfter(after + 3 * count)
   const leased = idsAfter(after + 4 * count)
+  const unsent = idsAfter(after + 4 * count + BATCH)
+  const waiting = idsAfter(after + count + BATCH)
   const tokens = leased.map(() => TOKEN)
   const nulls = leased.map(() => null)
   const numbers = leased.map(() => 200)
@@ -80,6 +93,8 @@ function statementsFor({ after, count }: Filling): [string, DatabaseRole, string
       applyNewResults,
       [...window, ['1', '2'], 5, 30_000, 3_600_000, 86_400, results, results],
     ],
+    ['dead-lettering', 'saga_orchestrator', deadLetter, [...window, waiting, waiting]],
+    ['giving back', 'job_worker', release, [unsent, unsent, tokens, 0]],
     ['resetting leases', 'job_worker', reset, [...window, BATCH, 3]],
   ]
 }
