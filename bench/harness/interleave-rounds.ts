@@ -45,6 +45,7 @@ export async function interleaveRounds(
     const turns = [...measured.slice(round % measured.length), ...measured.slice(0, round % measured.length)]
     for (const { system, rounds: own } of turns) {
       const deliveries = (rates.get(system) ?? 0) * roundS
+      await system.prepareTurn?.()
       const result = await runRound(bench, system, toEvents(system, deliveries))
       rates.set(system, result.perSecond)
       own.push(result)

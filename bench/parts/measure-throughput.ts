@@ -6,7 +6,12 @@ import { prepareSagapost } from '../harness/prepare-sagapost.js'
 import { COUNTERS_SETTLE_MS, readDatabaseCounters } from '../harness/read-database-counters.js'
 import { memoryMb } from '../harness/read-usage.js'
 import { type Round, runRound } from '../harness/run-round.js'
-import { startBare, startGraphileWorker, startPgBoss } from '../harness/start-others.js'
+import {
+  startBare,
+  startGraphileWorker,
+  startPgBoss,
+  startVacuumedGraphileWorker,
+} from '../harness/start-others.js'
 import { startOneProcess, startSeparateProcesses } from '../harness/start-sagapost.js'
 import { type Summary, summarise } from '../harness/summarise-samples.js'
 
@@ -17,6 +22,7 @@ const endpoints = TYPES.map((eventType) => ({ eventType, path: `/${eventType}` }
 export const ratioNames = {
   bareLimit: 'bare limit',
   graphileWorker: 'graphile-worker',
+  graphileWorkerVacuumed: 'graphile-worker, vacuumed',
   pgBoss: 'pg-boss',
   pgBossTwoWorkers: 'pg-boss, 2 workers',
 } as const
@@ -51,6 +57,7 @@ export async function measureThroughput(bench: Bench): Promise<ThroughputResult>
     await startOneProcess(bench, 'Sagapost', one, { types: TYPES }),
     await startSeparateProcesses(bench, 'Sagapost, separate', separate, TYPES),
     await startGraphileWorker(bench, ratioNames.graphileWorker),
+    await startVacuumedGraphileWorker(bench, ratioNames.graphileWorkerVacuumed),
     await startPgBoss(bench, ratioNames.pgBoss, 1),
     await startPgBoss(bench, ratioNames.pgBossTwoWorkers, 2),
   ]
@@ -133,6 +140,7 @@ function ratiosOf(measured: readonly SystemRounds[], name: string): Record<keyof
   return {
     bareLimit: to(ratioNames.bareLimit),
     graphileWorker: to(ratioNames.graphileWorker),
+    graphileWorkerVacuumed: to(ratioNames.graphileWorkerVacuumed),
     pgBoss: to(ratioNames.pgBoss),
     pgBossTwoWorkers: to(ratioNames.pgBossTwoWorkers),
   }

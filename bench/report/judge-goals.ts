@@ -30,6 +30,7 @@ export function judgeGoals({
   const ratios = throughput?.ratios.oneProcess
   const own = throughput?.systems.find(({ name }) => name === 'Sagapost')
   judge('deliveries/s, to graphile-worker', ratios?.graphileWorker.median, '≥', 1.2)
+  judge('the same, vacuumed before each turn', ratios?.graphileWorkerVacuumed.median, '≥', 1.2)
   judge('deliveries/s, to pg-boss', ratios?.pgBoss.median, '≥', 3)
   judge('deliveries/s, to the bare limit', ratios?.bareLimit.median, '≥', 0.45)
   judge('PostgreSQL CPU per delivery, ms', own?.postgresCpuMs?.median, '≤', 0.25)

@@ -21,7 +21,7 @@ export interface PassedOver {
   until(time: Date): void
 }
 
-export interface Look {
+interface Look {
   /** Undefined: from the beginning. */
   freeSince: Date | undefined
   /** Those who are not passed over any more: nobody knows how many of their jobs stand ahead of all others. */
