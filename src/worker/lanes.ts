@@ -73,17 +73,20 @@ export function createLanes<Job extends { subscriptionId: string }>(
     next(may = { doubtful: true }) {
       if (running >= concurrency) return undefined
       const free = concurrency - running
-      const freeForDoubtful = slotsOfDoubtful - sumOfDoubtful((lane) => lane.running)
+      // Added up when somebody asks: with a slot for each of hundreds of subscriptions it took as long as the signature.
+      let freeForDoubtful: number | undefined
       for (const [id, lane] of lanes) {
-        const doubtful = isDoubtful(id)
-        if (doubtful && (!may.doubtful || freeForDoubtful <= 0)) continue
+        if (lane.queue.length === 0) continue
         // Never more than are still free: however many endpoints are slow, something is left for the next one.
-        const most = doubtful
-          ? Math.min(slotsPerDoubtful, freeForDoubtful, free)
-          : Math.min(slotsPerLane, free)
+        let most = Math.min(slotsPerLane, free)
+        if (isDoubtful(id)) {
+          if (!may.doubtful) continue
+          freeForDoubtful ??= slotsOfDoubtful - sumOfDoubtful(({ running: busy }) => busy)
+          if (freeForDoubtful <= 0) continue
+          most = Math.min(slotsPerDoubtful, freeForDoubtful, free)
+        }
         if (lane.running >= Math.max(1, most)) continue
         const job = lane.queue.shift()
-        if (job === undefined) continue
         lane.running += 1
         running += 1
         lanes.delete(id)

@@ -121,6 +121,17 @@ describe('lanes', () => {
     expect(begun).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'c1', 'a2', 'b2'])
   })
 
+  it('[J3] a job that may begin is found without a look at every subscription that has one', () => {
+    let asked = 0
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(500, () => {
+      asked += 1
+      return false
+    })
+    for (let n = 0; n < 400; n++) for (const job of jobs(`${n}`, 1)) lanes.add(job)
+    expect(drain(() => lanes.next())).toHaveLength(400)
+    expect(asked).toBe(400)
+  })
+
   it('[J5] withdrawn jobs are gone, those that run stay', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(2)
     for (const job of [...jobs('a', 3), ...jobs('b', 2)]) lanes.add(job)
