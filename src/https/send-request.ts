@@ -52,8 +52,8 @@ export function sendRequest(
   })
 
   if (signal?.aborted) return Promise.resolve(failed('aborted'))
-  const url = parseCallbackUrl(request.url)
-  if (!(url instanceof URL)) return Promise.resolve(failed('invalid_url'))
+  const url = readUrl(request.url)
+  if (!url) return Promise.resolve(failed('invalid_url'))
   const headers = requestHeaders(request, sender.userAgent)
   if (!headers) return Promise.resolve(failed('invalid_headers'))
 
@@ -117,7 +117,7 @@ export function sendRequest(
       sender.agent.dispatch(
         {
           origin: url.origin,
-          path: url.pathname + url.search,
+          path: url.path,
           method: 'POST',
           headers,
           body: request.body,
@@ -128,6 +128,25 @@ export function sendRequest(
       settle(error)
     }
   })
+}
+
+interface RequestUrl {
+  origin: string
+  path: string
+}
+
+/** Endpoints are few beside the requests that they get, and to read a URL takes as long as to sign a body. */
+const URLS_KEPT_MAX = 1_000
+const urls = new Map<string, RequestUrl | undefined>()
+
+function readUrl(text: string): RequestUrl | undefined {
+  if (urls.has(text)) return urls.get(text)
+  const parsed = parseCallbackUrl(text)
+  const url =
+    parsed instanceof URL ? { origin: parsed.origin, path: parsed.pathname + parsed.search } : undefined
+  if (urls.size >= URLS_KEPT_MAX) urls.clear()
+  urls.set(text, url)
+  return url
 }
 
 /**

@@ -39,6 +39,8 @@ export function startLoop({
   let woken = false
   let endPause = () => {}
   const wake = () => {
+    // A busy part is woken for each delivery: what is about to begin a round has no pause to end.
+    if (woken) return
     woken = true
     endPause()
   }
