@@ -1,6 +1,12 @@
 /** The stages that somebody can have work for. */
 export const stages = ['routing', 'first-jobs', 'claims', 'results', 'sagas'] as const
 export type Stage = (typeof stages)[number]
+/** What processes tell each other. */
+export type Signal = Stage | 'backlog'
+
+/** Workers with a backlog say so to other processes this often, and their word counts for so long. */
+const TELL_BACKLOG_EVERY_MS = 100
+const BACKLOG_COUNTS_MS = 200
 
 export interface Wakeups {
   /** There is work: tells whoever waits for this stage in this process, else the other processes. */
@@ -9,21 +15,29 @@ export interface Wakeups {
   wakeHere(stage: Stage): void
   onWake(stage: Stage, listener: () => void): () => void
   /** Where to pass on what nobody in this process waits for. */
-  passOnTo(pass: (stage: Stage) => void): void
-  /** Whether more jobs are free than the workers of this process can hold; they say so with each claim. */
+  passOnTo(pass: (signal: Signal) => void): void
+  /**
+   * Whether more jobs are free than the workers of this process can hold; they say so with each claim. Other processes
+   * are told where this one does not run what goes by it, the router and the orchestrator.
+   */
   tellBacklog(hasBacklog: boolean): void
+  /** The same from the workers of another process. */
+  hearBacklog(): void
+  /** Whether workers have a backlog, as far as is known here. */
   hasBacklog(): boolean
 }
 
 /** Signals between the parts. They only save time: every part also polls. */
 export function createWakeups(): Wakeups {
   const listeners = new Map<Stage, Set<() => void>>()
-  let passOn: (stage: Stage) => void = () => {}
-  let backlog = false
+  let passOn: (signal: Signal) => void = () => {}
+  let hasBacklogHere = false
+  let toldAtMs = Number.NEGATIVE_INFINITY
+  let heardAtMs = Number.NEGATIVE_INFINITY
+  const isWaitedFor = (stage: Stage) => (listeners.get(stage)?.size ?? 0) > 0
   const wakeHere = (stage: Stage): boolean => {
-    const waiting = listeners.get(stage)
-    for (const listener of waiting ?? []) listener()
-    return waiting !== undefined && waiting.size > 0
+    for (const listener of listeners.get(stage) ?? []) listener()
+    return isWaitedFor(stage)
   }
   return {
     wake(stage) {
@@ -39,8 +53,15 @@ export function createWakeups(): Wakeups {
       passOn = pass
     },
     tellBacklog(hasBacklog) {
-      backlog = hasBacklog
+      hasBacklogHere = hasBacklog
+      if (!hasBacklog || (isWaitedFor('routing') && isWaitedFor('first-jobs'))) return
+      if (performance.now() - toldAtMs < TELL_BACKLOG_EVERY_MS) return
+      toldAtMs = performance.now()
+      passOn('backlog')
     },
-    hasBacklog: () => backlog,
+    hearBacklog() {
+      heardAtMs = performance.now()
+    },
+    hasBacklog: () => hasBacklogHere || performance.now() - heardAtMs < BACKLOG_COUNTS_MS,
   }
 }

@@ -28,9 +28,11 @@ export function linkProcesses({ listenUrl, pool, wakeups, log, onLost }: LinkOpt
     databaseUrl: listenUrl,
     channel: WAKE_CHANNEL,
     onNotification: (payload) => {
-      const [stage, from] = payload.split(' ')
-      const known = stages.find((each) => each === stage)
-      if (known && from !== notifier.sender) wakeups.wakeHere(known)
+      const [signal, from] = payload.split(' ')
+      if (from === notifier.sender) return
+      const stage = stages.find((each) => each === signal)
+      if (stage) wakeups.wakeHere(stage)
+      else if (signal === 'backlog') wakeups.hearBacklog()
     },
     onListening: () => {
       for (const stage of stages) wakeups.wakeHere(stage)

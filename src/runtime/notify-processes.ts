@@ -1,46 +1,46 @@
 import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import type { Stage } from '../loop/index.js'
+import type { Signal } from '../loop/index.js'
 
 export const WAKE_CHANNEL = 'sagapost_wake'
-/** NOTIFY takes a global lock at commit: at most one in this time for each stage. */
+/** NOTIFY takes a global lock at commit: at most one in this time for each signal. */
 const NOTIFY_EVERY_MS = 20
 
 export interface Notifier {
   /** What its notifications are signed with, so that their sender knows them again. */
   sender: string
-  send(stage: Stage): void
+  send(signal: Signal): void
   stop(): void
 }
 
 const notify = 'SELECT pg_notify($1, $2)'
 
-/** Tells other processes on this database that there is work. */
+/** Tells other processes on this database what they may want to know. */
 export function createNotifier({ pool, log }: { pool: pg.Pool; log: Logger }): Notifier {
   const sender = randomBytes(6).toString('hex')
-  const pending = new Map<Stage, NodeJS.Timeout>()
-  const again = new Set<Stage>()
+  const pending = new Map<Signal, NodeJS.Timeout>()
+  const again = new Set<Signal>()
   let stopped = false
 
-  const send = (stage: Stage) => {
+  const send = (signal: Signal) => {
     if (stopped) return
     // The leading one goes at once; those that follow within the interval go together at its end.
-    if (pending.has(stage)) {
-      again.add(stage)
+    if (pending.has(signal)) {
+      again.add(signal)
       return
     }
     pending.set(
-      stage,
+      signal,
       setTimeout(() => {
-        pending.delete(stage)
-        if (again.delete(stage)) send(stage)
+        pending.delete(signal)
+        if (again.delete(signal)) send(signal)
       }, NOTIFY_EVERY_MS),
     )
     pool
-      .query(notify, [WAKE_CHANNEL, `${stage} ${sender}`])
+      .query(notify, [WAKE_CHANNEL, `${signal} ${sender}`])
       .catch((error: Error) =>
-        log.debug({ err: error, stage }, 'a wake-up was not sent; polling finds the work'),
+        log.debug({ err: error, signal }, 'a wake-up was not sent; polling finds the work'),
       )
   }
 

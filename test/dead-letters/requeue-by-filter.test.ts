@@ -7,7 +7,7 @@ import {
   requeueDeadLetter,
   requeueDeadLetters,
 } from '../../src/dead-letters/index.js'
-import { createWakeups, type Stage } from '../../src/loop/index.js'
+import { createWakeups, type Signal } from '../../src/loop/index.js'
 import { createMetrics } from '../../src/observability/index.js'
 import { startSagas } from '../../src/runtime/start-sagas.js'
 import { cancelSaga, createPostgresStorage, showSaga } from '../../src/sagas/index.js'
@@ -26,9 +26,9 @@ afterEach(async () => {
 
 /** The part `sagas`, without any definition of an application. */
 function runSagas() {
-  const woken: Stage[] = []
+  const woken: Signal[] = []
   const wakeups = createWakeups()
-  wakeups.passOnTo((stage) => woken.push(stage))
+  wakeups.passOnTo((signal) => woken.push(signal))
   const metrics = createMetrics()
   const sagas = startSagas({
     databaseUrl: database.url,

@@ -73,6 +73,19 @@ describe('wake-ups between processes', () => {
     for (const each of [api, router]) await each.link.stop()
   })
 
+  it('[R1] workers that have a backlog are heard by the processes that make work for them', async () => {
+    const worker = await startProcess(['claims'])
+    const orchestrator = await startProcess(['first-jobs', 'results'])
+    // Again and again, as workers do: their word counts for a moment only.
+    await expect
+      .poll(() => {
+        worker.wakeups.tellBacklog(true)
+        return orchestrator.wakeups.hasBacklog()
+      })
+      .toBe(true)
+    for (const each of [worker, orchestrator]) await each.link.stop()
+  })
+
   it('[R1] a lost connection is made again, and everybody looks for what was missed', async () => {
     const worker = await startProcess(['claims', 'results'])
     await database.pool.query(
