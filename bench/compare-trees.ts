@@ -3,7 +3,7 @@
  * other tree is a copy with its packages and its `dist`; both publish, deliver and check by their own code and schema.
  *
  *   git worktree add ../before HEAD~5 && (cd ../before && npm ci)
- *   npm run bench:compare -- --with ../before --rounds 8 --seconds 2
+ *   npm run bench:compare -- --with ../before --rounds 8 --seconds 2 [--separate]
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -29,6 +29,8 @@ const { values } = parseArgs({
     with: { type: 'string' },
     rounds: { type: 'string', default: '8' },
     seconds: { type: 'string', default: '2' },
+    /** A process for each part, instead of one for all. */
+    separate: { type: 'boolean', default: false },
   },
 })
 if (!values.with) throw new Error('--with FOLDER: the tree to compare with')
@@ -65,8 +67,11 @@ async function startTree(name: string, folder: string) {
   const load = (file: string) => import(pathToFileURL(resolve(folder, 'bench/harness', file)).href)
   const { prepareSagapost }: typeof import('./harness/prepare-sagapost.js') =
     await load('prepare-sagapost.ts')
-  const { startOneProcess }: typeof import('./harness/start-sagapost.js') = await load('start-sagapost.ts')
-  return startOneProcess(bench, name, await prepareSagapost(bench, name, endpoints), { types: TYPES })
+  const start: typeof import('./harness/start-sagapost.js') = await load('start-sagapost.ts')
+  const database = await prepareSagapost(bench, name, endpoints)
+  return values.separate
+    ? start.startSeparateProcesses(bench, name, database, TYPES)
+    : start.startOneProcess(bench, name, database, { types: TYPES })
 }
 
 function valuesOf(rounds: readonly Round[], figure: (typeof figures)[number][1]): number[] {
