@@ -102,9 +102,9 @@ describe('deliveries by error', () => {
     expect((await list({ errorCode: 'http_500', subscriptionId })).data).toEqual([])
   })
 
-  it('[S17, E1] and type of event', async () => {
+  it.each([1, 2, 50])('[S17, E1] and type of event, in pages of %i', async (limit) => {
     const { first, second } = timedOut()
-    const walk = (eventType: string) => walkPages(list, { errorCode: 'timeout', eventType, limit: 2 })
+    const walk = (eventType: string) => walkPages(list, { errorCode: 'timeout', eventType, limit })
     expect(idsOf(await walk('crowd.first'))).toEqual(first)
     expect(idsOf(await walk('crowd.second'))).toEqual(second)
   })
