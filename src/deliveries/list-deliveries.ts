@@ -3,12 +3,14 @@ import { isRowId, type Page, type PageRequest, readIdCursor, rowsToRead, toPage 
 import { SagapostError } from '../errors/index.js'
 import { type DeliveryStatus, deliveryMachine } from '../state-machines/index.js'
 import { type Delivery, type DeliveryRow, toDelivery } from './delivery.js'
+import { readDeliveriesOfSubscription } from './list-deliveries-of-subscription.js'
 import { keepDeliveriesOfType, listDeliveriesOfType } from './list-deliveries-of-type.js'
 
 /**
  * Newest first by id, so that a requeued delivery stands where it was made and not where its event is. By the
- * primary key, idx_saga_subscription, idx_saga_failing, idx_saga_failing_subscription, or, with a sort,
- * uniq_saga_event_subscription and idx_saga_event, which has the requeued ones that the other leaves out.
+ * primary key, idx_saga_subscription (Completed), idx_saga_failing, idx_saga_failing_subscription, or, with a sort,
+ * uniq_saga_event_subscription and idx_saga_event, which has the requeued ones that the other leaves out. Not for a
+ * subscription alone: see list-deliveries-of-subscription.ts.
  * How the filters are written leaves the planner no walk through everything: see src/events/list-events.ts.
  */
 export const selectDeliveries = `
@@ -143,6 +145,9 @@ async function readRows(pool: pg.Pool, reading: Reading): Promise<DeliveryRow[]>
   if (eventId === null && (status === 'Pending' || status === 'InProgress')) {
     const sql = status === 'Pending' ? selectPendingDeliveries : selectInProgressDeliveries
     return (await pool.query<DeliveryRow>(sql, [before, subscriptionId, rowsMax])).rows
+  }
+  if (eventId === null && status === null && subscriptionId !== null) {
+    return readDeliveriesOfSubscription(pool, { before, subscriptionId, rowsMax })
   }
   const values = [before, status, eventId, subscriptionId, rowsMax, errorCode]
   return (await pool.query<DeliveryRow>(selectDeliveries, values)).rows

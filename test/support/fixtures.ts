@@ -48,13 +48,14 @@ const wayTo: Record<DeliveryStatus, readonly DeliveryStatus[]> = {
   DeadLettered: ['InProgress', 'PendingRetry', 'DeadLettered'],
 }
 
-/** An event, a subscription, and the delivery saga between them in the status that is asked for. */
+/** An event, a subscription unless one is given, and the delivery saga between them in the status that is asked for. */
 export async function insertDelivery(
   client: Queryable,
   status: DeliveryStatus = 'Pending',
+  to?: string,
 ): Promise<Delivery> {
   const eventId = await insertEvent(client)
-  const subscriptionId = await insertSubscription(client)
+  const subscriptionId = to ?? (await insertSubscription(client))
   const id = await insertedId(
     client,
     'INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) VALUES ($1, $2) RETURNING id',
