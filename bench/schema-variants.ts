@@ -81,6 +81,16 @@ export const variants: Variant[] = [
     bounded: true,
   },
   {
+    name: 'plain, idx_saga_subscription of all',
+    edit: asPlainTables,
+    after: [
+      ...fillfactor,
+      'DROP INDEX sagapost.idx_saga_subscription',
+      'CREATE INDEX idx_saga_subscription ON sagapost.webhook_delivery_sagas (subscription_id, id)',
+    ],
+    bounded: true,
+  },
+  {
     name: 'plain, no idx_saga_subscription',
     edit: asPlainTables,
     after: [...fillfactor, 'DROP INDEX sagapost.idx_saga_subscription'],

@@ -9,6 +9,7 @@ import {
   selectInProgressDeliveries,
   selectPendingDeliveries,
 } from '../../src/deliveries/list-deliveries.js'
+import { selectDeliveriesOfSubscription } from '../../src/deliveries/list-deliveries-of-subscription.js'
 import {
   EXAMINED_MAX,
   selectDeliveriesOfType,
@@ -143,12 +144,16 @@ describe('a page of deliveries', () => {
     ['one event', [null, null, 77, null], 'uniq_saga_event_subscription'],
     ['one event, requeued ones', [null, null, 77, null], 'idx_saga_event'],
     ['one event, DeadLettered', [null, 'DeadLettered', 4, null], 'uniq_saga_event_subscription'],
-    ['a small subscription', [null, null, null, 9], 'idx_saga_subscription'],
-    ['a subscription without any', [null, null, null, 8], 'idx_saga_subscription'],
-    ['a large subscription', [null, null, null, 107], 'idx_saga_subscription'],
-    ['a large subscription, all old', [null, null, null, 50], 'idx_saga_subscription'],
-    ['a large subscription, later', [ROWS / 2 + 0.5, null, null, 107], 'idx_saga_subscription'],
+    ['one event, one subscription', [null, null, 77, 117], 'uniq_saga_event_subscription'],
+    ['one event, one subscription, requeued ones', [null, null, 77, 117], 'idx_saga_event'],
+    ['a small subscription, Completed', [null, 'Completed', null, 9], 'idx_saga_subscription'],
+    ['a subscription without any, Completed', [null, 'Completed', null, 8], 'idx_saga_subscription'],
     ['a large subscription, Completed', [null, 'Completed', null, 107], 'idx_saga_subscription'],
+    [
+      'a large subscription, Completed, later',
+      [ROWS / 2 + 0.5, 'Completed', null, 107],
+      'idx_saga_subscription',
+    ],
     [
       'a large subscription, DeadLettered',
       [null, 'DeadLettered', null, 104],
@@ -156,6 +161,25 @@ describe('a page of deliveries', () => {
     ],
   ])('[S21] (%s) reads no more than a page', async (_, filters, index) => {
     await expectBounded(selectDeliveries, [...filters, PAGE, null], [index])
+  })
+
+  it.each<[string, (number | null)[]]>([
+    ['a small subscription', [null, 9]],
+    ['a subscription without any', [null, 8]],
+    ['a large subscription', [null, 107]],
+    ['a large subscription, all old', [null, 50]],
+    ['a large subscription, later', [ROWS / 2 + 0.5, 107]],
+  ])('[S21] (%s) reads no more than a page of each status and what is open', async (_, filters) => {
+    const indexes = [
+      'idx_saga_failing_subscription',
+      'idx_saga_status',
+      'idx_saga_subscription',
+      'uniq_job_saga_active',
+      'webhook_delivery_jobs_pkey',
+    ]
+    // Open: the Pending ones, the jobs of those in InProgress and, where a job is done, its delivery.
+    const rowsMax = PAGE + PARTITIONS + 3 * RARE
+    await expectBounded(selectDeliveriesOfSubscription, [...filters, PAGE], indexes, rowsMax)
   })
 
   it.each<[string, (number | null)[], number]>([
