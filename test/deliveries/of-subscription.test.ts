@@ -98,11 +98,21 @@ describe('the deliveries of one subscription', () => {
   })
 })
 
-it('[S1] a delivery of one subscription with an active job and a result, as a repair by hand may leave it, comes once', async () => {
-  const delivery = await insertDelivery(database.pool, 'InProgress')
-  await insertJob(database.pool, delivery, 'Failed')
-  await insertJob(database.pool, delivery, 'Leased')
-  expect(idsOf((await list({ subscriptionId: delivery.subscriptionId })).data)).toEqual([delivery.id])
+describe('a delivery of one subscription that was repaired by hand comes once', () => {
+  it('[S1] with an active job and a result', async () => {
+    const delivery = await insertDelivery(database.pool, 'InProgress')
+    await insertJob(database.pool, delivery, 'Failed')
+    await insertJob(database.pool, delivery, 'Leased')
+    expect(idsOf((await list({ subscriptionId: delivery.subscriptionId })).data)).toEqual([delivery.id])
+  })
+
+  it.each(['Leased', 'Completed'] as const)('[S1] when it is done and its job is %s', async (job) => {
+    const delivery = await insertDelivery(database.pool, 'InProgress')
+    await insertJob(database.pool, delivery, job)
+    await moveTo(delivery.id, 'Completed')
+    const { data } = await list({ subscriptionId: delivery.subscriptionId })
+    expect(data.map(({ id, status }) => [id, status])).toEqual([[delivery.id, 'Completed']])
+  })
 })
 
 it('[S1] the deliveries of one subscription are all there in every look while they move', async () => {

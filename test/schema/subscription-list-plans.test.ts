@@ -107,6 +107,8 @@ describe.each([
     // Every fifth in between is another's job.
     const rowsMax = PAGES_MAX + PAGE
     expect(await readPage(BUSY, MIXED_TO, rowsMax)).toEqual(newest(PAGE, MIXED_TO, isBusy))
+    const middle = DONE_TO + WIDTH / 2
+    expect(await readPage(BUSY, middle, rowsMax)).toEqual(newest(PAGE, middle, isBusy))
     expect(await readPage(BUSY, null, rowsMax + HANGING_JOBS)).toEqual(newest(PAGE, MIXED_TO + 1, isBusy))
   })
 
