@@ -1,10 +1,12 @@
 /** A publisher outside of Sagapost's processes: in batches by SQL, or over HTTP. */
+import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { Agent } from 'undici'
 import { createRolePool } from '../../src/database/index.js'
 import { storeEvents } from '../../src/events/index.js'
+import { floodPosts } from '../harness/flood-posts.js'
 import { makeBody } from '../harness/make-body.js'
-import { dispatchPost, inFlight } from '../harness/post-body.js'
+import { dispatchPost } from '../harness/post-body.js'
 import { clockMs } from '../harness/read-clock.js'
 import { API_KEY } from '../harness/sagapost-environment.js'
 import { answerCommands } from '../harness/talk-to-parent.js'
@@ -48,12 +50,27 @@ const commands = {
     return acknowledged
   },
   /** Posts of so many events each, over so many connections; returns how long it took. */
-  flood: async (url: string, posts: number, connections: number, batch: number | 'single', type: string) => {
+  flood: async (
+    url: string,
+    posts: number,
+    connections: number,
+    batch: number | 'single',
+    type: string,
+    keyed = false,
+  ) => {
+    const keys = keyed ? randomUUID() : undefined
     const startedAt = clockMs()
-    await inFlight(posts, connections, (index) => {
-      if (batch === 'single') return post(`${url}/v1/events`, eventText(type, index))
-      const events = Array.from({ length: batch }, (_, item) => eventText(type, index * batch + item))
-      return post(`${url}/v1/events/batch`, `{"events":[${events.join()}]}`)
+    await floodPosts({
+      url: batch === 'single' ? `${url}/v1/events` : `${url}/v1/events/batch`,
+      headers,
+      posts,
+      connections,
+      bodyOf(index) {
+        if (batch === 'single') return eventText(type, index, keys)
+        const events = Array.from({ length: batch }, (_, item) => eventText(type, index * batch + item, keys))
+        return `{"events":[${events.join()}]}`
+      },
+      isAccepted,
     })
     return clockMs() - startedAt
   },
@@ -65,10 +82,14 @@ const commands = {
 export type PublisherCommands = typeof commands
 answerCommands(commands)
 
-const eventText = (type: string, sequence: number) => `{"type":"${type}","payload":${makeBody(sequence)}}`
+function eventText(type: string, sequence: number, keys?: string): string {
+  const key = keys === undefined ? '' : `,"idempotencyKey":"${keys}-${sequence}"`
+  return `{"type":"${type}","payload":${makeBody(sequence)}${key}}`
+}
+
+const isAccepted = (status: number, answer: string) => status === 202 && !answer.includes('"error":')
 
 function post(url: string, body: string): Promise<void> {
   const { origin, pathname } = new URL(url)
-  const isAccepted = (status: number, answer: string) => status === 202 && !answer.includes('"error":')
   return dispatchPost(agent, { origin, pathname, headers, body }, isAccepted)
 }

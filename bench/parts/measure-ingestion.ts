@@ -21,10 +21,13 @@ const WARM_UP_GAIN_MIN = 1.15
 const TYPE = 'ingested'
 
 const ways = [
-  { name: 'single', batch: 'single', connections: CONNECTIONS },
+  { name: 'single', batch: 'single', connections: CONNECTIONS, keyed: false },
   // A client's own batch is committed by itself: of one event, that is one commit for each post.
-  { name: 'oneCommitPerPost', batch: 1, connections: CONNECTIONS },
-  { name: 'batches', batch: BATCH, connections: BATCH_CONNECTIONS },
+  { name: 'oneCommitPerPost', batch: 1, connections: CONNECTIONS, keyed: false },
+  // An idempotency key of its own for each event, as events from outside should have.
+  { name: 'singleKeyed', batch: 'single', connections: CONNECTIONS, keyed: true },
+  { name: 'oneCommitPerPostKeyed', batch: 1, connections: CONNECTIONS, keyed: true },
+  { name: 'batches', batch: BATCH, connections: BATCH_CONNECTIONS, keyed: false },
 ] as const
 
 type Way = (typeof ways)[number]
@@ -50,6 +53,8 @@ export interface IngestionResult {
   cpuMs: Record<Way['name'], IngestionCost>
   /** Single posts to one commit for each, round by round. */
   groupCommitGain: Summary
+  /** The same, of events with an idempotency key. */
+  groupCommitGainKeyed: Summary
 }
 
 export async function measureIngestion(bench: Bench): Promise<IngestionResult> {
@@ -65,9 +70,9 @@ export async function measureIngestion(bench: Bench): Promise<IngestionResult> {
     server: cpuSeconds(system.processes.map(({ pid }) => pid)),
     postgres: cpuSeconds(withChildren(bench.postgres.pid)),
   })
-  const flood = async ({ batch, connections }: Way, posts: number): Promise<Flood> => {
+  const flood = async ({ batch, connections, keyed }: Way, posts: number): Promise<Flood> => {
     const before = usage()
-    const ms = await publisher.call('flood', system.url as string, posts, connections, batch, TYPE)
+    const ms = await publisher.call('flood', system.url as string, posts, connections, batch, TYPE, keyed)
     const after = usage()
     const events = posts * (batch === 'single' ? 1 : batch)
     const each = (of: keyof IngestionCost) =>
@@ -112,20 +117,18 @@ export async function measureIngestion(bench: Bench): Promise<IngestionResult> {
     }
     return { client: over('client'), server: over('server'), postgres: over('postgres') }
   }
-  const alone = ratesOf('oneCommitPerPost')
+  const gain = (together: Way['name'], alone: Way['name']) => {
+    const rates = ratesOf(alone)
+    return summarise(ratesOf(together).map((rate, round) => rate / (rates[round] ?? Number.NaN)))
+  }
+  const each = <Value>(of: (name: Way['name']) => Value) =>
+    Object.fromEntries(ways.map(({ name }) => [name, of(name)])) as Record<Way['name'], Value>
   return {
     connections: CONNECTIONS,
     batch: BATCH,
-    perSecond: {
-      single: summarise(ratesOf('single')),
-      oneCommitPerPost: summarise(alone),
-      batches: summarise(ratesOf('batches')),
-    },
-    cpuMs: {
-      single: costOf('single'),
-      oneCommitPerPost: costOf('oneCommitPerPost'),
-      batches: costOf('batches'),
-    },
-    groupCommitGain: summarise(ratesOf('single').map((rate, round) => rate / (alone[round] ?? Number.NaN))),
+    perSecond: each((name) => summarise(ratesOf(name))),
+    cpuMs: each(costOf),
+    groupCommitGain: gain('single', 'oneCommitPerPost'),
+    groupCommitGainKeyed: gain('singleKeyed', 'oneCommitPerPostKeyed'),
   }
 }

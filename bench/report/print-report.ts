@@ -101,7 +101,7 @@ function printOthers({ fanOut, ingestion, growth, idle, memory }: Report): void 
     )
   }
   if (ingestion) {
-    const { connections, batch, perSecond, cpuMs } = ingestion
+    const { connections, batch, perSecond, cpuMs, groupCommitGain, groupCommitGainKeyed } = ingestion
     const cells = (way: keyof typeof perSecond) => [
       spread(perSecond[way]),
       show(cpuMs[way].client, 3),
@@ -113,7 +113,16 @@ function printOthers({ fanOut, ingestion, growth, idle, memory }: Report): void 
       [
         [`single posts, ${connections} connections`, ...cells('single')],
         ['one commit for each post', ...cells('oneCommitPerPost')],
+        ['single posts with a key', ...cells('singleKeyed')],
+        ['one commit for each, with a key', ...cells('oneCommitPerPostKeyed')],
         [`batches of ${batch}`, ...cells('batches')],
+      ],
+    )
+    printTable(
+      ['single posts to one commit for each, within each round', 'ratio'],
+      [
+        ['without a key', spread(groupCommitGain, 2)],
+        ['with a key', spread(groupCommitGainKeyed, 2)],
       ],
     )
   }
