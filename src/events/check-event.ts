@@ -27,8 +27,17 @@ export interface EventRefusal {
   detail: string
 }
 
+export interface EventCheck {
+  limits?: EventLimits
+  /** Whoever calls has read the payload as JSON already: only its limits are looked at. */
+  isJson?: boolean
+}
+
 /** What is wrong with the event, the first thing found, or null. Nothing is stored of an event with a refusal. */
-export function refuseEvent(event: NewEvent, limits: EventLimits = defaultEventLimits): EventRefusal | null {
+export function refuseEvent(
+  event: NewEvent,
+  { limits = defaultEventLimits, isJson = false }: EventCheck = {},
+): EventRefusal | null {
   if (!isEventType(event.type)) {
     return {
       code: 'event_type_invalid',
@@ -58,7 +67,7 @@ export function refuseEvent(event: NewEvent, limits: EventLimits = defaultEventL
       detail: 'the traceparent must be 1 to 128 ASCII characters',
     }
   }
-  return refusePayload(event.payload, limits)
+  return refuseSize(event.payload, limits) ?? (isJson ? null : refuseSyntax(event.payload))
 }
 
 /** In characters, as PostgreSQL counts: one outside the basic plane has two places in a string. */
@@ -66,7 +75,7 @@ function isTooLong(key: string): boolean {
   return key.length > KEY_CHARACTERS_MAX && [...key].length > KEY_CHARACTERS_MAX
 }
 
-function refusePayload(payload: string, limits: EventLimits): EventRefusal | null {
+function refuseSize(payload: string, limits: EventLimits): EventRefusal | null {
   const bytes = Buffer.byteLength(payload)
   if (bytes > limits.payloadBytesMax) {
     return {
@@ -83,6 +92,10 @@ function refusePayload(payload: string, limits: EventLimits): EventRefusal | nul
       detail: `the payload is nested deeper than ${limits.payloadDepthMax} levels`,
     }
   }
+  return null
+}
+
+function refuseSyntax(payload: string): EventRefusal | null {
   try {
     JSON.parse(payload)
     return null

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { prepared } from '../database/index.js'
-import { type EventLimits, type EventRefusal, type NewEvent, refuseEvent } from './check-event.js'
+import { type EventCheck, type EventRefusal, type NewEvent, refuseEvent } from './check-event.js'
 
 interface StoredEvent {
   id: string
@@ -26,12 +26,26 @@ const publishBatch = prepared(`
   SELECT item, id, created_at, duplicate, conflict
   FROM sagapost.publish_batch($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])`)
 
+// The same, and no longer than $6 for a key that another transaction holds. The time must be set before the function
+// waits, so what it takes comes out of the setting; it ends with the transaction, which is this statement's own unless
+// the caller began one.
+const publishBatchWaiting = prepared(`
+  WITH limited AS MATERIALIZED (SELECT set_config('lock_timeout', $6, true) AS lock_timeout)
+  SELECT item, id, created_at, duplicate, conflict
+  FROM limited, sagapost.publish_batch(
+    CASE WHEN limited.lock_timeout IS NOT NULL THEN $1::text[] END, $2::text[], $3::text[], $4::text[], $5::text[])`)
+
 interface Row {
   item: number
   id: string | null
   created_at: Date
   duplicate: boolean
   conflict: boolean
+}
+
+export interface StoreOptions extends EventCheck {
+  /** How long to wait for a key that another transaction holds; absent: as long as the session's lock_timeout says. */
+  lockWaitMs?: number
 }
 
 /**
@@ -41,12 +55,13 @@ interface Row {
 export async function storeEvents(
   pool: pg.Pool | pg.PoolClient,
   events: readonly NewEvent[],
-  limits?: EventLimits,
+  options: StoreOptions = {},
 ): Promise<StoreOutcome[]> {
-  const refusals = events.map((event) => refuseEvent(event, limits))
+  const refusals = events.map((event) => refuseEvent(event, options))
   const good = events.filter((_, index) => refusals[index] === null)
   const hasKeys = good.some(({ idempotencyKey }) => idempotencyKey !== undefined)
-  const stored = good.length === 0 ? [] : await (hasKeys ? storeKeyed : storePlain)(pool, good)
+  const stored =
+    good.length === 0 ? [] : await (hasKeys ? storeKeyed(pool, good, options) : storePlain(pool, good))
   let next = 0
   return refusals.map((refusal) => (refusal ? { refusal } : (stored[next++] as StoreOutcome)))
 }
@@ -70,17 +85,20 @@ async function storePlain(
 async function storeKeyed(
   pool: pg.Pool | pg.PoolClient,
   events: readonly NewEvent[],
+  options: StoreOptions,
 ): Promise<StoreOutcome[]> {
-  const { rows } = await pool.query<Row>(publishBatch, [
+  const { lockWaitMs } = options
+  const { rows } = await pool.query<Row>(lockWaitMs === undefined ? publishBatch : publishBatchWaiting, [
     events.map(({ type }) => type),
     events.map(({ payload }) => payload),
     events.map(({ idempotencyKey }) => idempotencyKey ?? null),
     events.map(({ correlationId }) => correlationId ?? null),
     events.map(({ traceparent }) => traceparent ?? null),
+    ...(lockWaitMs === undefined ? [] : [`${lockWaitMs}ms`]),
   ])
   // A key that expired between the two statements of the function: its event was not stored, so once more.
   const again = rows.filter(({ id }) => id === null).map(({ item }) => events[item - 1] as NewEvent)
-  const retried = again.length > 0 ? await storeKeyed(pool, again) : []
+  const retried = again.length > 0 ? await storeKeyed(pool, again, options) : []
   return rows.map(({ item, id, created_at, duplicate, conflict }) => {
     const event = events[item - 1] as NewEvent
     if (id === null) return retried.shift() as StoreOutcome

@@ -48,21 +48,18 @@ export function createGroupStore({ pool, onCommitted }: GroupStoreOptions): Grou
   const commit = async (items: readonly Item[], lockWaitMs: number): Promise<void> => {
     const events = items.map(({ event }) => event)
     const startedAt = performance.now()
-    const outcomes = events.some(({ idempotencyKey }) => idempotencyKey !== undefined)
-      ? await inTransaction(pool, async (client) => {
-          await client.query(setLockTimeout, [`${lockWaitMs}ms`])
-          return storeEvents(client, events)
-        })
-      : await storeEvents(pool, events)
-    for (const [index, item] of items.entries()) item.settle(outcomes[index] as StoreOutcome)
-    const stored = outcomes.filter((outcome) => 'id' in outcome)
-    const duplicates = stored.filter(({ duplicate }) => duplicate).length
-    onCommitted({
-      events: stored.length - duplicates,
-      duplicates,
-      refused: outcomes.length - stored.length,
-      tookMs: Math.round(performance.now() - startedAt),
-    })
+    // The payloads were cut out of a body by scan-json.ts, which takes exactly what JSON.parse takes.
+    const options = { isJson: true, lockWaitMs }
+    const outcomes = isMixed(events)
+      ? await inTransaction(pool, (client) => storeEvents(client, events, options))
+      : await storeEvents(pool, events, options)
+    const counts = { events: 0, duplicates: 0, refused: 0 }
+    for (const [index, item] of items.entries()) {
+      const outcome = outcomes[index] as StoreOutcome
+      counts[kindOf(outcome)] += 1
+      item.settle(outcome)
+    }
+    onCommitted({ ...counts, tookMs: Math.round(performance.now() - startedAt) })
   }
 
   const waitAlone = async (key: string, items: readonly Item[]): Promise<void> => {
@@ -85,19 +82,21 @@ export function createGroupStore({ pool, onCommitted }: GroupStoreOptions): Grou
   /** In waves: the large good halves are through before the search goes on in the bad one. */
   const store = async (items: readonly Item[]): Promise<void> => {
     const alone: Promise<void>[] = []
-    const groups: Item[][][] = [byKey(items.filter((item) => !joinWaiting(item)))]
-    for (let units = groups.shift(); units !== undefined; units = groups.shift()) {
-      if (units.length === 0) continue
-      const group = units.flat()
+    const groups: (readonly Item[])[] = [
+      waiting.size === 0 ? items : items.filter((item) => !joinWaiting(item)),
+    ]
+    for (let group = groups.shift(); group !== undefined; group = groups.shift()) {
+      if (group.length === 0) continue
       try {
         await commit(group, GROUP_LOCK_WAIT_MS)
       } catch (error) {
         const key = group[0]?.event.idempotencyKey
         const state = sqlState(error)
+        const units = byKey(group)
         if (state !== LOCK_TIMED_OUT && !ITEM_ERRORS.test(state)) failAll(group, error)
         else if (units.length > 1) {
           const middle = Math.ceil(units.length / 2)
-          groups.push(units.slice(0, middle), units.slice(middle))
+          groups.push(units.slice(0, middle).flat(), units.slice(middle).flat())
         } else if (state === LOCK_TIMED_OUT && key !== undefined) alone.push(waitAlone(key, group))
         else failAll(group, explained(error))
       }
@@ -116,7 +115,15 @@ export function createGroupStore({ pool, onCommitted }: GroupStoreOptions): Grou
   return { store }
 }
 
-const setLockTimeout = `SELECT set_config('lock_timeout', $1, true)`
+/**
+ * Whether some have a key and some have none. A statement of their own does for either: those with keys may be asked for
+ * once more (a key that expired just then), and should that fail, the group can be stored again. Beside them those
+ * without would be stored twice, so both go in one transaction.
+ */
+function isMixed(events: readonly NewEvent[]): boolean {
+  const keyed = events.filter(({ idempotencyKey }) => idempotencyKey !== undefined).length
+  return keyed > 0 && keyed < events.length
+}
 
 /** Items that belong together: those with the same key; every other one by itself. */
 function byKey(items: readonly Item[]): Item[][] {
@@ -133,6 +140,11 @@ function byKey(items: readonly Item[]): Item[][] {
     }
   }
   return units
+}
+
+function kindOf(outcome: StoreOutcome): 'events' | 'duplicates' | 'refused' {
+  if ('refusal' in outcome) return 'refused'
+  return outcome.duplicate ? 'duplicates' : 'events'
 }
 
 function failAll(items: readonly Item[], error: unknown): void {

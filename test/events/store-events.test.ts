@@ -4,8 +4,8 @@ import { publish, storeEvents } from '../../src/events/index.js'
 import { useDatabase } from '../support/database.js'
 
 const database = useDatabase()
-const store = (events: Parameters<typeof storeEvents>[1], limits?: Parameters<typeof storeEvents>[2]) =>
-  storeEvents(database.as('event_ingest_writer'), events, limits)
+const store = (events: Parameters<typeof storeEvents>[1]) =>
+  storeEvents(database.as('event_ingest_writer'), events)
 
 async function payloadsOf(type: string): Promise<string[]> {
   const { rows } = await database.pool.query(
@@ -109,6 +109,56 @@ describe('storeEvents', () => {
       { duplicate: false },
     ])
     expect(await payloadsOf('bad')).toEqual([])
+  })
+
+  it.each([
+    ['payload_too_large', `"${'x'.repeat(1024 * 1024)}"`],
+    ['payload_invalid', '['.repeat(1001) + ']'.repeat(1001)],
+  ])('[E1] refuses with %s what was read as JSON already', async (code, payload) => {
+    const outcomes = await storeEvents(database.as('event_ingest_writer'), [{ type: 'bad', payload }], {
+      isJson: true,
+    })
+    expect(outcomes).toMatchObject([{ refusal: { code } }])
+  })
+
+  it('[E1] stores nothing of a batch when somebody said JSON of what is none', async () => {
+    const events = [
+      { type: 'said.json', payload: '{}' },
+      { type: 'said.json', payload: '{' },
+    ]
+    await expect(
+      storeEvents(database.as('event_ingest_writer'), events, { isJson: true }),
+    ).rejects.toMatchObject({ code: '22P02' })
+    expect(await payloadsOf('said.json')).toEqual([])
+  })
+
+  it('[E3] waits for a held key no longer than it was told, in one statement, and leaves no setting behind', async () => {
+    const holder = await database.pool.connect()
+    const client = await database.as('event_ingest_writer').connect()
+    const settings = async () =>
+      (await client.query(`SELECT current_setting('lock_timeout') AS wait`)).rows[0].wait
+    try {
+      const before = await settings()
+      await holder.query('BEGIN')
+      await holder.query(`SELECT sagapost.publish('batch.wait', '1'::json, 'waited-for')`)
+      const events = ['free', 'waited-for'].map((idempotencyKey) => ({
+        type: 'batch.wait',
+        payload: '1',
+        idempotencyKey,
+      }))
+      // Without the limit this would wait until the holder ends, which is after it.
+      await expect(storeEvents(client, events, { lockWaitMs: 1 })).rejects.toMatchObject({ code: '55P03' })
+      expect(await settings()).toBe(before)
+      expect(await payloadsOf('batch.wait')).toEqual([])
+      await holder.query('COMMIT')
+      expect(await storeEvents(client, events, { lockWaitMs: 1 })).toMatchObject([
+        { duplicate: false },
+        { duplicate: true },
+      ])
+    } finally {
+      holder.release()
+      client.release()
+    }
   })
 
   it('[E1] takes what is at the limits: 1,000 levels, 100 characters, 255 characters of key', async () => {

@@ -96,6 +96,30 @@ const pieces = fc.array(
   { maxLength: 12 },
 )
 
+/** Strings, good and bad: escapes, characters that must be escaped, halves of surrogate pairs, an end too early. */
+const insideStrings = fc
+  .array(
+    fc.constantFrom(
+      ...['a', 'é', '😀', '\ud83d', '\udc00', '\u007f', '\u2028', '\ufeff', '\\n', '\\"', '\\\\', '\\/'],
+      ...[
+        '\\u00e9',
+        '\\ud83d',
+        '\\u12',
+        '\\uD83G',
+        '\\x',
+        '\\',
+        '\u0000',
+        '\u001f',
+        '\n',
+        '\t',
+        '"',
+        'x'.repeat(100),
+      ],
+    ),
+    { maxLength: 6 },
+  )
+  .map((parts) => `{"payload":["${parts.join('')}"]}`)
+
 describe('the JSON scanner', () => {
   it('[O3] reads every JSON text as JSON.parse does', () => {
     fc.assert(
@@ -118,6 +142,7 @@ describe('the JSON scanner', () => {
       { numRuns: 30_000 },
     )
     fc.assert(fc.property(fc.string({ unit: 'binary' }), property), { numRuns: 2_000 })
+    fc.assert(fc.property(insideStrings, property), { numRuns: 20_000 })
     // JSON with one character too many, too few or changed.
     fc.assert(
       fc.property(
