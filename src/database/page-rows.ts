@@ -31,7 +31,7 @@ export function rowsToRead(limit = PAGE_ROWS_DEFAULT): number {
   return limit + 1
 }
 
-/** Cuts the row that was read too many, and says where the next page begins. */
+/** Cuts what was read too many, one row or more, and says where the next page begins. */
 export function toPage<Row, Item>(
   rows: readonly Row[],
   rowsRead: number,
@@ -40,7 +40,7 @@ export function toPage<Row, Item>(
 ): Page<Item> {
   const kept = rows.slice(0, rowsRead - 1)
   const last = kept.at(-1)
-  const more = rows.length === rowsRead && last !== undefined
+  const more = rows.length >= rowsRead && last !== undefined
   return { data: kept.map(toItem), nextCursor: more ? encodeCursor(positionOf(last)) : null }
 }
 

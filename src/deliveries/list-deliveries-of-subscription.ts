@@ -8,11 +8,12 @@ import type { DeliveryRow } from './delivery.js'
  * - Completed by idx_saga_subscription, PendingRetry and DeadLettered by idx_saga_failing_subscription, each in the order
  *   of the list and no more than a page. When they fill the page, nothing older than its last row is looked for.
  * - InProgress through active jobs, by uniq_job_saga_active from the newest down to there, and through results that wait
- *   to be applied. Neither knows the subscription: this reads the jobs of others as well.
+ *   to be applied, each by its job's key. No index of them has the subscription: this reads the jobs of others as well.
  * - Pending by idx_saga_status, which has no order: all that are Pending are read.
  *
  * So the price of a page is what others have under way since its last row. docs/internals/decisions.md has it in ms.
  * OFFSET 0 keeps the bounds of ids from being taken for a way to the rows: the planner guesses that few lie between.
+ * LIMIT 1 keeps it from reading all jobs, or all deliveries, to find a few by their keys.
  */
 export const selectDeliveriesOfSubscription = `
   WITH settled AS MATERIALIZED (
@@ -44,15 +45,21 @@ export const selectDeliveriesOfSubscription = `
       AND ($1 IS NULL OR job.saga_id < $1) AND job.saga_id > (SELECT id FROM page_end)
     ORDER BY job.saga_id DESC LIMIT $3
   ), reported AS MATERIALIZED (
-    SELECT saga.*
-    FROM (SELECT saga_id, event_id FROM sagapost.unapplied_results OFFSET 0) AS result
+    SELECT DISTINCT ON (job.saga_id) saga.*
+    FROM sagapost.delivery_result_queue AS queued
+    CROSS JOIN LATERAL unnest(queued.job_ids, queued.event_ids) AS finished (job_id, event_id)
+    CROSS JOIN LATERAL (
+      SELECT saga_id, event_id FROM sagapost.webhook_delivery_jobs
+      WHERE id = finished.job_id AND event_id = finished.event_id AND subscription_id = $2
+      LIMIT 1
+    ) AS job
     CROSS JOIN LATERAL (
       SELECT * FROM sagapost.webhook_delivery_sagas
-      WHERE id = result.saga_id AND event_id = result.event_id AND status = 'InProgress' AND subscription_id = $2
+      WHERE id = job.saga_id AND event_id = job.event_id AND status = 'InProgress'
       LIMIT 1
     ) AS saga
-    WHERE ($1 IS NULL OR result.saga_id < $1) AND result.saga_id > (SELECT id FROM page_end)
-    ORDER BY result.saga_id DESC LIMIT $3
+    WHERE ($1 IS NULL OR job.saga_id < $1) AND job.saga_id > (SELECT id FROM page_end)
+    ORDER BY job.saga_id DESC LIMIT $3
   ), pending AS MATERIALIZED (
     SELECT * FROM (
       SELECT * FROM sagapost.webhook_delivery_sagas WHERE status = 'Pending' AND subscription_id = $2 OFFSET 0

@@ -86,8 +86,7 @@ export async function keepDeliveriesOfType(
   const { rows } = await pool.query<{ id: string }>(selectOfType, [ids, eventType])
   const ofType = new Set(rows.map(({ id }) => id))
   const found = examined.filter(({ event_id }) => ofType.has(event_id))
-  // More may be found than a page holds: the rest comes with the next one.
-  const page = toPage(found.slice(0, rowsMax), rowsMax, toDelivery, ({ id }) => ({ id }))
+  const page = toPage(found, rowsMax, toDelivery, ({ id }) => ({ id }))
   const last = examined.at(-1)
   if (page.nextCursor !== null || examined.length < EXAMINED_MAX || !last) return page
   return { ...page, nextCursor: encodeCursor({ id: last.id }) }

@@ -53,7 +53,14 @@ export const selectInProgressDeliveries = `
     SELECT saga_id, event_id FROM sagapost.webhook_delivery_jobs
     WHERE status IN ('Pending', 'Leased') AND ($2::bigint IS NULL OR subscription_id = $2)
     UNION ALL
-    SELECT saga_id, event_id FROM sagapost.unapplied_results
+    SELECT reported.saga_id, reported.event_id
+    FROM sagapost.delivery_result_queue AS queued
+    CROSS JOIN LATERAL unnest(queued.job_ids, queued.event_ids) AS finished (job_id, event_id)
+    CROSS JOIN LATERAL (
+      SELECT saga_id, event_id FROM sagapost.webhook_delivery_jobs
+      WHERE id = finished.job_id AND event_id = finished.event_id AND ($2::bigint IS NULL OR subscription_id = $2)
+      LIMIT 1
+    ) AS reported
   ) AS job
   CROSS JOIN LATERAL (
     SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,

@@ -143,12 +143,14 @@ it('[S1] the deliveries of one subscription are all there in every look while th
          WHERE id = ${id} AND event_id = ${eventId}`,
       )
     }
-    isMoving = false
   }
   const look = async () => {
     while (isMoving) expect(idsOf((await list({ subscriptionId })).data)).toEqual(idsOf(deliveries))
   }
-  await Promise.all([move(), look(), look()])
+  const moved = move().finally(() => {
+    isMoving = false
+  })
+  await Promise.all([moved, look(), look()])
   const { data } = await list({ subscriptionId })
   expect(new Set(data.map(({ status }) => status))).toEqual(new Set(['Completed']))
 })

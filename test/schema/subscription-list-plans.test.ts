@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { selectInProgressDeliveries } from '../../src/deliveries/list-deliveries.js'
 import { selectDeliveriesOfSubscription } from '../../src/deliveries/list-deliveries-of-subscription.js'
 import { useDatabase } from '../support/database.js'
 import { countRowsRead, explain } from '../support/explain.js'
@@ -84,7 +85,7 @@ beforeAll(async () => {
 
 /**
  * Where the planner knows of the backlog it walks the indexes in the order of the list. Where it does not, it may sort:
- * then a page costs what the subscription itself has of the status, and still nothing of all that is done.
+ * then a page costs what all subscriptions have of the status, and still nothing of all that is done.
  */
 describe.each([
   { statistics: 'from before the backlog', isSorted: true },
@@ -142,5 +143,36 @@ describe.each([
         'webhook_delivery_sagas_pkey',
       ]),
     )
+  })
+})
+
+describe('while results wait to be applied', () => {
+  const RESULTS = 10_000
+  const RESULTS_PER_ROW = 50
+
+  beforeAll(async () => {
+    await database.pool.query(
+      `INSERT INTO sagapost.delivery_result_queue (job_ids, event_ids, first_event_id, last_event_id)
+       SELECT array_agg(id), array_agg(event_id), min(event_id), max(event_id)
+       FROM (SELECT id, event_id FROM sagapost.webhook_delivery_jobs
+             WHERE subscription_id = ${BUSY} AND id > ${DONE_TO} LIMIT ${RESULTS}) AS finished
+       GROUP BY id / ${RESULTS_PER_ROW}`,
+    )
+    await database.pool.query('ANALYZE')
+  })
+
+  it.each([
+    ['a subscription', selectDeliveriesOfSubscription],
+    ['a subscription, InProgress', selectInProgressDeliveries],
+  ])('[S21] a page of %s reads a job for each of them, and nothing of all that is done', async (_, sql) => {
+    for (const values of [
+      [null, QUIET, PAGE],
+      [DONE_TO, QUIET, PAGE],
+      [null, NONE, PAGE],
+    ]) {
+      const underWay = values[0] === null ? HANGING_JOBS + SLOW_JOBS : 0
+      const rowsMax = PAGES_MAX + underWay + RESULTS + RESULTS
+      expect(await countRowsRead(readOnly(), sql, values)).toBeLessThanOrEqual(rowsMax)
+    }
   })
 })
