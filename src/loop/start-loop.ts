@@ -61,7 +61,8 @@ export function startLoop({
         more = await round(told)
         nextAtMs = startedAtMs + current(spacingMs)
         errorPauseMs = ERROR_PAUSE_MS
-        if (!more && !woken) await pause(current(idleMs))
+        const pauseMs = current(idleMs)
+        if (!more && !woken) await pause(pauseMs)
       } catch (error) {
         more = true
         onError(error as Error)

@@ -23,7 +23,7 @@ export interface Wakeups {
   tellBacklog(hasBacklog: boolean): void
   /** The same from the workers of another process. */
   hearBacklog(): void
-  /** Whether workers have a backlog, as far as is known here. */
+  /** Whether workers have a backlog: those of this process, or where it has none, any. */
   hasBacklog(): boolean
 }
 
@@ -31,7 +31,8 @@ export interface Wakeups {
 export function createWakeups(): Wakeups {
   const listeners = new Map<Stage, Set<() => void>>()
   let passOn: (signal: Signal) => void = () => {}
-  let hasBacklogHere = false
+  /** Undefined: no worker of this process has said. */
+  let hasBacklogHere: boolean | undefined
   let toldAtMs = Number.NEGATIVE_INFINITY
   let heardAtMs = Number.NEGATIVE_INFINITY
   const isWaitedFor = (stage: Stage) => (listeners.get(stage)?.size ?? 0) > 0
@@ -62,6 +63,6 @@ export function createWakeups(): Wakeups {
     hearBacklog() {
       heardAtMs = performance.now()
     },
-    hasBacklog: () => hasBacklogHere || performance.now() - heardAtMs < BACKLOG_COUNTS_MS,
+    hasBacklog: () => hasBacklogHere ?? performance.now() - heardAtMs < BACKLOG_COUNTS_MS,
   }
 }

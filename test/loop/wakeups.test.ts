@@ -38,12 +38,17 @@ it.each<[string, Stage[], Signal[]]>([
   expect(process.told).toEqual(told)
 })
 
-it('[R1] workers say when their backlog is over; of those in other processes nothing more is heard', () => {
-  const process = startProcess(['first-jobs'])
-  expect(process.hasBacklog()).toBe(false)
+it('[R1] where workers run, their word counts, whatever others say', () => {
+  const process = startProcess(['first-jobs', 'claims'])
   process.tellBacklog(true)
   expect(process.hasBacklog()).toBe(true)
   process.tellBacklog(false)
+  process.hearBacklog()
+  expect(process.hasBacklog()).toBe(false)
+})
+
+it('[R1] where none run, that of others counts for a moment', () => {
+  const process = startProcess(['first-jobs'])
   expect(process.hasBacklog()).toBe(false)
   process.hearBacklog()
   expect(process.hasBacklog()).toBe(true)

@@ -65,6 +65,18 @@ describe('wake-ups between processes', () => {
     for (const each of [sender, other]) await each.link.stop()
   })
 
+  it('[R1] a word that is not known, of another version, say, is passed over', async () => {
+    const worker = await startProcess(['claims'])
+    await database.pool.query(
+      `SELECT pg_notify('sagapost_wake', 'unheard-of 0'), pg_notify('sagapost_wake', '')`,
+    )
+    const other = await startProcess([])
+    other.wakeups.wake('claims')
+    await expect.poll(() => worker.woken).toEqual(['claims'])
+    expect(worker.wakeups.hasBacklog()).toBe(false)
+    for (const each of [worker, other]) await each.link.stop()
+  })
+
   it('[R1] many at once go out as few notifications, and none is forgotten', async () => {
     const api = await startProcess([])
     const router = await startProcess(['routing'])
