@@ -87,7 +87,8 @@ function eventText(type: string, sequence: number, keys?: string): string {
   return `{"type":"${type}","payload":${makeBody(sequence)}${key}}`
 }
 
-const isAccepted = (status: number, answer: string) => status === 202 && !answer.includes('"error":')
+const isAccepted = (status: number, answer: string) =>
+  status === 202 && !answer.includes('"error":') && !answer.includes('"duplicate":true')
 
 function post(url: string, body: string): Promise<void> {
   const { origin, pathname } = new URL(url)

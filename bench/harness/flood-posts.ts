@@ -19,7 +19,7 @@ export interface Flood {
 
 /**
  * Posts over so many connections that are kept open, one request at a time on each. On plain sockets, since it runs on
- * the cores that the measured need: undici's leanest interface takes twice the CPU. Only for servers that answer with a
+ * the cores that the measured need: undici's leanest interface takes more of them. Only for servers that answer with a
  * Content-Length. Rejects with the first post that is not accepted, or whose connection fails.
  */
 export async function floodPosts(flood: Flood): Promise<void> {
@@ -82,7 +82,7 @@ function postInTurn(
 }
 
 /** The status and the body once they have come whole; undefined before. */
-function readAnswer(received: string): { status: number; body: string } | Error | undefined {
+export function readAnswer(received: string): { status: number; body: string } | Error | undefined {
   const headEnd = received.indexOf(HEAD_END)
   if (headEnd < 0) return undefined
   const length = CONTENT_LENGTH.exec(received.slice(0, headEnd + 2))?.[1]

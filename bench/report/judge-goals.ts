@@ -39,7 +39,7 @@ export function judgeGoals({
   judge('latency at 10 events/s, p50, ms', atTen?.p50, '≤', 15)
   judge('latency at 10 events/s, p99, ms', atTen?.p99, '≤', 60)
   judge('single posts, to one commit for each', ingestion?.groupCommitGain.median, '≥', 5)
-  judge('the same, events with a key', ingestion?.groupCommitGainKeyed.median, '≥', 5)
+  judge('single posts with a key, to one commit for each', ingestion?.groupCommitGainKeyed.median, '≥', 5)
   judge('p99 beside an endpoint that hangs, to without', isolation?.p99Ratio, '≤', 2)
   judge('deliveries/s on grown tables, to empty', growth?.throughputRatio.median, '≥', 0.85)
   judge('claim p99 on grown tables, to empty', growth?.claimP99Ratio, '≤', 2)

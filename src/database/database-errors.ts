@@ -39,6 +39,9 @@ export function databaseErrorCode(error: unknown): ErrorCode | undefined {
   return undefined
 }
 
+/** SQLSTATE of a lock that was not had within lock_timeout. */
+export const LOCK_TIMED_OUT = '55P03'
+
 /** A rule of ours, or a value that does not fit: the same statement is refused again. */
 const REFUSAL = /^(SP|22|23)/
 

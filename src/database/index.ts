@@ -3,7 +3,7 @@ export { checkReadiness, type Obstacle } from './check-readiness.js'
 export { checkTimeRange, type TimeRange } from './check-time-range.js'
 export { connect, requireSingleLogin } from './connect.js'
 export { cutBatch, type QueueRow } from './cut-batch.js'
-export { databaseErrorCode, isRefusal } from './database-errors.js'
+export { databaseErrorCode, isRefusal, LOCK_TIMED_OUT } from './database-errors.js'
 export {
   type EmbeddedPostgres,
   findRunningServer,
@@ -17,6 +17,7 @@ export { keepWorkWindow, type WorkWindowKeeper } from './keep-work-window.js'
 export { listen } from './listen.js'
 export { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
 export { type MigrationState, migrate, migrationStatus } from './migrate.js'
+export { onConnection } from './on-connection.js'
 export {
   encodeCursor,
   PAGE_ROWS_MAX,

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { inTransaction } from '../database/index.js'
+import { inTransaction, LOCK_TIMED_OUT } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import {
   type EventRefusal,
@@ -17,9 +17,6 @@ import type { EventToPublish, PublishOutcome } from './types.js'
 const EVENTS_PER_CALL_MAX = 1_000
 /** How long to wait for a key that another transaction holds. It may be the caller's own, and would never end. */
 const KEY_WAIT_MS = 2_000
-const LOCK_TIMED_OUT = '55P03'
-
-const limitKeyWait = `SELECT set_config('lock_timeout', $1, true)`
 
 /** Reads under saga_readonly_role, stores under event_ingest_writer. */
 export function offerEvents(context: Context): EventOperations {
@@ -50,10 +47,7 @@ export function offerEvents(context: Context): EventOperations {
 async function store(pool: pg.Pool, events: readonly NewEvent[]): Promise<StoreOutcome[]> {
   if (events.every(({ idempotencyKey }) => idempotencyKey === undefined)) return storeEvents(pool, events)
   try {
-    return await inTransaction(pool, async (client) => {
-      await client.query(limitKeyWait, [`${KEY_WAIT_MS}ms`])
-      return storeEvents(client, events)
-    })
+    return await inTransaction(pool, (client) => storeEvents(client, events, { lockWaitMs: KEY_WAIT_MS }))
   } catch (error) {
     if ((error as { code?: string }).code !== LOCK_TIMED_OUT) throw error
     const detail = 'another transaction holds the key of one of the events; nothing was stored'

@@ -44,26 +44,45 @@ interface Row {
 }
 
 export interface StoreOptions extends EventCheck {
-  /** How long to wait for a key that another transaction holds; absent: as long as the session's lock_timeout says. */
+  /**
+   * How long to wait for a key that another transaction holds, at least 1; absent: as long as the session's
+   * lock_timeout says.
+   */
   lockWaitMs?: number
 }
 
 /**
  * Stores a batch under the role event_ingest_writer and answers item by item, in order. One bad item does not
  * stop the others. When this throws, nothing of the batch was stored, or nobody knows: with keys, asking again is safe.
+ * A batch in which some have keys and some have none needs a transaction of the caller's for that.
  */
 export async function storeEvents(
   pool: pg.Pool | pg.PoolClient,
   events: readonly NewEvent[],
   options: StoreOptions = {},
 ): Promise<StoreOutcome[]> {
+  const outcomes = await storeOnce(pool, events, options)
+  const left = events.filter((_, index) => outcomes[index] === undefined)
+  const stored = left.length === 0 ? [] : await storeEvents(pool, left, options)
+  return outcomes.map((outcome) => outcome ?? (stored.shift() as StoreOutcome))
+}
+
+/**
+ * The same in one statement. Undefined is the outcome of an item whose key was forgotten at that very moment: nothing was
+ * stored of it, and asking once more does.
+ */
+export async function storeOnce(
+  pool: pg.Pool | pg.PoolClient,
+  events: readonly NewEvent[],
+  options: StoreOptions = {},
+): Promise<(StoreOutcome | undefined)[]> {
   const refusals = events.map((event) => refuseEvent(event, options))
   const good = events.filter((_, index) => refusals[index] === null)
   const hasKeys = good.some(({ idempotencyKey }) => idempotencyKey !== undefined)
   const stored =
     good.length === 0 ? [] : await (hasKeys ? storeKeyed(pool, good, options) : storePlain(pool, good))
   let next = 0
-  return refusals.map((refusal) => (refusal ? { refusal } : (stored[next++] as StoreOutcome)))
+  return refusals.map((refusal) => (refusal ? { refusal } : stored[next++]))
 }
 
 async function storePlain(
@@ -85,9 +104,8 @@ async function storePlain(
 async function storeKeyed(
   pool: pg.Pool | pg.PoolClient,
   events: readonly NewEvent[],
-  options: StoreOptions,
-): Promise<StoreOutcome[]> {
-  const { lockWaitMs } = options
+  { lockWaitMs }: StoreOptions,
+): Promise<(StoreOutcome | undefined)[]> {
   const { rows } = await pool.query<Row>(lockWaitMs === undefined ? publishBatch : publishBatchWaiting, [
     events.map(({ type }) => type),
     events.map(({ payload }) => payload),
@@ -96,12 +114,10 @@ async function storeKeyed(
     events.map(({ traceparent }) => traceparent ?? null),
     ...(lockWaitMs === undefined ? [] : [`${lockWaitMs}ms`]),
   ])
-  // A key that expired between the two statements of the function: its event was not stored, so once more.
-  const again = rows.filter(({ id }) => id === null).map(({ item }) => events[item - 1] as NewEvent)
-  const retried = again.length > 0 ? await storeKeyed(pool, again, options) : []
   return rows.map(({ item, id, created_at, duplicate, conflict }) => {
     const event = events[item - 1] as NewEvent
-    if (id === null) return retried.shift() as StoreOutcome
+    // The key was forgotten between the two statements of the function.
+    if (id === null) return undefined
     if (conflict) return { refusal: conflictWith(event, id) }
     return { id, type: event.type, createdAt: created_at, duplicate }
   })

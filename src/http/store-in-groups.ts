@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import { databaseErrorCode, inTransaction } from '../database/index.js'
+import { databaseErrorCode, LOCK_TIMED_OUT, onConnection } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
-import { type NewEvent, type StoreOutcome, storeEvents } from '../events/index.js'
+import { type NewEvent, type StoreOutcome, storeOnce } from '../events/index.js'
 
 /** One event that somebody waits for. */
 export interface Item {
@@ -20,7 +20,6 @@ const LONE_LOCK_WAIT_MS = 2_000
 /** Each waits on a connection of its own; more than this, and they are told at once. */
 const LONE_WAITS_MAX = 4
 
-const LOCK_TIMED_OUT = '55P03'
 /** Data and integrity: something about one of the events, which says nothing about the others. */
 const ITEM_ERRORS = /^(22|23|54|SP)/
 
@@ -45,21 +44,22 @@ export function createGroupStore({ pool, onCommitted }: GroupStoreOptions): Grou
   /** Keys that are being waited for, with those who came for the same key meanwhile. */
   const waiting = new Map<string, Item[]>()
 
-  const commit = async (items: readonly Item[], lockWaitMs: number): Promise<void> => {
+  /** Settles those whose fate is known, and returns the others: they are to be stored once more. */
+  const commit = async (items: readonly Item[], lockWaitMs: number): Promise<readonly Item[]> => {
     const events = items.map(({ event }) => event)
     const startedAt = performance.now()
     // The payloads were cut out of a body by scan-json.ts, which takes exactly what JSON.parse takes.
     const options = { isJson: true, lockWaitMs }
-    const outcomes = isMixed(events)
-      ? await inTransaction(pool, (client) => storeEvents(client, events, options))
-      : await storeEvents(pool, events, options)
+    const outcomes = await onConnection(pool, (client) => storeOnce(client, events, options))
     const counts = { events: 0, duplicates: 0, refused: 0 }
     for (const [index, item] of items.entries()) {
-      const outcome = outcomes[index] as StoreOutcome
+      const outcome = outcomes[index]
+      if (outcome === undefined) continue
       counts[kindOf(outcome)] += 1
       item.settle(outcome)
     }
     onCommitted({ ...counts, tookMs: Math.round(performance.now() - startedAt) })
+    return items.filter((_, index) => outcomes[index] === undefined)
   }
 
   const waitAlone = async (key: string, items: readonly Item[]): Promise<void> => {
@@ -68,7 +68,7 @@ export function createGroupStore({ pool, onCommitted }: GroupStoreOptions): Grou
     waiting.set(key, late)
     let failure: unknown
     try {
-      await commit(items, LONE_LOCK_WAIT_MS)
+      for (let left = items; left.length > 0; ) left = await commit(left, LONE_LOCK_WAIT_MS)
     } catch (error) {
       failure = sqlState(error) === LOCK_TIMED_OUT ? keyBusy(key) : error
       failAll(items, failure)
@@ -88,7 +88,7 @@ export function createGroupStore({ pool, onCommitted }: GroupStoreOptions): Grou
     for (let group = groups.shift(); group !== undefined; group = groups.shift()) {
       if (group.length === 0) continue
       try {
-        await commit(group, GROUP_LOCK_WAIT_MS)
+        groups.push(await commit(group, GROUP_LOCK_WAIT_MS))
       } catch (error) {
         const key = group[0]?.event.idempotencyKey
         const state = sqlState(error)
@@ -113,16 +113,6 @@ export function createGroupStore({ pool, onCommitted }: GroupStoreOptions): Grou
   }
 
   return { store }
-}
-
-/**
- * Whether some have a key and some have none. A statement of their own does for either: those with keys may be asked for
- * once more (a key that expired just then), and should that fail, the group can be stored again. Beside them those
- * without would be stored twice, so both go in one transaction.
- */
-function isMixed(events: readonly NewEvent[]): boolean {
-  const keyed = events.filter(({ idempotencyKey }) => idempotencyKey !== undefined).length
-  return keyed > 0 && keyed < events.length
 }
 
 /** Items that belong together: those with the same key; every other one by itself. */

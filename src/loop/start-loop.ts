@@ -61,6 +61,7 @@ export function startLoop({
         more = await round(told)
         nextAtMs = startedAtMs + current(spacingMs)
         errorPauseMs = ERROR_PAUSE_MS
+        // Asked first: should it wake this loop, there is no pause.
         const pauseMs = current(idleMs)
         if (!more && !woken) await pause(pauseMs)
       } catch (error) {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { floodPosts } from '../../bench/harness/flood-posts.js'
+import { floodPosts, readAnswer } from '../../bench/harness/flood-posts.js'
 
 const servers: { server: Server; sockets: Set<Socket> }[] = []
 afterEach(async () => {
@@ -42,7 +42,6 @@ const accepted = 'HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\nok'
 describe('the flood of posts', () => {
   it('[O5] posts every body once, whole, over the connections that it was given', async () => {
     const bodies: string[] = []
-    const callers = new Set<Socket>()
     const url = await serve((socket, request) => {
       const [head = '', body = ''] = request.split('\r\n\r\n')
       expect(head).toMatch(
@@ -50,12 +49,26 @@ describe('the flood of posts', () => {
       )
       expect(head).toContain(`content-length: ${Buffer.byteLength(body)}`)
       bodies.push(body)
-      callers.add(socket)
-      socket.write(accepted.slice(0, 60), () => socket.write(accepted.slice(60)))
+      socket.write(accepted.slice(0, 30), () => socket.write(accepted.slice(30)))
     })
     await flood(url)
     expect(bodies.sort()).toEqual(Array.from({ length: 10 }, (_, index) => `"é ${index}"`))
+  })
+
+  it('[O5] has a request under way on each of its connections', async () => {
+    const callers = new Set<Socket>()
+    const url = await serve((socket) => {
+      callers.add(socket)
+      // Nobody is answered before all of them have asked.
+      if (callers.size === 3) for (const each of callers) each.write(accepted)
+    })
+    await flood(url, { posts: 3 })
     expect(callers.size).toBe(3)
+  })
+
+  it('[O5] takes an answer for whole when its last byte is there, and not before', () => {
+    for (let end = 0; end < accepted.length; end++) expect(readAnswer(accepted.slice(0, end))).toBeUndefined()
+    expect(readAnswer(accepted)).toEqual({ status: 202, body: 'ok' })
   })
 
   it.each([

@@ -155,8 +155,9 @@ describe('storeEvents', () => {
         { duplicate: false },
         { duplicate: true },
       ])
+      expect(await settings()).toBe(before)
     } finally {
-      holder.release()
+      holder.release(true)
       client.release()
     }
   })

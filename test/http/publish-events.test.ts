@@ -299,6 +299,38 @@ describe('group commit', () => {
     expect(rows).toEqual([])
   })
 
+  it('[E3] a key that is forgotten just then is asked for once more, and what was stored beside it stays as it is', async () => {
+    await publish({ type: 'before', payload: 1, idempotencyKey: 'expiring' })
+    await database.pool.query(`
+      CREATE SEQUENCE public.tries;
+      GRANT USAGE ON SEQUENCE public.tries TO PUBLIC;
+      CREATE FUNCTION public.forget_key() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+        IF NEW.event_type = 'beside' THEN DELETE FROM sagapost.event_keys WHERE key = 'expiring'; END IF;
+        IF NEW.event_type = 'late' AND nextval('public.tries') = 1 THEN
+          RAISE EXCEPTION 'as if it were locked' USING ERRCODE = '55P03';
+        END IF;
+        RETURN NEW; END $$;
+      CREATE TRIGGER forget_key BEFORE INSERT ON sagapost.events FOR EACH ROW EXECUTE FUNCTION public.forget_key()`)
+    try {
+      const { status, body } = await publishBatch({
+        events: [
+          { type: 'beside', payload: 1 },
+          { type: 'late', payload: 1, idempotencyKey: 'expiring' },
+        ],
+      })
+      expect([status, body]).toMatchObject([202, { results: [{ duplicate: false }, { duplicate: false }] }])
+      const { rows } = await database.pool.query(
+        `SELECT event_type FROM sagapost.events WHERE event_type IN ('beside', 'late') ORDER BY id`,
+      )
+      expect(rows).toEqual([{ event_type: 'beside' }, { event_type: 'late' }])
+      expect((await database.pool.query('SELECT last_value::int FROM public.tries')).rows).toEqual([
+        { last_value: 2 },
+      ])
+    } finally {
+      await database.pool.query('DROP FUNCTION public.forget_key() CASCADE; DROP SEQUENCE public.tries')
+    }
+  })
+
   it('[E3] a key that an open transaction holds holds up nobody else, and is answered in the end', async () => {
     const holder = await database.pool.connect()
     try {

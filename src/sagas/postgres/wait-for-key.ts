@@ -1,11 +1,11 @@
 import pg from 'pg'
+import { LOCK_TIMED_OUT } from '../../database/index.js'
 import { SagapostError } from '../../errors/index.js'
 
 /** As long as a statement takes that has the same key at the same moment. */
 const MOMENT_MS = 100
 /** How long to wait for a key that an open transaction holds. It may be the caller's own, and would never end. */
 const KEY_WAIT_MS = 2_000
-const LOCK_TIMED_OUT = '55P03'
 
 /** Runs the statement on a connection, with how long it may wait for a lock. */
 type WithKey<Answer> = (client: pg.PoolClient, lockTimeout: string) => Promise<Answer>
