@@ -113,15 +113,18 @@ export const events: readonly Mutant[] = [
   {
     id: 'acknowledged-before-commit',
     rules: ['E1', 'E3', 'S22'],
-    breaks: 'Events with a key are acknowledged before their transaction has committed.',
+    breaks: 'Posted events are acknowledged before their transaction has committed.',
     edits: [
       {
         file: 'src/http/store-in-groups.ts',
-        find: '          return storeEvents(client, events)\n        })',
-        replace: `          const stored = await storeEvents(client, events)
-          for (const [index, item] of items.entries()) item.settle(stored[index] as StoreOutcome)
-          return stored
-        })`,
+        find: 'await onConnection(pool, (client) => storeOnce(client, events, options))',
+        replace: `await onConnection(pool, async (client) => {
+      await client.query('BEGIN')
+      const stored = await storeOnce(client, events, options)
+      for (const [index, item] of items.entries()) item.settle(stored[index] as StoreOutcome)
+      await client.query('COMMIT')
+      return stored
+    })`,
       },
     ],
     test: answeredAfterCommit,
