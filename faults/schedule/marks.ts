@@ -10,7 +10,6 @@ interface Mark {
 /** The points at which a process is killed or cut off: around the statements that move a delivery on. */
 export const marks = {
   'store-events': { of: 'api', text: 'sagapost.publish_batch(' },
-  'commit-events': { of: 'api', text: 'COMMIT' },
   'take-events': { of: 'router', text: 'FROM sagapost.subscription_version) AS version' },
   'make-sagas': { of: 'router', text: 'DELETE FROM sagapost.event_routing_queue WHERE id = ANY' },
   'commit-routing': { of: 'router', text: 'COMMIT' },
@@ -32,7 +31,7 @@ export const markNames = Object.keys(marks) as MarkName[]
 
 /** What somebody is told once it is committed: it must outlast a crash in the very next moment [S22]. */
 export const promises: readonly MarkName[] = [
-  'commit-events',
+  'store-events',
   'commit-publication',
   'report-results',
   'commit-results',

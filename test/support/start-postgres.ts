@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -7,6 +7,9 @@ import { migrate, startEmbeddedPostgres } from '../../src/database/index.js'
 import { nativeDirOf } from './native-dir.js'
 
 export const TEMPLATE = 'sagapost_template'
+
+/** As long as the longest statement, and some more. */
+const CRASH_LINES = 80
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -45,6 +48,14 @@ export default async function startPostgres(project: TestProject): Promise<() =>
   project.provide('serverUrl', server.url)
   return async () => {
     await server.stop()
+    await tellOfCrashes(join(dataDir, 'data', 'postgres.log'))
     await rm(dataDir, { recursive: true })
   }
+}
+
+/** A test only sees its connections end: the server's log has the statement that did it, and would be gone. */
+async function tellOfCrashes(log: string): Promise<void> {
+  const lines = (await readFile(log, 'utf8')).split('\n')
+  const crash = lines.findIndex((line) => /was terminated by signal/.test(line))
+  if (crash >= 0) console.error(lines.slice(crash, crash + CRASH_LINES).join('\n'))
 }
