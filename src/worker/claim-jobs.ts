@@ -23,7 +23,8 @@ export interface ClaimedJob {
 // token, one for all jobs of the claim, fences off whoever held them before. Payload and address come with the same
 // round trip. One row comes back in any case, with the time of the look. The commit does not wait for the disk: should
 // a crash lose it, the job is free again and is claimed again, and a report under this claim's token is refused. Keys
-// and bounds are written as in orchestrator/make-jobs.ts, for the reason given there; NOT IN (SELECT …) is looked up in
+// and bounds are written as in orchestrator/make-jobs.ts, for the reasons given there, and array_append() as well: an array
+// that the planner cannot see through is looked up in each partition. NOT IN (SELECT …) is looked up in
 // a hash, which <> ALL is not in a plan for all values.
 export const claim = prepared(`
   WITH free AS MATERIALIZED (
@@ -38,13 +39,13 @@ export const claim = prepared(`
     SET status = 'Leased', lease_until = sagapost.now() + $4 * interval '1 millisecond',
         lease_token = $9, worker_id = $5
     FROM free
-    WHERE job.id = ANY (ARRAY[free.id]) AND job.event_id = ANY (ARRAY[free.event_id])
+    WHERE job.id = ANY (ARRAY[free.id]) AND job.event_id + 0 = free.event_id
       AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
     RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, correlation_id, free_since_ms
   ), complete AS (
     SELECT claimed.*, event.event_type, event.payload::text, event.traceparent, subscription.callback_url, subscription.headers
     FROM claimed
-    JOIN sagapost.events AS event ON event.id = ANY (ARRAY[claimed.event_id])
+    JOIN sagapost.events AS event ON event.id = ANY (array_append('{}', claimed.event_id))
       AND (event.id >= $1 OR event.id > $2) AND (event.id < $2 OR event.id <= $1)
     JOIN sagapost.subscriptions AS subscription ON subscription.id = ANY (ARRAY[claimed.subscription_id])
   )

@@ -31,7 +31,7 @@ export const reset = `
       error_code = CASE WHEN lease_resets + 1 >= $4 THEN 'lease_expired' END,
       finished_at = CASE WHEN lease_resets + 1 >= $4 THEN sagapost.now() END
   FROM stale
-  WHERE job.id = ANY (ARRAY[stale.id]) AND job.event_id = ANY (ARRAY[stale.event_id])
+  WHERE job.id = ANY (ARRAY[stale.id]) AND job.event_id + 0 = stale.event_id
     AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
   RETURNING job.id, saga_id, job.event_id, subscription_id, correlation_id, status, worker_id, stale.lease_until, lease_resets`
 

@@ -104,6 +104,25 @@ export async function countRowsReadWhenPreparedBefore(
   }
 }
 
+/** The tables and partitions that are in the one plan for all values, and were left out when it ran with these. */
+export async function findLeftOut(
+  pool: pg.Pool,
+  sql: string,
+  values: readonly unknown[],
+): Promise<string[]> {
+  const client = await pool.connect()
+  try {
+    await client.query('SET plan_cache_mode = force_generic_plan')
+    await client.query(`PREPARE measured AS ${sql}`)
+    const execute = `EXECUTE measured (${values.map(toLiteral).join(', ')})`
+    const { rows } = await client.query(`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${execute}`)
+    const unused = flatten(rows[0]['QUERY PLAN'][0].Plan).filter((node) => node['Actual Loops'] === 0)
+    return unique(unused.map((node) => node['Relation Name']))
+  } finally {
+    client.release(true)
+  }
+}
+
 function rowsReadBy(plan: PlanNode): number {
   const scans = flatten(plan).filter((node) => node['Relation Name'] !== undefined)
   return scans.reduce((sum, node) => {
