@@ -27,6 +27,17 @@ interface Filling {
   count: number
 }
 
+/** The subscription of all work, which is written as it stands after a while: no guard looks at it. */
+async function subscribe(pool: pg.Pool): Promise<void> {
+  for (const table of ['webhook_delivery_sagas', 'webhook_delivery_jobs']) {
+    await pool.query(`ALTER TABLE sagapost.${table} DISABLE TRIGGER ALL`)
+  }
+  await pool.query(
+    `INSERT INTO sagapost.subscriptions (id, event_type, callback_url, active, verified)
+     VALUES (1, 'a', 'https://receiver.example/', true, true)`,
+  )
+}
+
 /** Work for every statement: a saga without a job, one whose retry is due, a free job, a result, a lease. */
 async function fill(pool: pg.Pool, { after, count }: Filling): Promise<void> {
   const kinds = [
@@ -110,13 +121,7 @@ describe.each([
 
   it('[S16, J5, J8, J9] work costs what is moved, not what waits there', async () => {
     const { pool } = database
-    for (const table of ['webhook_delivery_sagas', 'webhook_delivery_jobs']) {
-      await pool.query(`ALTER TABLE sagapost.${table} DISABLE TRIGGER ALL`)
-    }
-    await pool.query(
-      `INSERT INTO sagapost.subscriptions (id, event_type, callback_url, active, verified)
-       VALUES (1, 'a', 'https://receiver.example/', true, true)`,
-    )
+    await subscribe(pool)
     if (known > 0) {
       await fill(pool, { after: 0, count: known })
       await pool.query('ANALYZE')
@@ -146,13 +151,7 @@ describe('with work in one of two partitions', () => {
   // when a statement begins, which is safe.
   it('[J4, J8, S16] a statement that locks rows leaves no partition out while it runs', async () => {
     const { pool } = database
-    for (const table of ['webhook_delivery_sagas', 'webhook_delivery_jobs']) {
-      await pool.query(`ALTER TABLE sagapost.${table} DISABLE TRIGGER ALL`)
-    }
-    await pool.query(
-      `INSERT INTO sagapost.subscriptions (id, event_type, callback_url, active, verified)
-       VALUES (1, 'a', 'https://receiver.example/', true, true)`,
-    )
+    await subscribe(pool)
     // Fewer than a batch, or a statement could end before it comes to the other partition.
     const filling = { after: 1_000, count: FEW }
     await fill(pool, filling)
