@@ -105,11 +105,7 @@ export async function countRowsReadWhenPreparedBefore(
 }
 
 /** The tables and partitions that are in the one plan for all values, and were left out when it ran with these. */
-export async function findLeftOut(
-  pool: pg.Pool,
-  sql: string,
-  values: readonly unknown[],
-): Promise<string[]> {
+export async function findLeftOut(pool: pg.Pool, sql: string, values: readonly unknown[]): Promise<string[]> {
   const client = await pool.connect()
   try {
     await client.query('SET plan_cache_mode = force_generic_plan')
