@@ -3,6 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MarkMoment } from '../schedule/fault.js'
 import { createStatementReader } from './learn-statements.js'
+import { resetSocket } from './reset-socket.js'
 
 /** How bytes are passed on. Black hole: nothing gets through; half: requests do, answers do not. */
 export type Behaviour =
@@ -70,8 +71,7 @@ export async function openLink(target: () => number, texts: readonly string[] = 
         return
       }
       connections.delete(connection)
-      if (other.destroyed) return
-      if (broken) other.resetAndDestroy()
+      if (broken) resetSocket(other)
       else other.destroySoon()
     }
     client.on('error', () => {}).on('close', endWith(server))
@@ -190,7 +190,6 @@ export async function openLink(target: () => number, texts: readonly string[] = 
   }
 }
 
-/** A reset, not a goodbye. */
 function drop({ client, server }: Connection): void {
-  for (const socket of [client, server]) if (!socket.destroyed) socket.resetAndDestroy()
+  for (const socket of [client, server]) resetSocket(socket)
 }

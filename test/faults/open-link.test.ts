@@ -1,6 +1,7 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest'
 import { type Link, openLink } from '../../faults/system/open-link.js'
 
 /** ReadyForQuery, idle. */
@@ -107,4 +108,26 @@ it('[O6] a mark is reached before the statement is sent, or after it was answere
   second.client.write(`B\0\0\0\0\0${NAME}\0`)
   await expect.poll(() => second.heard.ended).toBe('ECONNRESET')
   expect([reached, second.heard.text, got.split(NAME).length]).toEqual([2, '', 3])
+})
+
+it('[O6] a process that has reset a socket in the midst of its goodbye comes to its end', async () => {
+  const endAndReset = `
+    import { createServer, connect } from 'node:net'
+    import { resetSocket } from './faults/system/reset-socket.ts'
+    const server = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1', () => {
+      const socket = connect(server.address().port, '127.0.0.1', () => {
+        socket.end()
+        resetSocket(socket)
+        server.close()
+      })
+    })`
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', endAndReset], {
+    stdio: 'inherit',
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let exit: unknown
+  child.on('exit', (code) => {
+    exit = code
+  })
+  await expect.poll(() => exit).toBe(0)
 })
