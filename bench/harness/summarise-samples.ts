@@ -32,6 +32,21 @@ export function percentiles(samples: readonly number[]): Percentiles {
   return { samples: sorted.length, p50: at(50), p95: at(95), p99: at(99), max: sorted.at(-1) ?? null }
 }
 
+/** Of several of them, figure by figure. */
+export function medianPercentiles(all: readonly Percentiles[]): Percentiles {
+  const median = (of: (one: Percentiles) => number | null) => {
+    const known = all.map(of).filter((value) => value !== null)
+    return known.length > 0 ? summarise(known).median : null
+  }
+  return {
+    samples: all.reduce((sum, { samples }) => sum + samples, 0),
+    p50: median(({ p50 }) => p50),
+    p95: median(({ p95 }) => p95),
+    p99: median(({ p99 }) => p99),
+    max: median(({ max }) => max),
+  }
+}
+
 /** Between the two nearest; `sorted` ascends. */
 function percentileOf(sorted: readonly number[], percent: number): number {
   const at = ((sorted.length - 1) * percent) / 100

@@ -1,7 +1,7 @@
-import { Agent } from 'undici'
 import { packageVersion } from '../package-version/index.js'
 import { createSecureConnector } from './connect-securely.js'
 import { createAddressGuard } from './guard-addresses.js'
+import { poolConnections } from './pool-connections.js'
 import { createSystemLookup, type Lookup } from './resolve-addresses.js'
 import { sendRequest, type WebhookOutcome, type WebhookRequest } from './send-request.js'
 import { trustAuthorities } from './trust-authorities.js'
@@ -20,8 +20,6 @@ export interface WebhookSenderOptions {
   allowedCidrs: readonly string[]
   /** PEM, beside Node's own. */
   extraCertificateAuthorities?: readonly string[]
-  /** Beyond it requests queue, on their own time. Absent: as many as there are requests at once. */
-  connectionsPerOriginMax?: number
 }
 
 /** Receivers close idle connections after 5 s and more (Node's default is the shortest in wide use). */
@@ -50,10 +48,9 @@ export function createSenderWithLookup(options: WebhookSenderOptions, lookup: Lo
     secureContext: trustAuthorities(options.extraCertificateAuthorities ?? []),
     connectTimeoutMs: options.requestTimeoutMs,
   })
-  const createAgent = () =>
-    new Agent({
+  const createPool = () =>
+    poolConnections({
       connect: connector.connect,
-      connections: options.connectionsPerOriginMax ?? null,
       pipelining: 1,
       keepAliveTimeout: IDLE_CONNECTION_MS,
       keepAliveMaxTimeout: IDLE_CONNECTION_MS_MAX,
@@ -63,28 +60,28 @@ export function createSenderWithLookup(options: WebhookSenderOptions, lookup: Lo
       bodyTimeout: 0,
     })
   const shared = {
-    agent: createAgent(),
+    connections: createPool(),
     requestTimeoutMs: options.requestTimeoutMs,
     userAgent: `sagapost/${packageVersion()}`,
   }
   let renewAtMs = performance.now() + connectionAgeMs()
-  // All connections at once: undici's own `clientTtl` reads the clock for each of them with each request.
-  const renewAgent = () => {
+  let isClosed = false
+  const renewConnections = () => {
     renewAtMs = performance.now() + connectionAgeMs()
-    void shared.agent.close()
+    shared.connections.close()
     connector.forgetSessions()
-    shared.agent = createAgent()
+    shared.connections = createPool()
   }
 
   return {
     send(request, { signal } = {}) {
-      if (performance.now() >= renewAtMs && !shared.agent.destroyed) renewAgent()
+      if (performance.now() >= renewAtMs && !isClosed) renewConnections()
       return sendRequest(shared, request, signal)
     },
     async close() {
-      const destroyed = shared.agent.destroyed ? undefined : shared.agent.destroy()
-      // Agents forget the pools of origins that failed, and what they are still connecting; one that was renewed closes
-      // when its last request has ended.
+      isClosed = true
+      const destroyed = shared.connections.destroy()
+      // Also those that are still being made, and those of before that have a request to end.
       connector.closeAll()
       await destroyed
     },

@@ -1,8 +1,9 @@
-import type { Agent, Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { exchangeErrorCode } from './classify-failure.js'
 import { ExcerptCollector } from './collect-excerpt.js'
 import { type DeliveryErrorCode, DeliveryFailure } from './delivery-errors.js'
 import { parseCallbackUrl } from './parse-callback-url.js'
+import type { ConnectionPool } from './pool-connections.js'
 import { readRetryAfter } from './read-retry-after.js'
 import { isConnectionHeader } from './refuse-headers.js'
 import { signatureHeaders } from './sign-request.js'
@@ -40,7 +41,7 @@ const RETRY_AFTER_STATUSES: readonly number[] = [429, 503]
 
 /** One request, one deadline for all of it, one outcome. */
 export function sendRequest(
-  sender: { agent: Agent; requestTimeoutMs: number; userAgent: string },
+  sender: { connections: ConnectionPool; requestTimeoutMs: number; userAgent: string },
   request: WebhookRequest,
   signal: AbortSignal | undefined,
 ): Promise<WebhookOutcome> {
@@ -59,7 +60,7 @@ export function sendRequest(
 
   return new Promise((resolve) => {
     const excerpt = new ExcerptCollector()
-    let controller: Dispatcher.DispatchController | undefined
+    let drop = (_: DeliveryFailure) => {}
     let response: { status: number; retryAfterS: number | undefined } | undefined
     let interimResponses = 0
     let settled = false
@@ -78,18 +79,15 @@ export function sendRequest(
     }
     const giveUp = (failure: DeliveryFailure) => {
       settle(failure)
-      controller?.abort(failure)
+      drop(failure)
     }
     const abort = () => giveUp(new DeliveryFailure('aborted'))
     const deadline = setTimeout(() => giveUp(new DeliveryFailure('timeout')), sender.requestTimeoutMs)
     signal?.addEventListener('abort', abort, { once: true })
 
     const handler: Dispatcher.DispatchHandler = {
-      onRequestStart(started) {
-        controller = started
-        // Given up while it was connecting or in the queue: nothing of it is sent.
-        if (settled) started.abort(new DeliveryFailure('aborted'))
-      },
+      // undici knows by it which of its two interfaces this is.
+      onRequestStart() {},
       onResponseStart(_, status, received) {
         if (status < 200) {
           interimResponses += 1
@@ -107,14 +105,14 @@ export function sendRequest(
         excerpt.add(chunk)
         if (excerpt.bytesSeen <= RESPONSE_BYTES_MAX) return
         settle()
-        controller?.abort(new DeliveryFailure('aborted'))
+        drop(new DeliveryFailure('aborted'))
       },
       onResponseEnd: () => settle(),
       onResponseError: (_, error) => settle(error),
     }
 
     try {
-      sender.agent.dispatch(
+      drop = sender.connections.dispatch(
         {
           origin: url.origin,
           path: url.path,

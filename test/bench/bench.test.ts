@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { percentiles, summarise } from '../../bench/harness/summarise-samples.js'
+import { medianPercentiles, percentiles, summarise } from '../../bench/harness/summarise-samples.js'
 import { judgeGoals } from '../../bench/report/judge-goals.js'
 
 const root = new URL('../..', import.meta.url)
@@ -59,6 +59,9 @@ describe('its figures', () => {
       max: 999,
     })
     expect(percentiles(thousand.slice(1))).toMatchObject({ samples: 999, p50: null, p99: null })
+    const turns = [1, 30, 2].map((times) => percentiles(thousand.map((sample) => sample * times)))
+    expect(medianPercentiles(turns)).toEqual({ ...turns[2], samples: 3_000 })
+    expect(medianPercentiles([percentiles([1])])).toMatchObject({ samples: 1, p99: null, max: 1 })
   })
 
   it('[O5] are judged by the goals that they are there for', () => {

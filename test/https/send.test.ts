@@ -30,7 +30,7 @@ afterEach(async () => {
 
 async function start(
   respond: (request: ReceivedRequest) => ReceiverResponse | Promise<ReceiverResponse> = () => ({}),
-  options: { requestTimeoutMs?: number; connectionsPerOriginMax?: number } = {},
+  options: { requestTimeoutMs?: number } = {},
 ): Promise<{ receiver: Receiver; sender: WebhookSender; request: WebhookRequest }> {
   const receiver = await startReceiver({ respond })
   const sender = createWebhookSender({
@@ -306,6 +306,59 @@ describe('connections', () => {
     expect(receiver.requests).toHaveLength(70)
   })
 
+  it('whose request timed out are gone: none is made in their place, and the neighbours keep theirs', async () => {
+    const { receiver, sender, request } = await start(
+      (received) => (received.headers['webhook-id'] === 'evt_hangs' ? new Promise(() => {}) : {}),
+      { requestTimeoutMs: 1_500 },
+    )
+    const hanging = Array.from({ length: 5 }, () => sender.send({ ...request, webhookId: 'evt_hangs' }))
+    await waitFor('they are there', () => receiver.requests.length === 5)
+    const neighbour = async () => {
+      expect(await sender.send(request)).toMatchObject({ delivered: true })
+      // Free again one turn of the event loop after its response.
+      await new Promise(setImmediate)
+    }
+    await neighbour()
+    for (const outcome of await Promise.all(hanging)) expect(outcome).toMatchObject({ errorCode: 'timeout' })
+    await waitFor('their connections are closed', () => receiver.connectionsOpen() === 1)
+    for (let i = 0; i < 10; i++) await neighbour()
+    expect(receiver.connectionsMade()).toBe(6)
+  })
+
+  it('are not lost by a request that is refused before it is sent', async () => {
+    const { receiver, sender, request } = await start()
+    await sender.send(request)
+    await new Promise(setImmediate)
+    for (const value of ['a\nb', 'c\u0000d']) {
+      const refused = { ...request, headers: { 'x-of-theirs': value } }
+      expect(await sender.send(refused)).toMatchObject({ errorCode: 'invalid_headers' })
+    }
+    expect(await sender.send(request)).toMatchObject({ delivered: true })
+    expect(receiver.connectionsMade()).toBe(1)
+  })
+
+  it.each([
+    { connection: 'close' },
+    // Undici leaves it two seconds early.
+    { 'keep-alive': 'timeout=3' },
+  ])('that are gone are not used again while another one stands: %j', async (headers) => {
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const { receiver, sender, request } = await start((received) =>
+      received.headers['webhook-id'] === 'evt_last' ? held.then(() => ({ headers })) : {},
+    )
+    const last = sender.send({ ...request, webhookId: 'evt_last' })
+    await waitFor('the last one is there', () => receiver.requests.length === 1)
+    await sender.send(request)
+    release()
+    await last
+    await waitFor('its connection is closed', () => receiver.connectionsOpen() === 1)
+    expect(await sender.send(request)).toMatchObject({ delivered: true })
+    expect(receiver.connectionsMade()).toBe(2)
+  })
+
   it('resume the TLS session of the one before, until all are replaced: then the certificate is looked at again', async () => {
     const { receiver, sender, request } = await start()
     const clock = vi.spyOn(performance, 'now')
@@ -401,13 +454,6 @@ describe('connections', () => {
       expect(receiver.requests).toHaveLength(0)
     },
   )
-
-  it('are at most as many per origin as asked for', async () => {
-    const { receiver, sender, request } = await start(() => ({}), { connectionsPerOriginMax: 3 })
-    const outcomes = await Promise.all(Array.from({ length: 40 }, () => sender.send(request)))
-    expect(outcomes.every(({ delivered }) => delivered)).toBe(true)
-    expect(receiver.connectionsMade()).toBeLessThanOrEqual(3)
-  })
 })
 
 describe('TLS sessions', () => {
