@@ -46,15 +46,20 @@ export function poolConnections(options: Client.Options): ConnectionPool {
 
   function takeIdle(origin: string): Client | undefined {
     const standing = idle.get(origin)
-    const client = standing?.pop()
+    let client = standing?.pop()
+    // Closed already, though nothing has told of it yet.
+    while (client && !client.stats.connected) {
+      drop(client)
+      client = standing?.pop()
+    }
     if (standing?.length === 0) idle.delete(origin)
     return client
   }
 
   function release(origin: string, client: Client): void {
-    if (isClosed || !client.stats.connected) return drop(client)
     const standing = idle.get(origin)
-    if (standing) standing.push(client)
+    if (isClosed || !client.stats.connected) drop(client)
+    else if (standing) standing.push(client)
     else idle.set(origin, [client])
   }
 

@@ -78,6 +78,7 @@ export function sendRequest(
       )
     }
     const giveUp = (failure: DeliveryFailure) => {
+      if (settled) return
       settle(failure)
       drop(failure)
     }

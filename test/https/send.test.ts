@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
+import { buildConnector } from 'undici'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
   createWebhookSender,
@@ -13,6 +14,7 @@ import {
   type WebhookSender,
 } from '../../src/https/index.js'
 import { keepSessions } from '../../src/https/keep-sessions.js'
+import { poolConnections } from '../../src/https/pool-connections.js'
 import { readRetryAfter } from '../../src/https/read-retry-after.js'
 import { waitFor } from '../embedded/wait-for.js'
 import {
@@ -30,9 +32,9 @@ afterEach(async () => {
 
 async function start(
   respond: (request: ReceivedRequest) => ReceiverResponse | Promise<ReceiverResponse> = () => ({}),
-  options: { requestTimeoutMs?: number } = {},
+  { keepAliveMs, ...options }: { requestTimeoutMs?: number; keepAliveMs?: number } = {},
 ): Promise<{ receiver: Receiver; sender: WebhookSender; request: WebhookRequest }> {
-  const receiver = await startReceiver({ respond })
+  const receiver = await startReceiver({ respond, ...(keepAliveMs && { keepAliveMs }) })
   const sender = createWebhookSender({
     requestTimeoutMs: 20_000,
     ...options,
@@ -261,23 +263,27 @@ describe('connections', () => {
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
-    const { receiver, sender, request } = await start((received) =>
-      received.headers['webhook-id'] === 'evt_slow' ? held.then(() => ({})) : {},
+    // By itself an idle connection would live for half a minute.
+    const { receiver, sender, request } = await start(
+      (received) => (received.headers['webhook-id'] === 'evt_slow' ? held.then(() => ({})) : {}),
+      { keepAliveMs: 600_000 },
     )
+    const soon = { timeout: 15_000 }
     const clock = vi.spyOn(performance, 'now')
     cleanups.push(async () => clock.mockRestore())
     const early = sender.send({ ...request, webhookId: 'evt_slow' })
     await sender.send(request)
     await waitFor('the slow one is there', () => receiver.requests.length === 2)
     expect(receiver.connectionsMade()).toBe(2)
+    await new Promise(setImmediate)
     const sinceMs = performance.now()
     clock.mockImplementation(() => sinceMs + 300_001)
     expect((await sender.send(request)).delivered).toBe(true)
     expect(receiver.connectionsMade()).toBe(3)
-    await waitFor('the idle one is closed', () => receiver.connectionsOpen() === 2)
+    await expect.poll(() => receiver.connectionsOpen(), soon).toBe(2) // the idle one is closed
     release()
     expect((await early).delivered).toBe(true)
-    await waitFor('the old ones are closed', () => receiver.connectionsOpen() === 1)
+    await expect.poll(() => receiver.connectionsOpen(), soon).toBe(1) // and the old one as well
   })
 
   it('that were replaced end with the others: what is under way on them is aborted', async () => {
@@ -357,6 +363,58 @@ describe('connections', () => {
     await waitFor('its connection is closed', () => receiver.connectionsOpen() === 1)
     expect(await sender.send(request)).toMatchObject({ delivered: true })
     expect(receiver.connectionsMade()).toBe(2)
+  })
+
+  it('that were in use last are used first, so that those beyond the need are closed', async () => {
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const { receiver, sender, request } = await start((received) =>
+      received.headers['webhook-id'] === 'evt_last' ? held.then(() => ({})) : {},
+    )
+    const last = sender.send({ ...request, webhookId: 'evt_last' })
+    await waitFor('the last one is there', () => receiver.requests.length === 1)
+    await sender.send(request)
+    release()
+    await last
+    await new Promise(setImmediate)
+    await sender.send(request)
+    const [ofLast, other, used] = receiver.requests.map(({ port }) => port)
+    expect(other).not.toBe(ofLast)
+    expect(used).toBe(ofLast)
+  })
+
+  it('that are closed are not used, even before anybody was told of it', async () => {
+    const receiver = await startReceiver({})
+    const connect = buildConnector({ ca: receiver.certificateAuthority })
+    const sockets: Socket[] = []
+    const connections = poolConnections({
+      connect: (options, callback) =>
+        connect(options, (...made) => {
+          if (made[1]) sockets.push(made[1])
+          callback(...made)
+        }),
+    })
+    cleanups.push(receiver.stop, () => connections.destroy())
+    const { origin } = new URL(receiver.url)
+    const send = () =>
+      new Promise<void>((resolve, reject) => {
+        connections.dispatch(
+          { origin, path: '/', method: 'POST', body: '{}' },
+          {
+            onRequestStart() {},
+            onResponseEnd: () => resolve(),
+            onResponseError: (_, error) => reject(error),
+          },
+        )
+      })
+    await Promise.all(Array.from({ length: 3 }, send))
+    await new Promise(setImmediate)
+    sockets.at(-1)?.destroy()
+    sockets.at(-2)?.destroy()
+    await send()
+    expect(sockets).toHaveLength(3)
   })
 
   it('resume the TLS session of the one before, until all are replaced: then the certificate is looked at again', async () => {

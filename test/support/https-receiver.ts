@@ -11,6 +11,8 @@ export interface ReceivedRequest {
   headers: IncomingHttpHeaders
   body: Buffer
   at: Date
+  /** The caller's: one for each connection. */
+  port: number | undefined
 }
 
 export interface ReceiverResponse {
@@ -49,6 +51,8 @@ export async function startReceiver(
     port?: number
     /** Of another receiver, so that its sessions can be resumed here. */
     ticketKeys?: Buffer
+    /** How long it leaves an idle connection open. */
+    keepAliveMs?: number
   } = {},
 ): Promise<Receiver> {
   shared ??= makeCertificate()
@@ -64,6 +68,7 @@ export async function startReceiver(
     key: certificate.privateKey,
     ...(ticketKeys && { ticketKeys }),
   })
+  if (options.keepAliveMs !== undefined) server.keepAliveTimeout = options.keepAliveMs
   server.on('request', (incoming, outgoing) => {
     const chunks: Buffer[] = []
     // A sender that gives up breaks the connection; the request is then not whole, and not recorded.
@@ -77,6 +82,7 @@ export async function startReceiver(
         headers: incoming.headers,
         body: Buffer.concat(chunks),
         at: new Date(),
+        port: incoming.socket.remotePort,
       }
       requests.push(request)
       const { status = 200, headers = {}, body = '', delayMs = 0 } = (await options.respond?.(request)) ?? {}
