@@ -3,6 +3,7 @@ import { interleaveRounds, type SystemRounds } from '../harness/interleave-round
 import type { MeasuredSystem } from '../harness/measured-system.js'
 import type { Bench } from '../harness/open-bench.js'
 import { prepareSagapost } from '../harness/prepare-sagapost.js'
+import { probeMemory } from '../harness/probe-memory.js'
 import { COUNTERS_SETTLE_MS, readDatabaseCounters } from '../harness/read-database-counters.js'
 import { memoryMb } from '../harness/read-usage.js'
 import { type Round, runRound } from '../harness/run-round.js'
@@ -47,13 +48,20 @@ export interface ThroughputResult {
   systems: SystemResult[]
   /** Of one process, and of separate ones, to the others: the median of the ratios within each round. */
   ratios: Record<'oneProcess' | 'separateProcesses', Record<keyof typeof ratioNames, Summary>>
+  /** Once in each round: what the machine gives beside its cores. */
+  memoryReadNs: Summary
 }
 
 export async function measureThroughput(bench: Bench): Promise<ThroughputResult> {
   const one = await prepareSagapost(bench, 'one_process', endpoints)
   const separate = await prepareSagapost(bench, 'separate_processes', endpoints)
+  const memoryReadNs: number[] = []
+  const bare: MeasuredSystem = {
+    ...(await startBare(bench, ratioNames.bareLimit)),
+    prepareTurn: async () => void memoryReadNs.push(probeMemory()),
+  }
   const systems = [
-    await startBare(bench, ratioNames.bareLimit),
+    bare,
     await startOneProcess(bench, 'Sagapost', one, { types: TYPES }),
     await startSeparateProcesses(bench, 'Sagapost, separate', separate, TYPES),
     await startGraphileWorker(bench, ratioNames.graphileWorker),
@@ -79,6 +87,7 @@ export async function measureThroughput(bench: Bench): Promise<ThroughputResult>
       oneProcess: ratiosOf(measured, 'Sagapost'),
       separateProcesses: ratiosOf(measured, 'Sagapost, separate'),
     },
+    memoryReadNs: summarise(memoryReadNs),
   }
 }
 

@@ -62,6 +62,7 @@ function printThroughput({ throughput }: Report): void {
       spread(separateProcesses[to], 2),
     ]),
   )
+  console.log(`a read anywhere in 16 MiB of memory: ${spread(throughput.memoryReadNs)} ns\n`)
 }
 
 const percentileHeader = ['p50', 'p95', 'p99', 'most', 'samples']

@@ -34,6 +34,7 @@ describe('the benchmark', () => {
       latencyMs: { p50: null, p99: null },
       latency: null,
     })
+    expect(results.throughput.memoryReadNs.min).toBeGreaterThan(0)
     const names = results.throughput.systems.map(({ name }: { name: string }) => name)
     expect(names).toEqual(expect.arrayContaining(['bare limit', 'Sagapost', 'Sagapost, separate', 'pg-boss']))
     expect(stderr).toContain('every invariant holds')

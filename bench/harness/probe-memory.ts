@@ -1,0 +1,32 @@
+const LINE_INTS = 16
+const LINES = 2 ** 18
+const STEPS = 2_000_000
+
+/**
+ * How long one read takes, in ns, that depends on the one before, anywhere in 16 MiB. A neighbour on the same processor
+ * takes caches and bandwidth away, not cores: it slows whoever has much to read, and no clock but this one shows it.
+ */
+export function probeMemory(): number {
+  const next = new Int32Array(LINES * LINE_INTS)
+  // One cycle through all lines (Sattolo).
+  const order = Int32Array.from({ length: LINES }, (_, line) => line)
+  for (let last = LINES - 1; last > 0; last--) {
+    const other = Math.floor(Math.random() * last)
+    const line = order[last] as number
+    order[last] = order[other] as number
+    order[other] = line
+  }
+  for (let at = 0; at < LINES; at++) next[at * LINE_INTS] = (order[at] as number) * LINE_INTS
+  let at = walk(next, 0, LINES)
+  const startedAt = performance.now()
+  at = walk(next, at, STEPS)
+  const ns = ((performance.now() - startedAt) / STEPS) * 1e6
+  if (at < 0) throw new Error('the walk left its cycle')
+  return ns
+}
+
+function walk(next: Int32Array, from: number, steps: number): number {
+  let at = from
+  for (let step = 0; step < steps; step++) at = next[at] as number
+  return at
+}
