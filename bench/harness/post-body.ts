@@ -1,7 +1,5 @@
 import { Agent } from 'undici'
-
-/** As src/https/create-webhook-sender.ts has them. */
-const IDLE_CONNECTION_MS = 4_000
+import { connectionSettings } from '../../src/https/index.js'
 
 export interface Poster {
   /** Resolves when the response has arrived whole; rejects unless it is 2xx. */
@@ -15,14 +13,7 @@ export interface Poster {
  */
 export function createPoster({ url, authority }: { url: string; authority: string }): Poster {
   const { origin, pathname } = new URL(url)
-  const agent = new Agent({
-    connect: { ca: authority },
-    connections: null,
-    pipelining: 1,
-    keepAliveTimeout: IDLE_CONNECTION_MS,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
+  const agent = new Agent({ ...connectionSettings, connect: { ca: authority }, connections: null })
   const headers = { 'content-type': 'application/json', 'user-agent': 'bench' }
   return {
     post: (body) =>

@@ -22,11 +22,17 @@ export interface WebhookSenderOptions {
   extraCertificateAuthorities?: readonly string[]
 }
 
-/** Receivers close idle connections after 5 s and more (Node's default is the shortest in wide use). */
-const IDLE_CONNECTION_MS = 4_000
-
-/** At most this long where a receiver's Keep-Alive header offers more. */
-const IDLE_CONNECTION_MS_MAX = 30_000
+/** How undici keeps connections; the benchmark's other systems post with the same. */
+export const connectionSettings = {
+  pipelining: 1,
+  // Receivers close idle connections after 5 s and more (Node's default is the shortest in wide use) …
+  keepAliveTimeout: 4_000,
+  // … or say more in a Keep-Alive header, of which this is believed.
+  keepAliveMaxTimeout: 30_000,
+  // The exchange has one deadline of its own: an idle time-out does not stop a receiver that drips.
+  headersTimeout: 0,
+  bodyTimeout: 0,
+} as const
 
 /**
  * A busy connection is replaced now and then, or a receiver that moved (DNS) would never be followed; with it goes the
@@ -51,13 +57,8 @@ export function createSenderWithLookup(options: WebhookSenderOptions, lookup: Lo
   const createPool = () =>
     poolConnections({
       connect: connector.connect,
-      pipelining: 1,
-      keepAliveTimeout: IDLE_CONNECTION_MS,
-      keepAliveMaxTimeout: IDLE_CONNECTION_MS_MAX,
+      ...connectionSettings,
       maxHeaderSize: RESPONSE_HEADERS_BYTES_MAX,
-      // The exchange has one deadline of its own: an idle time-out does not stop a receiver that drips.
-      headersTimeout: 0,
-      bodyTimeout: 0,
     })
   const shared = {
     connections: createPool(),

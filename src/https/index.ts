@@ -1,4 +1,5 @@
 export {
+  connectionSettings,
   createWebhookSender,
   type WebhookSender,
 } from './create-webhook-sender.js'
