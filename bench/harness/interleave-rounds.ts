@@ -6,7 +6,9 @@ import { type Round, runRound } from './run-round.js'
 /** Again and again, until it gets no faster: compilers, caches and statistics take their time. Never longer than a round. */
 const WARM_UP = 500
 const WARM_UP_S = 1.5
-const WARM_UPS_MAX = 5
+/** The first ones are spent on connections. */
+const WARM_UPS_MIN = 3
+const WARM_UPS_MAX = 6
 const WARM_UP_GAIN_MIN = 1.15
 /**
  * Ahead of each turn, and not counted: connections to the receiver, which nobody keeps for longer than half a minute, are made
@@ -35,14 +37,14 @@ export async function interleaveRounds(
   const rates = new Map<MeasuredSystem, number>()
   for (const system of systems) {
     let deliveries = WARM_UP
-    for (let turn = 0; turn < WARM_UPS_MAX; turn++) {
+    for (let turn = 1; turn <= WARM_UPS_MAX; turn++) {
       const { perSecond } = await runRound(bench, system, toEvents(system, deliveries))
       // Fresh tables have no statistics, in any of the systems.
       await system.database?.pool.query('ANALYZE')
       const gain = perSecond / (rates.get(system) ?? 0)
       rates.set(system, perSecond)
       deliveries = perSecond * Math.min(WARM_UP_S, roundS)
-      if (gain < WARM_UP_GAIN_MIN) break
+      if (turn >= WARM_UPS_MIN && gain < WARM_UP_GAIN_MIN) break
     }
     bench.say(`warmed up ${system.name}: ${rates.get(system)?.toFixed(0)}/s`)
     measured.push({ system, rounds: [] })
