@@ -12,10 +12,11 @@ const WARM_UPS_MAX = 6
 const WARM_UP_GAIN_MIN = 1.15
 /**
  * Ahead of each turn, and not counted: connections to the receiver, which nobody keeps for longer than half a minute, are made
- * anew. A handshake costs as much as some fifteen posts, a turn of a slow system has few posts to share it, and whether the turns of all
- * the others take longer than those connections last is up to the machine.
+ * anew, and undici's pool makes up to two for each request in flight. A handshake costs as much as some fifteen posts, a turn of
+ * a slow system has few posts to share it, and whether the turns of all the others take longer than those connections last is
+ * up to the machine.
  */
-const LEAD_S = 0.5
+const LEAD_PER_CONNECTION = 4
 const EVENTS_MIN = 20
 const EVENTS_MAX = 200_000
 
@@ -53,7 +54,7 @@ export async function interleaveRounds(
     const turns = [...measured.slice(round % measured.length), ...measured.slice(0, round % measured.length)]
     for (const { system, rounds: own } of turns) {
       const rate = rates.get(system) ?? 0
-      await runRound(bench, system, toEvents(system, rate * Math.min(LEAD_S, roundS)))
+      await runRound(bench, system, toEvents(system, LEAD_PER_CONNECTION * bench.options.concurrency))
       await system.prepareTurn?.()
       const result = await runRound(bench, system, toEvents(system, rate * roundS))
       rates.set(system, result.perSecond)

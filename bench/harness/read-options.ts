@@ -41,7 +41,7 @@ export const usage = `npm run bench -- [options]
   --only a,b          of ${partNames.join(', ')}
   --rounds n          interleaved turns of every system (7; quick: 5)
   --seconds s         about so long each turn (5; quick: 2)
-  --concurrency n     requests in flight at once, in every system (500)
+  --concurrency n     requests in flight at once, in every system (200)
   --rates a,b         events per second of the latency part (1,10,100,1000; quick: 100)
   --grown n           completed deliveries that the tables are filled with for the growth part (2000000)
   --minutes n         how long the memory part goes on, which runs only when it is named (15)
@@ -79,7 +79,7 @@ export function readOptions(args: readonly string[]): BenchOptions | undefined {
         : partNames.filter((name) => !onlyOnRequest.includes(name)),
     rounds: toNumber('rounds', values.rounds ?? (quick ? '5' : '7'), 1, 1_000),
     roundS: toNumber('seconds', values.seconds ?? (quick ? '2' : '5'), 0.1, 600),
-    concurrency: toNumber('concurrency', values.concurrency ?? '500', 2, 1_000),
+    concurrency: toNumber('concurrency', values.concurrency ?? '200', 2, 1_000),
     rates: (values.rates ?? (quick ? '100' : '1,10,100,1000'))
       .split(',')
       .map((rate) => toNumber('rates', rate, 0.1, 100_000)),
