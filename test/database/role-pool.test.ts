@@ -29,7 +29,8 @@ describe('connections of a part', () => {
     })
     const { rows } = await pool.query(
       `SELECT current_user AS role, current_setting('search_path') AS path, current_setting('TimeZone') AS zone,
-                current_setting('transaction_isolation') AS isolation, current_setting('application_name') AS application`,
+                current_setting('transaction_isolation') AS isolation, current_setting('application_name') AS application,
+                current_setting('jit') AS compiler`,
     )
     await pool.end()
     await owner.query(`ALTER DATABASE ${names[0].name} RESET ALL`)
@@ -40,6 +41,7 @@ describe('connections of a part', () => {
       zone: 'UTC',
       isolation: 'read committed',
       application: 'sagapost router_worker',
+      compiler: 'off',
     })
   })
 
