@@ -13,13 +13,26 @@ interface StoredEvent {
 export type StoreOutcome = StoredEvent | { refusal: EventRefusal }
 
 // Without keys there is nothing to look up, and a plain INSERT does: 26 µs of PostgreSQL's CPU for an event in batches of
-// 30, and 41 by the function below. Rows come back in the order in which they were given; a number for the time, since to
-// read a time takes 5 µs.
+// 30, and 41 by the function below. Payloads go as one list in JSON, which is read as a whole: of an array, each element is
+// read character by character and then again as JSON (9 µs of CPU for an event of 550 bytes in batches of 100, and 4 like
+// this). Rows come back in the order in which they were given; a number for the time, since to read a time takes 5 µs, and
+// one that is exact to the microsecond: `extract` makes a numeric, at thrice the cost.
 const insertEvents = prepared(`
+  INSERT INTO sagapost.events (event_type, payload, correlation_id, traceparent)
+  SELECT type, payload, correlation_id, traceparent
+  FROM ROWS FROM (unnest($1::text[]), json_array_elements($2::json), unnest($3::text[]), unnest($4::text[]))
+    AS given (type, payload, correlation_id, traceparent)
+  RETURNING id, round(date_part('epoch', created_at) * 1e6) / 1e3 AS created_at_ms`)
+
+// The same for payloads with white space around them, which an element of a list would lose.
+const insertPaddedEvents = prepared(`
   INSERT INTO sagapost.events (event_type, payload, correlation_id, traceparent)
   SELECT type, payload::json, correlation_id, traceparent
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS given (type, payload, correlation_id, traceparent)
-  RETURNING id, (extract(epoch FROM created_at) * 1000)::float8 AS created_at_ms`)
+  RETURNING id, round(date_part('epoch', created_at) * 1e6) / 1e3 AS created_at_ms`)
+
+/** White space of JSON (RFC 8259) at either end. */
+const PADDED = /^[ \t\n\r]|[ \t\n\r]$/
 
 // One round trip and one commit for the whole batch; keys by event_keys_pkey (migrations/0011).
 const publishBatch = prepared(`
@@ -89,9 +102,12 @@ async function storePlain(
   pool: pg.Pool | pg.PoolClient,
   events: readonly NewEvent[],
 ): Promise<StoreOutcome[]> {
-  const { rows } = await pool.query<{ id: string; created_at_ms: number }>(insertEvents, [
+  const payloads = events.map(({ payload }) => payload)
+  const isPadded = payloads.some((payload) => PADDED.test(payload))
+  const insert = isPadded ? insertPaddedEvents : insertEvents
+  const { rows } = await pool.query<{ id: string; created_at_ms: number }>(insert, [
     events.map(({ type }) => type),
-    events.map(({ payload }) => payload),
+    isPadded ? payloads : `[${payloads.join()}]`,
     events.map(({ correlationId }) => correlationId ?? null),
     events.map(({ traceparent }) => traceparent ?? null),
   ])

@@ -75,9 +75,9 @@ export const applyNewResults = prepared(`
     AND saga.status = 'InProgress' AND saga.attempt_count = result.attempt - 1
     AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
   RETURNING saga.id AS saga_id, result.id AS job_id, saga.event_id, saga.subscription_id, worker_id,
-    (extract(epoch FROM lease_until) * 1000)::float8 AS lease_until_ms, duration_ms, saga.status, saga.attempt_count,
+    round(date_part('epoch', lease_until) * 1e6) / 1e3 AS lease_until_ms, duration_ms, saga.status, saga.attempt_count,
     saga.final_error_code, saga.correlation_id,
-    (extract(epoch FROM sagapost.now() - saga.created_at) * 1000)::float8 AS age_ms,
+    date_part('epoch', sagapost.now() - saga.created_at) * 1e3 AS age_ms,
     CASE WHEN succeeded THEN false ELSE saga.attempt_count >= coalesce(
       (SELECT max_attempts FROM sagapost.subscriptions WHERE id = saga.subscription_id), $4) END AS dead`)
 

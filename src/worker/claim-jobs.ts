@@ -28,7 +28,7 @@ export interface ClaimedJob {
 // a hash, which <> ALL is not in a plan for all values.
 export const claim = prepared(`
   WITH free AS MATERIALIZED (
-    SELECT id, event_id, extract(epoch FROM lease_until)::float8 * 1000 AS free_since_ms
+    SELECT id, event_id, round(date_part('epoch', lease_until) * 1e6) / 1e3 AS free_since_ms
     FROM sagapost.webhook_delivery_jobs AS job
     WHERE status = 'Pending' AND lease_until <= sagapost.now() AND lease_until >= $7
       AND event_id >= $1 AND event_id < $2
@@ -50,7 +50,7 @@ export const claim = prepared(`
     JOIN sagapost.subscriptions AS subscription ON subscription.id = ANY (ARRAY[claimed.subscription_id])
   )
   SELECT looked_at_ms, complete.*
-  FROM (SELECT (extract(epoch FROM sagapost.now()) * 1000)::float8 AS looked_at_ms,
+  FROM (SELECT round(date_part('epoch', sagapost.now()) * 1e6) / 1e3 AS looked_at_ms,
                set_config('synchronous_commit', 'off', true)) AS look
   LEFT JOIN complete ON true`)
 

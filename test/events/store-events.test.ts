@@ -17,7 +17,7 @@ async function payloadsOf(type: string): Promise<string[]> {
 
 describe('storeEvents', () => {
   it('[E1, R1] stores a batch in order, byte for byte, and queues all of it for routing', async () => {
-    const payloads = ['{ "a":1, "a":2 }', '"\\u0000\\ud800"', '1e400', '[]']
+    const payloads = ['{ "a":1, "a":2 }', '"\\u0000\\ud800"', '1e400', '[]', '[1, [2],3 ]', '"],["']
     const outcomes = await store(payloads.map((payload) => ({ type: 'batch.bytes', payload })))
     expect(outcomes).toEqual(
       payloads.map(() => ({
@@ -32,6 +32,20 @@ describe('storeEvents', () => {
       `SELECT FROM sagapost.unrouted_events WHERE event_type = 'batch.bytes'`,
     )
     expect(rows).toHaveLength(payloads.length)
+  })
+
+  it('[E1] keeps the white space around a payload among others that have none', async () => {
+    const payloads = ['1', ' {"n":1}', '2', '{"n":1}\n', '\t"x"\r', '3']
+    await store(payloads.map((payload) => ({ type: 'batch.padded', payload })))
+    expect(await payloadsOf('batch.padded')).toEqual(payloads)
+  })
+
+  it('[E1] tells the time of an event as the row has it', async () => {
+    const outcomes = await store(Array.from({ length: 50 }, () => ({ type: 'batch.time', payload: '1' })))
+    const { rows } = await database.pool.query(
+      `SELECT id, created_at AS "createdAt" FROM sagapost.events WHERE event_type = 'batch.time' ORDER BY id`,
+    )
+    expect(outcomes).toMatchObject(rows)
   })
 
   it('[E3] answers a known key with the first id and time, and stores it once, in one batch or in two', async () => {

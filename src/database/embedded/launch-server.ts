@@ -59,11 +59,11 @@ function spawnServer(
     log_timezone: 'UTC',
     log_line_prefix: '%m [%p] ',
     cluster_name: 'sagapost',
+    unix_socket_directories: '',
     ...settings,
     // These the rest of the launcher relies on.
     listen_addresses: '127.0.0.1',
     port: String(port),
-    unix_socket_directories: '',
     log_destination: 'stderr',
     logging_collector: 'off',
   }
