@@ -329,7 +329,7 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
     breaks: 'Retries that wait in older partitions are not counted as open work.',
     edits: [
       {
-        file: queuesFile,
+        file: 'migrations/0028_narrow_window.sql',
         find: `
           OR EXISTS (SELECT FROM sagapost.%1$I WHERE status = 'PendingRetry')`,
         replace: '',

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { type Loop, startLoop } from '../loop/index.js'
 import { readWorkWindow, type WorkWindow } from './work-window.js'
 
-/** A partition holds hours or days of events, and the window reaches one beyond: this is often enough. */
+/** The window reaches beyond a border when it is a tenth of a partition away: 10 s at 10,000 events/s, days at others. */
 const REFRESH_MS = 2_000
 
 export interface WorkWindowKeeper {

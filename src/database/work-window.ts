@@ -15,13 +15,13 @@ export function rangeAround(eventIds: readonly string[]): EventRange {
 }
 
 export interface WorkWindow {
-  /** The one to three partitions that new events go through; the hot loops ask for nothing else. */
+  /** The partition that new events go into, and its neighbour near the border; the hot loops ask for nothing else. */
   fresh: EventRange
   /** Older partitions, from the oldest that has open work; null when none has. */
   older: EventRange | null
 }
 
-/** Serves the hot statements their bounds (migrations/0012). Callable by saga_orchestrator and job_worker. */
+/** Serves the hot statements their bounds (migrations/0028). Callable by saga_orchestrator and job_worker. */
 export async function readWorkWindow(pool: pg.Pool): Promise<WorkWindow> {
   const { rows } = await pool.query<{
     open_from: string

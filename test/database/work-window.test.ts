@@ -11,8 +11,8 @@ const setNextId = (id: number) =>
   database.pool.query(`SELECT setval('sagapost.events_id_seq', $1, false)`, [id])
 
 describe('the work window', () => {
-  it('[S21] reaches from the partition before the newest event to the one behind it', async () => {
-    expect(await window()).toEqual({ fresh: { from: '0', to: '2000000' }, older: null })
+  it('[S21] is the partition of the newest event, and its neighbour near the border', async () => {
+    expect(await window()).toEqual({ fresh: { from: '0', to: '1000000' }, older: null })
     await database.pool.query('UPDATE sagapost.partition_settings SET events_per_partition = $1', [WIDTH])
     await setNextId(2_999_000)
     for (const next of [3_000_500, 3_001_500, 3_002_500, 3_003_500]) {
@@ -20,7 +20,16 @@ describe('the work window', () => {
       await setNextId(next)
     }
     await database.as('schema_maintainer').query('SELECT sagapost.ensure_partitions()')
-    expect((await window()).fresh).toEqual({ from: '3002000', to: '3005000' })
+    const freshAt = async (id: number) => {
+      await setNextId(id)
+      return (await window()).fresh
+    }
+    expect(await freshAt(3_003_000)).toEqual({ from: '3002000', to: '3004000' })
+    expect(await freshAt(3_003_099)).toEqual({ from: '3002000', to: '3004000' })
+    expect(await freshAt(3_003_100)).toEqual({ from: '3003000', to: '3004000' })
+    expect(await freshAt(3_003_899)).toEqual({ from: '3003000', to: '3004000' })
+    expect(await freshAt(3_003_900)).toEqual({ from: '3003000', to: '3005000' })
+    expect(await freshAt(3_003_999)).toEqual({ from: '3003000', to: '3005000' })
   })
 })
 
@@ -47,7 +56,7 @@ describe('open work that was left in older partitions', () => {
     await setNextId(nextOldId++)
     const waiting = await insert(database.pool)
     await setNextId(3_003_600)
-    expect((await window()).older).toEqual({ from: '3000000', to: '3002000' })
+    expect((await window()).older).toEqual({ from: '3000000', to: '3003000' })
     await finish(waiting)
     expect((await window()).older).toBeNull()
   })
