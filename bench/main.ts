@@ -50,7 +50,7 @@ async function run(options: BenchOptions): Promise<void> {
     startedAt,
     tookS: (Date.now() - startedAt.getTime()) / 1000,
     options,
-    machine: describeMachine(bench.postgres.version),
+    machine: describeMachine(bench.postgres),
     results,
   })
   printReport(report)

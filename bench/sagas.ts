@@ -69,7 +69,7 @@ async function run(): Promise<void> {
   } finally {
     await close()
   }
-  const machine = describeMachine(bench.postgres.version)
+  const machine = describeMachine(bench.postgres)
   printSagas(figures, machine)
   if (values.json) {
     await writeFile(values.json, `${JSON.stringify({ machine, rounds, roundS, figures }, null, 2)}\n`)

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -7,10 +7,11 @@ import type { ReceiverCommands } from '../children/receive-requests.js'
 import type { BenchOptions } from './read-options.js'
 import { type Child, startChild } from './start-child.js'
 
-/** One PostgreSQL (fsync on, its own defaults), one receiver, one folder for all parts of a run; `close` leaves nothing of them. */
+/** One PostgreSQL (fsync on, its own defaults, over a Unix socket as libpq does by itself), one receiver, one folder for all parts of a run; `close` leaves nothing of them. */
 export interface Bench {
   options: BenchOptions
-  postgres: { pid: number; version: string }
+  /** `optimised` is the compiler's flag, as in "-O2". */
+  postgres: { pid: number; version: string; optimised: string }
   receiver: Child<ReceiverCommands> & { url: string; authority: string }
   folder: string
   /** A new database with a pool of its own for looking at it, as the owner. */
@@ -39,8 +40,18 @@ export async function openBench(
   try {
     const folder = await mkdtemp(join(tmpdir(), 'sagapost-bench-'))
     stops.push(() => rm(folder, { recursive: true, force: true }))
-    const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), settings: postgresSettings })
+    // Short, and open to the account that the server runs under; whoever connects has the password.
+    const socketFolder = await mkdtemp(join(tmpdir(), 'sagapost-socket-'))
+    stops.push(() => rm(socketFolder, { recursive: true, force: true }))
+    await chmod(socketFolder, 0o777)
+    const server = await startEmbeddedPostgres({
+      dataDir: join(folder, 'data'),
+      settings: { ...postgresSettings, unix_socket_directories: socketFolder },
+      ...(options.postgresFolder && { nativeDir: options.postgresFolder }),
+    })
     stops.push(() => server.stop())
+    const serverUrl = new URL(server.url)
+    serverUrl.searchParams.set('host', socketFolder)
     const receiver = startChild<ReceiverCommands>('receive-requests.ts')
     stops.push(() => receiver.stop())
     const openPool = (url: string) => {
@@ -48,17 +59,24 @@ export async function openBench(
       pool.on('error', () => {}) // a connection that the stopping server ends
       return pool
     }
-    const admin = openPool(server.url)
+    const admin = openPool(serverUrl.href)
     stops.push(() => admin.end())
     const pools = new Map<string, pg.Pool>()
+    const { rows } = await admin.query<{ flags: string }>(
+      `SELECT setting AS flags FROM pg_config WHERE name = 'CFLAGS'`,
+    )
     const bench: Bench = {
       options,
-      postgres: { pid: server.pid, version: server.version },
+      postgres: {
+        pid: server.pid,
+        version: server.version,
+        optimised: rows[0]?.flags.match(/-O\w+/g)?.at(-1) ?? '',
+      },
       receiver: Object.assign(receiver, await receiver.call('start')),
       folder,
       async createDatabase(name) {
         await admin.query(`CREATE DATABASE ${pg.escapeIdentifier(name)}`)
-        const url = new URL(server.url)
+        const url = new URL(serverUrl)
         url.pathname = name
         const pool = openPool(url.href)
         pools.set(name, pool)

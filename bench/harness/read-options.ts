@@ -33,6 +33,8 @@ export interface BenchOptions {
   plotsFolder: string
   /** Where Node's CPU profiles of Sagapost's process go. */
   profileFolder: string | undefined
+  /** With the `bin` of another PostgreSQL than the embedded one. */
+  postgresFolder: string | undefined
 }
 
 export const usage = `npm run bench -- [options]
@@ -47,7 +49,8 @@ export const usage = `npm run bench -- [options]
   --minutes n         how long the memory part goes on, which runs only when it is named (15)
   --json FILE         the results for machines
   --plots FOLDER      where the plots go (bench/output)
-  --profile FOLDER    where CPU profiles of Sagapost's own process go`
+  --profile FOLDER    where CPU profiles of Sagapost's own process go
+  --postgres FOLDER   another PostgreSQL than the embedded one, which was compiled for size: as in /usr/lib/postgresql/15`
 
 /** Undefined when only help was asked for. */
 export function readOptions(args: readonly string[]): BenchOptions | undefined {
@@ -66,6 +69,7 @@ export function readOptions(args: readonly string[]): BenchOptions | undefined {
       json: { type: 'string' },
       plots: { type: 'string' },
       profile: { type: 'string' },
+      postgres: { type: 'string' },
     },
   })
   if (values.help) return undefined
@@ -88,6 +92,7 @@ export function readOptions(args: readonly string[]): BenchOptions | undefined {
     jsonFile: values.json,
     plotsFolder: values.plots ?? 'bench/output',
     profileFolder: values.profile,
+    postgresFolder: values.postgres,
   }
 }
 

@@ -7,10 +7,11 @@ export interface Machine {
   memoryGb: number
   system: string
   node: string
+  /** Its version, and what its compiler optimised for: -Os is for size, as distributions do not. */
   postgres: string
 }
 
-export function describeMachine(postgres: string): Machine {
+export function describeMachine({ version, optimised }: { version: string; optimised: string }): Machine {
   const [first] = cpus()
   return {
     cores: cpus().length,
@@ -18,6 +19,6 @@ export function describeMachine(postgres: string): Machine {
     memoryGb: Math.round(totalmem() / 2 ** 30),
     system: `${type()} ${release().split('-')[0]}`,
     node: process.version,
-    postgres,
+    postgres: `${version} (${optimised})`,
   }
 }

@@ -18,6 +18,8 @@ import { query } from './query-server.js'
 import { serverScript, spawnScript } from './spawn-process.js'
 import { startServer } from './start-server.js'
 
+const usedDataDir = useDataDir()
+
 const nobody = 65534
 const uidOf = (pid: number) => statSync(`/proc/${pid}`).uid
 
@@ -46,14 +48,14 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
   })
 
   it('[O2] runs the server as the one who owns the cluster', async () => {
-    const dataDir = await useDataDir()
+    const dataDir = await usedDataDir()
     execFileSync('chown', ['-R', `${nobody}:${nobody}`, join(dataDir, 'postgres')])
     const server = await startServer({ dataDir, settings: quick })
     expect(uidOf(server.pid)).toBe(nobody)
   })
 
   it('[O2] adopts a cluster that root has restored, and nothing that its links lead to', async () => {
-    const dataDir = await useDataDir()
+    const dataDir = await usedDataDir()
     execFileSync('chown', ['-R', '0:0', join(dataDir, 'postgres')])
     const outside = makeFolder()
     writeFileSync(join(outside, 'shadow'), 'of root')

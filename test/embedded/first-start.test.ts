@@ -10,6 +10,8 @@ import { connect, query } from './query-server.js'
 import { startServer } from './start-server.js'
 import { waitFor } from './wait-for.js'
 
+const usedDataDir = useDataDir()
+
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
 describe.each([
@@ -92,7 +94,7 @@ it('[O2] makes a durable directory that is closed to other users', async () => {
 })
 
 it('[O2] gives the user a new password when the file was deleted', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const first = await startServer({ dataDir, settings: quick })
   await first.stop()
   rmSync(join(dataDir, 'password'))
@@ -105,14 +107,14 @@ it('[O2] gives the server nothing of our environment, neither PostgreSQL setting
   const names = ['PGCLIENTENCODING', 'SAGAPOST_MASTER_KEY']
   for (const name of names) vi.stubEnv(name, 'ours')
   onTestFinished(() => void vi.unstubAllEnvs())
-  const server = await startServer({ dataDir: await useDataDir(), settings: quick })
+  const server = await startServer({ dataDir: await usedDataDir(), settings: quick })
   const environment = readFileSync(`/proc/${server.pid}/environ`, 'utf8')
   expect(environment).toContain('TZ=UTC')
   for (const name of names) expect(environment).not.toContain(name)
 })
 
 it('[O2] takes another port when somebody took the free one first', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const first = await startServer({ dataDir, settings: quick })
   await first.stop()
   const taken = createServer().listen(0, '127.0.0.1')

@@ -9,8 +9,10 @@ import { startServerProcess } from './spawn-process.js'
 import { startServer } from './start-server.js'
 import { waitFor } from './wait-for.js'
 
+const usedDataDir = useDataDir()
+
 it('[O2] leaves no server when the process is killed with SIGKILL', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const { child, answer, ended } = await startServerProcess({ dataDir, settings: quick })
   expect(findServers(dataDir)).toContain(answer.pid)
   expect(findWatchers(answer.pid)).toHaveLength(1)
@@ -25,7 +27,7 @@ it('[O2] leaves no server when the process is killed with SIGKILL', async () => 
 })
 
 it('[O2] ends together with a process that has nothing left to do, without stop', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const { say, answer, ended } = await startServerProcess({ dataDir, settings: quick })
   say('let-go')
   expect(await ended).toEqual([0, null])
@@ -34,7 +36,7 @@ it('[O2] ends together with a process that has nothing left to do, without stop'
 })
 
 it('[O2] keeps the server out of reach of Ctrl-C in the terminal', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const started = await startServerProcess({ dataDir, settings: quick }, { detached: true })
   process.kill(-(started.child.pid as number), 'SIGINT')
   expect(await started.nextLine()).toBe('interrupted')
@@ -45,7 +47,7 @@ it('[O2] keeps the server out of reach of Ctrl-C in the terminal', async () => {
 })
 
 it('[O2] stops once, however often it is asked, with clients connected', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const server = await startServer({ dataDir, settings: quick })
   await connect(server.url)
   await Promise.all([server.stop(), server.stop()])
@@ -57,7 +59,7 @@ it('[O2] stops once, however often it is asked, with clients connected', async (
 })
 
 it('[O2] tells of a crash of the server, after which it can be stopped and started again', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const server = await startServer({ dataDir, settings: quick })
   process.kill(server.pid, 'SIGKILL')
   expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL', expected: false })
@@ -67,7 +69,7 @@ it('[O2] tells of a crash of the server, after which it can be stopped and start
 })
 
 it('[O2] shuts down at once a server that does not end fast enough', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const server = await startServer({ dataDir, settings: quick })
   const client = await connect(server.url)
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')

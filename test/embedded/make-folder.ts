@@ -27,26 +27,26 @@ export function makeFolder(): string {
   return folder
 }
 
-let used: string | undefined
-
 /**
- * A data directory on which a server has run before: one for each test file, since making one writes 47 MB.
- * What a test changes in it, it puts right again.
+ * To be called at the top of a test file. A data directory on which a server has run before: one for the whole file, since
+ * making one writes 47 MB. What a test changes in it, it puts right again.
  */
-export async function useDataDir(): Promise<string> {
-  if (used === undefined) {
-    used = mkdtempSync(join(tmpdir(), 'sagapost-embedded-'))
-    const server = await startEmbeddedPostgres({ dataDir: join(used, 'data'), settings: quick })
-    await server.stop()
+export function useDataDir(): () => Promise<string> {
+  let used: string | undefined
+  afterAll(() => {
+    if (used !== undefined) rmSync(used, { recursive: true, force: true })
+  })
+  return async () => {
+    if (used === undefined) {
+      used = mkdtempSync(join(tmpdir(), 'sagapost-embedded-'))
+      const server = await startEmbeddedPostgres({ dataDir: join(used, 'data'), settings: quick })
+      await server.stop()
+    }
+    const dataDir = join(used, 'data')
+    onTestFinished(() => waitFor('no server is left', () => findServers(dataDir).length === 0))
+    return dataDir
   }
-  const dataDir = join(used, 'data')
-  onTestFinished(() => waitFor('no server is left', () => findServers(dataDir).length === 0))
-  return dataDir
 }
-
-afterAll(() => {
-  if (used !== undefined) rmSync(used, { recursive: true, force: true })
-})
 
 /** A copy of the package's programs as npm unpacks them, without the links that its install script makes. */
 export function copyNative(folder: string, native = native18): string {

@@ -12,11 +12,13 @@ import { spawnOwnerProcess, spawnServerProcess, startServerProcess } from './spa
 import { startServer } from './start-server.js'
 import { waitFor } from './wait-for.js'
 
+const usedDataDir = useDataDir()
+
 const owner = (values: object) =>
   JSON.stringify({ startedAt: '2020-01-01T00:00:00.000Z', released: false, ...values })
 
 it('[O2] names the process that has the data directory to the second one, on one line', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const first = await startServerProcess({ dataDir, settings: quick })
   const second = await startServerProcess({ dataDir, settings: quick })
   const port = new URL(first.answer.url).port

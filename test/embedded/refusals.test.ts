@@ -9,6 +9,8 @@ import { copyNative, findServers, makeFolder, quick, useDataDir } from './make-f
 import { query } from './query-server.js'
 import { startServer } from './start-server.js'
 
+const usedDataDir = useDataDir()
+
 async function refusal(options: Parameters<typeof startEmbeddedPostgres>[0]): Promise<SagapostError> {
   try {
     const server = await startEmbeddedPostgres(options)
@@ -74,7 +76,7 @@ it('[O2] accepts the root of a volume as an empty folder, and what a start kille
 })
 
 it('[O2] refuses data of a newer and of an older PostgreSQL, and says what to do', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const file = join(dataDir, 'postgres', 'PG_VERSION')
   onTestFinished(() => writeFileSync(file, '18\n'))
   writeFileSync(file, '99\n')
@@ -89,7 +91,7 @@ it('[O2] refuses data of a newer and of an older PostgreSQL, and says what to do
 })
 
 it('[O2] tells why the server does not start, leaves nothing running and starts with the mistake corrected', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const unknown = await refusal({ dataDir, settings: { ...quick, no_such_setting: '1' } })
   expect(unknown.code).toBe('embedded_postgres_failed')
   expect(unknown.message).toContain(

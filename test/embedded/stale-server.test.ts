@@ -21,8 +21,10 @@ import { spawnServerProcess, startServerProcess } from './spawn-process.js'
 import { startServer } from './start-server.js'
 import { waitFor } from './wait-for.js'
 
+const usedDataDir = useDataDir()
+
 it('[O2] stops the server of a process that was killed together with its watcher, and starts anew', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const logFile = join(dataDir, 'postgres.log')
   truncateSync(logFile)
   const { child, answer, ended } = await startServerProcess({ dataDir, settings: quick })
@@ -42,7 +44,7 @@ it('[O2] stops the server of a process that was killed together with its watcher
 })
 
 it('[O2] goes on from a killed server whose backend is still at work', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const first = await startServer({ dataDir, settings: quick })
   const client = await connect(first.url)
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
@@ -64,7 +66,7 @@ it('[O2] goes on from a killed server whose backend is still at work', async () 
 })
 
 it('[O2] never touches a stranger that has the pid of the old server now, even one called postgres', async () => {
-  const dataDir = await useDataDir()
+  const dataDir = await usedDataDir()
   const clusterDir = join(dataDir, 'postgres')
   // Of the server's own user, for whom PostgreSQL itself would take it for a running server.
   const { uid, gid } = statSync(clusterDir)
