@@ -41,7 +41,7 @@ export const usage = `npm run bench -- [options]
 
   --quick             throughput, ratios and latency at one rate, in under three minutes
   --only a,b          of ${partNames.join(', ')}
-  --rounds n          interleaved turns of every system (7; quick: 4)
+  --rounds n          interleaved turns of every system (7; quick: 3)
   --seconds s         about so long each turn (5; quick: 2)
   --concurrency n     requests in flight at once, in every system (200)
   --rates a,b         events per second of the latency part (1,10,100,1000; quick: 100)
@@ -81,7 +81,7 @@ export function readOptions(args: readonly string[]): BenchOptions | undefined {
       : quick
         ? ['throughput', 'latency']
         : partNames.filter((name) => !onlyOnRequest.includes(name)),
-    rounds: toNumber('rounds', values.rounds ?? (quick ? '4' : '7'), 1, 1_000),
+    rounds: toNumber('rounds', values.rounds ?? (quick ? '3' : '7'), 1, 1_000),
     roundS: toNumber('seconds', values.seconds ?? (quick ? '2' : '5'), 0.1, 600),
     concurrency: toNumber('concurrency', values.concurrency ?? '200', 2, 1_000),
     rates: (values.rates ?? (quick ? '100' : '1,10,100,1000'))
