@@ -43,7 +43,7 @@ export async function openBench(
     // Short, and open to the account that the server runs under; whoever connects has the password.
     const socketFolder = await mkdtemp(join(tmpdir(), 'sagapost-socket-'))
     stops.push(() => rm(socketFolder, { recursive: true, force: true }))
-    await chmod(socketFolder, 0o777)
+    await chmod(socketFolder, 0o1777)
     const server = await startEmbeddedPostgres({
       dataDir: join(folder, 'data'),
       settings: { ...postgresSettings, unix_socket_directories: socketFolder },
@@ -70,7 +70,7 @@ export async function openBench(
       postgres: {
         pid: server.pid,
         version: server.version,
-        optimised: rows[0]?.flags.match(/-O\w+/g)?.at(-1) ?? '',
+        optimised: rows[0]?.flags.match(/-O\w+/g)?.at(-1) ?? 'not known',
       },
       receiver: Object.assign(receiver, await receiver.call('start')),
       folder,

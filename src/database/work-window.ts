@@ -15,7 +15,7 @@ export function rangeAround(eventIds: readonly string[]): EventRange {
 }
 
 export interface WorkWindow {
-  /** The partition that new events go into, and its neighbour near the border; the hot loops ask for nothing else. */
+  /** The one to three partitions that new events go through; the hot loops ask for nothing else. */
   fresh: EventRange
   /** Older partitions, from the oldest that has open work; null when none has. */
   older: EventRange | null

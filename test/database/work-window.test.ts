@@ -10,26 +10,56 @@ const window = () => readWorkWindow(database.as('saga_orchestrator'))
 const setNextId = (id: number) =>
   database.pool.query(`SELECT setval('sagapost.events_id_seq', $1, false)`, [id])
 
+const publishAt = async (ids: number[]) => {
+  for (const id of ids) {
+    await setNextId(id)
+    await database.as('schema_maintainer').query('SELECT sagapost.ensure_partitions()')
+  }
+}
+
 describe('the work window', () => {
   it('[S21] is the partition of the newest event, and its neighbour near the border', async () => {
     expect(await window()).toEqual({ fresh: { from: '0', to: '1000000' }, older: null })
-    await database.pool.query('UPDATE sagapost.partition_settings SET events_per_partition = $1', [WIDTH])
-    await setNextId(2_999_000)
-    for (const next of [3_000_500, 3_001_500, 3_002_500, 3_003_500]) {
-      await database.as('schema_maintainer').query('SELECT sagapost.ensure_partitions()')
-      await setNextId(next)
-    }
-    await database.as('schema_maintainer').query('SELECT sagapost.ensure_partitions()')
+    await publishAt([1_000_000, 2_000_000])
     const freshAt = async (id: number) => {
       await setNextId(id)
       return (await window()).fresh
     }
-    expect(await freshAt(3_003_000)).toEqual({ from: '3002000', to: '3004000' })
-    expect(await freshAt(3_003_099)).toEqual({ from: '3002000', to: '3004000' })
-    expect(await freshAt(3_003_100)).toEqual({ from: '3003000', to: '3004000' })
-    expect(await freshAt(3_003_899)).toEqual({ from: '3003000', to: '3004000' })
-    expect(await freshAt(3_003_900)).toEqual({ from: '3003000', to: '3005000' })
-    expect(await freshAt(3_003_999)).toEqual({ from: '3003000', to: '3005000' })
+    expect(await freshAt(899_999)).toEqual({ from: '0', to: '1000000' })
+    expect(await freshAt(900_000)).toEqual({ from: '0', to: '2000000' })
+    expect(await freshAt(1_000_000)).toEqual({ from: '0', to: '2000000' })
+    expect(await freshAt(1_099_999)).toEqual({ from: '0', to: '2000000' })
+    expect(await freshAt(1_100_000)).toEqual({ from: '1000000', to: '2000000' })
+    expect(await freshAt(1_899_999)).toEqual({ from: '1000000', to: '2000000' })
+    expect(await freshAt(1_900_000)).toEqual({ from: '1000000', to: '3000000' })
+  })
+
+  it('[S21] has the partition before in it as long as that has open work', async () => {
+    await publishAt([3_500_000, 4_500_000])
+    await setNextId(3_500_001)
+    const waiting = await insertDelivery(database.pool, 'PendingRetry')
+    await setNextId(4_500_000)
+    expect(await window()).toEqual({ fresh: { from: '3000000', to: '5000000' }, older: null })
+    await setNextId(1_500_001)
+    const older = await insertDelivery(database.pool, 'Pending')
+    await setNextId(4_500_000)
+    expect(await window()).toEqual({
+      fresh: { from: '3000000', to: '5000000' },
+      older: { from: '1000000', to: '3000000' },
+    })
+    await finish(waiting)
+    expect(await window()).toEqual({
+      fresh: { from: '4000000', to: '5000000' },
+      older: { from: '1000000', to: '4000000' },
+    })
+    await finish(older)
+    expect(await window()).toEqual({ fresh: { from: '4000000', to: '5000000' }, older: null })
+  })
+
+  it('[S21] reaches to both sides where partitions are so small that the next is never far', async () => {
+    await database.pool.query('UPDATE sagapost.partition_settings SET events_per_partition = $1', [WIDTH])
+    await publishAt([6_999_000, 7_000_500, 7_001_500, 7_002_500, 7_003_500])
+    expect((await window()).fresh).toEqual({ from: '7002000', to: '7005000' })
   })
 })
 
@@ -49,28 +79,25 @@ describe('open work that was left in older partitions', () => {
 
   it.each(kinds)('[S21, R1] is found from the oldest on, until it is done: %s', async (_what, insert) => {
     await database.pool.query('UPDATE sagapost.partition_settings SET events_per_partition = $1', [WIDTH])
-    for (const next of [2_999_000, 3_000_500, 3_001_500, 3_002_500, 3_003_500]) {
-      await setNextId(next)
-      await database.as('schema_maintainer').query('SELECT sagapost.ensure_partitions()')
-    }
+    await publishAt([6_999_000, 7_000_500, 7_001_500, 7_002_500, 7_003_500])
     await setNextId(nextOldId++)
     const waiting = await insert(database.pool)
-    await setNextId(3_003_600)
-    expect((await window()).older).toEqual({ from: '3000000', to: '3003000' })
+    await setNextId(7_003_600)
+    expect((await window()).older).toEqual({ from: '7000000', to: '7002000' })
     await finish(waiting)
     expect((await window()).older).toBeNull()
   })
 
-  let nextOldId = 3_000_100
-
-  async function finish({ id }: Delivery): Promise<void> {
-    for (const statement of [
-      `UPDATE sagapost.webhook_delivery_jobs SET status = 'Leased' WHERE status = 'Pending' AND saga_id = $1`,
-      `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed' WHERE status = 'Leased' AND saga_id = $1`,
-      `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE status <> 'InProgress' AND id = $1`,
-      `UPDATE sagapost.webhook_delivery_sagas SET status = 'Completed' WHERE id = $1`,
-    ]) {
-      await database.pool.query(statement, [id])
-    }
-  }
+  let nextOldId = 7_000_100
 })
+
+async function finish({ id }: Delivery): Promise<void> {
+  for (const statement of [
+    `UPDATE sagapost.webhook_delivery_jobs SET status = 'Leased' WHERE status = 'Pending' AND saga_id = $1`,
+    `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed' WHERE status = 'Leased' AND saga_id = $1`,
+    `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE status <> 'InProgress' AND id = $1`,
+    `UPDATE sagapost.webhook_delivery_sagas SET status = 'Completed' WHERE id = $1`,
+  ]) {
+    await database.pool.query(statement, [id])
+  }
+}
