@@ -72,6 +72,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const returned = new Set<Promise<void>>()
   const reports = createReportBatcher(pool, () => wakeups.wake('results'))
   const passedOver = { fresh: rememberPassedOver(), older: rememberPassedOver() }
+  let isOldersTurn = false
   let stopping = false
 
   const breakers = keepBreakers({
@@ -89,8 +90,13 @@ export function startWorker(options: WorkerOptions): Worker {
     await giveBack(lanes.withdraw(isLate))
     if (!claims.mayClaim(lanes.room(), performance.now())) return false
     const { fresh, older } = options.window()
-    const moreFresh = await claimFrom(fresh, passedOver.fresh)
-    const more = (older ? await claimFrom(older, passedOver.older) : false) || moreFresh
+    const ranges = [{ range: fresh, passed: passedOver.fresh }]
+    if (older) ranges.push({ range: older, passed: passedOver.older })
+    // In turns: with more to do than it can, a worker's room is taken by whoever is asked first.
+    if (isOldersTurn) ranges.reverse()
+    isOldersTurn = !isOldersTurn
+    let more = false
+    for (const { range, passed } of ranges) more = (await claimFrom(range, passed)) || more
     wakeups.tellBacklog(more)
     return more
   }

@@ -424,6 +424,9 @@ describe('a paused endpoint', () => {
 })
 
 describe('the older range of the window', () => {
+  const openJobOf = `
+    SELECT FROM sagapost.webhook_delivery_jobs WHERE event_id = $1 AND status IN ('Pending', 'Leased')`
+
   it('[J9] is claimed from as well', async () => {
     const { jobs } = await newJobs(2)
     const [old, fresh] = jobs as [Job, Job]
@@ -433,6 +436,48 @@ describe('the older range of the window', () => {
     }
     start({ respond: () => delivered })
     for (const job of [old, fresh]) await expect.poll(() => status(job)).toBe('Completed')
+  })
+
+  it('[J9] has its turn although there is more fresh work than the worker can do', async () => {
+    const subscriptions = await Promise.all(
+      Array.from({ length: 4 }, () => insertSubscription(database.pool)),
+    )
+    const { sent, sentIds, wakeups, counts } = start({ concurrency: 4 })
+    const answerAll = async (from: number) => {
+      const waiting = sent.slice(from)
+      for (const { answer } of waiting) answer(delivered)
+      for (const { eventId } of waiting) {
+        await expect.poll(async () => (await database.pool.query(openJobOf, [eventId])).rowCount).toBe(0)
+      }
+    }
+    // Endpoints that have answered: others begin one by one, and leave room.
+    for (const subscriptionId of subscriptions) await newJob(subscriptionId)
+    wakeups.wake('claims')
+    for (let answered = 0; answered < 4; ) {
+      await expect.poll(() => sent.length).toBeGreaterThan(answered)
+      const from = answered
+      answered = sent.length
+      await answerAll(from)
+    }
+    window = nothing
+    const old = await newJob(subscriptions[0] as string)
+    const fresh: Job[] = []
+    for (let n = 0; n < 60; n++) fresh.push(await newJob(subscriptions[n % 4] as string))
+    const [first] = fresh as [Job]
+    window = {
+      older: { from: everything.fresh.from, to: first.eventId },
+      fresh: { from: first.eventId, to: everything.fresh.to },
+    }
+    wakeups.wake('claims')
+    // Twice what it holds, and it has been asked for as often.
+    for (let answered = 4; answered < 24; ) {
+      await expect.poll(() => sent.length).toBeGreaterThan(answered)
+      const from = answered
+      answered = sent.length
+      await answerAll(from)
+    }
+    expect(sentIds()).toContain(old.eventId)
+    expect(counts.claimed).toBeLessThan(65)
   })
 
   it('[J7] is probed first, and one delivery is enough for both', async () => {
