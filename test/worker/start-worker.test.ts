@@ -443,22 +443,22 @@ describe('the older range of the window', () => {
       Array.from({ length: 4 }, () => insertSubscription(database.pool)),
     )
     const { sent, sentIds, wakeups, counts } = start({ concurrency: 4 })
-    const answerAll = async (from: number) => {
-      const waiting = sent.slice(from)
-      for (const { answer } of waiting) answer(delivered)
-      for (const { eventId } of waiting) {
-        await expect.poll(async () => (await database.pool.query(openJobOf, [eventId])).rowCount).toBe(0)
+    let answered = 0
+    const answerUntil = async (count: number) => {
+      while (answered < count) {
+        await expect.poll(() => sent.length).toBeGreaterThan(answered)
+        const waiting = sent.slice(answered)
+        answered = sent.length
+        for (const { answer } of waiting) answer(delivered)
+        for (const { eventId } of waiting) {
+          await expect.poll(async () => (await database.pool.query(openJobOf, [eventId])).rowCount).toBe(0)
+        }
       }
     }
     // Endpoints that have answered: others begin one by one, and leave room.
     for (const subscriptionId of subscriptions) await newJob(subscriptionId)
     wakeups.wake('claims')
-    for (let answered = 0; answered < 4; ) {
-      await expect.poll(() => sent.length).toBeGreaterThan(answered)
-      const from = answered
-      answered = sent.length
-      await answerAll(from)
-    }
+    await answerUntil(4)
     window = nothing
     const old = await newJob(subscriptions[0] as string)
     const fresh: Job[] = []
@@ -469,13 +469,8 @@ describe('the older range of the window', () => {
       fresh: { from: first.eventId, to: everything.fresh.to },
     }
     wakeups.wake('claims')
-    // Twice what it holds, and it has been asked for as often.
-    for (let answered = 4; answered < 24; ) {
-      await expect.poll(() => sent.length).toBeGreaterThan(answered)
-      const from = answered
-      answered = sent.length
-      await answerAll(from)
-    }
+    // More than twice what it holds at a time: it has claimed in several rounds.
+    await answerUntil(24)
     expect(sentIds()).toContain(old.eventId)
     expect(counts.claimed).toBeLessThan(65)
   })
