@@ -88,7 +88,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Events of a batch are stored although their key is known.',
     edits: [
       {
-        file: 'migrations/0011_publish_batch.sql',
+        file: 'migrations/0029_publish_json_list.sql',
         find: '  WHERE key IS NULL OR new_id IN (SELECT event_id FROM claimed);',
         replace: '  WHERE key IS NULL OR new_id IN (SELECT event_id FROM claimed) OR key IS NOT NULL;',
       },

@@ -38,24 +38,37 @@ function isPadded(payload: string): boolean {
   return payload.charCodeAt(0) <= SPACE || payload.charCodeAt(payload.length - 1) <= SPACE
 }
 
-// One round trip and one commit for the whole batch; keys by event_keys_pkey (migrations/0011).
-const publishBatch = prepared(`
-  SELECT item, id, created_at, duplicate, conflict
-  FROM sagapost.publish_batch($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])`)
+function payloadsOf(events: readonly NewEvent[]): { payloads: string | string[]; isList: boolean } {
+  const payloads = events.map(({ payload }) => payload)
+  return payloads.some(isPadded)
+    ? { payloads, isList: false }
+    : { payloads: `[${payloads.join()}]`, isList: true }
+}
 
-// The same, and no longer than $6 for a key that another transaction holds. The time must be set before the function
-// waits, so what it takes comes out of the setting; it ends with the transaction, which is this statement's own unless
-// the caller began one.
-const publishBatchWaiting = prepared(`
-  WITH limited AS MATERIALIZED (SELECT set_config('lock_timeout', $6, true) AS lock_timeout)
-  SELECT item, id, created_at, duplicate, conflict
+// One round trip and one commit for the whole batch; keys by event_keys_pkey (migrations/0029, and 0011 for payloads with
+// white space around them). No longer than $6 is waited for a key that another transaction holds. The time must be set
+// before the function waits, so what it takes comes out of the setting; it ends with the transaction, which is this
+// statement's own unless the caller began one. Null: as long as the session's setting says.
+const publishBatch = prepared(`
+  WITH limited AS MATERIALIZED (
+    SELECT CASE WHEN $6::text IS NOT NULL THEN set_config('lock_timeout', $6, true) ELSE '' END AS lock_timeout
+  )
+  SELECT item, id, round(date_part('epoch', created_at) * 1e6) / 1e3 AS created_at_ms, duplicate, conflict
+  FROM limited, sagapost.publish_batch(
+    CASE WHEN limited.lock_timeout IS NOT NULL THEN $1::text[] END, $2::json, $3::text[], $4::text[], $5::text[])`)
+
+const publishPaddedBatch = prepared(`
+  WITH limited AS MATERIALIZED (
+    SELECT CASE WHEN $6::text IS NOT NULL THEN set_config('lock_timeout', $6, true) ELSE '' END AS lock_timeout
+  )
+  SELECT item, id, round(date_part('epoch', created_at) * 1e6) / 1e3 AS created_at_ms, duplicate, conflict
   FROM limited, sagapost.publish_batch(
     CASE WHEN limited.lock_timeout IS NOT NULL THEN $1::text[] END, $2::text[], $3::text[], $4::text[], $5::text[])`)
 
 interface Row {
   item: number
   id: string | null
-  created_at: Date
+  created_at_ms: number
   duplicate: boolean
   conflict: boolean
 }
@@ -106,12 +119,11 @@ async function storePlain(
   pool: pg.Pool | pg.PoolClient,
   events: readonly NewEvent[],
 ): Promise<StoreOutcome[]> {
-  const payloads = events.map(({ payload }) => payload)
-  const asTexts = payloads.some(isPadded)
-  const insert = asTexts ? insertPaddedEvents : insertEvents
+  const { payloads, isList } = payloadsOf(events)
+  const insert = isList ? insertEvents : insertPaddedEvents
   const { rows } = await pool.query<{ id: string; created_at_ms: number }>(insert, [
     events.map(({ type }) => type),
-    asTexts ? payloads : `[${payloads.join()}]`,
+    payloads,
     events.map(({ correlationId }) => correlationId ?? null),
     events.map(({ traceparent }) => traceparent ?? null),
   ])
@@ -126,20 +138,21 @@ async function storeKeyed(
   events: readonly NewEvent[],
   { lockWaitMs }: StoreOptions,
 ): Promise<(StoreOutcome | undefined)[]> {
-  const { rows } = await pool.query<Row>(lockWaitMs === undefined ? publishBatch : publishBatchWaiting, [
+  const { payloads, isList } = payloadsOf(events)
+  const { rows } = await pool.query<Row>(isList ? publishBatch : publishPaddedBatch, [
     events.map(({ type }) => type),
-    events.map(({ payload }) => payload),
+    payloads,
     events.map(({ idempotencyKey }) => idempotencyKey ?? null),
     events.map(({ correlationId }) => correlationId ?? null),
     events.map(({ traceparent }) => traceparent ?? null),
-    ...(lockWaitMs === undefined ? [] : [`${lockWaitMs}ms`]),
+    lockWaitMs === undefined ? null : `${lockWaitMs}ms`,
   ])
-  return rows.map(({ item, id, created_at, duplicate, conflict }) => {
+  return rows.map(({ item, id, created_at_ms: createdAtMs, duplicate, conflict }) => {
     const event = events[item - 1] as NewEvent
     // The key was forgotten between the two statements of the function.
     if (id === null) return undefined
     if (conflict) return { refusal: conflictWith(event, id) }
-    return { id, type: event.type, createdAt: created_at, duplicate }
+    return { id, type: event.type, createdAt: new Date(createdAtMs), duplicate }
   })
 }
 

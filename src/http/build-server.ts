@@ -127,15 +127,24 @@ function buildBase({
   const checkScope = createScopeCheck(authenticator, sessions)
   api.decorateRequest('caller', null)
   api.decorateRequest('isStillAllowed', () => Promise.resolve(false))
-  api.addHook('onRequest', async (request, reply) => {
+  // Hooks that wait for nobody are called back, not promised: each promise is one more turn for every post.
+  api.addHook('onRequest', (request, reply, done) => {
     setSecurityHeaders(reply)
     refuseNoHost(request.raw)
-    await checkScope(request, reply)
+    const checking = checkScope(request)
+    if (checking) return checking
+    done()
+  })
+  api.addHook('onRequest', (request, _reply, done) => {
     // The body of these is never read.
     if (request.method !== 'GET' && request.method !== 'HEAD')
       refuseEncoding(request.headers['content-encoding'])
+    done()
   })
-  api.addHook('preValidation', async (request) => refuseUnasked(request))
+  api.addHook('preValidation', (request, _reply, done) => {
+    refuseUnasked(request)
+    done()
+  })
   api.addHook('onResponse', (request, reply, done) => {
     const { url: route, config } = request.routeOptions
     if (!config.isStream) {

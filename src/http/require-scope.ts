@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { type Authenticator, type Caller, type Scope, scopes } from '../keys/index.js'
 import { createBadKeyLimit } from './limit-bad-keys.js'
 import { ProblemError, problem, refuse } from './problem.js'
@@ -12,7 +12,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whose key it carries; null on keyless calls. */
     caller: Caller | null
-    /** Whether the key that it came with may still call this: for answers that take long. */
+    /** Whether the key that it came with may still call this: for streams. */
     isStillAllowed: () => Promise<boolean>
   }
 }
@@ -40,12 +40,15 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i
 const CHALLENGE = { 'www-authenticate': 'Bearer realm="sagapost"' }
 
-/** Checks the key, of the request or of its session, before a byte of the body is read. */
+/**
+ * Checks the key, of the request or of its session, before a byte of the body is read. A promise only where the database
+ * has to be asked.
+ */
 export function createScopeCheck(authenticator: Authenticator, sessions?: Pick<Sessions, 'keyOf'>) {
   const limit = createBadKeyLimit()
 
-  return async (request: FastifyRequest, _reply: FastifyReply): Promise<void> => {
-    const { access: allowed } = request.routeOptions.config
+  return (request: FastifyRequest): void | Promise<void> => {
+    const { access: allowed, isStream } = request.routeOptions.config
     if (allowed === undefined || allowed === 'keyless') return
     const header = request.headers.authorization
     const sessionKey = header === undefined ? sessions?.keyOf(request) : undefined
@@ -58,19 +61,24 @@ export function createScopeCheck(authenticator: Authenticator, sessions?: Pick<S
     if (sessionKey !== undefined) refuseForeign(request)
     const key = sessionKey ?? BEARER.exec(header ?? '')?.[1]
     const tooMany = limit.isOver(request.ip)
-    const caller = key === undefined ? null : await authenticator.authenticate(key, { mayAsk: !tooMany })
-    if (caller === null) throw tooMany ? tooManyBadKeys(request.ip) : badKey(request.ip)
-    if (!allowed.includes(caller.scope)) {
-      throw refuse(
-        'forbidden',
-        `a key of scope ${caller.scope} may not call this; it needs ${allowed.join(' or ')}`,
-      )
+    const admit = (caller: Caller | null): void => {
+      if (caller === null) throw tooMany ? tooManyBadKeys(request.ip) : badKey(request.ip)
+      if (!allowed.includes(caller.scope)) {
+        throw refuse(
+          'forbidden',
+          `a key of scope ${caller.scope} may not call this; it needs ${allowed.join(' or ')}`,
+        )
+      }
+      request.caller = caller
     }
-    request.caller = caller
-    request.isStillAllowed = async () => {
-      const now = key === undefined ? null : await authenticator.authenticate(key)
-      return now !== null && allowed.includes(now.scope)
+    if (key !== undefined && isStream) {
+      request.isStillAllowed = async () => {
+        const now = await authenticator.authenticate(key)
+        return now !== null && allowed.includes(now.scope)
+      }
     }
+    const caller = key === undefined ? null : authenticator.authenticate(key, { mayAsk: !tooMany })
+    return caller instanceof Promise ? caller.then(admit) : admit(caller)
   }
 
   /** A session is sent by the browser, whoever made the page that asks: what changes something must come from our own. */

@@ -67,11 +67,12 @@ export function createGroupStore({ pool, onCommitted }: GroupStoreOptions): Grou
     const late: Item[] = []
     waiting.set(key, late)
     let failure: unknown
+    let left = items
     try {
-      for (let left = items; left.length > 0; ) left = await commit(left, LONE_LOCK_WAIT_MS)
+      while (left.length > 0) left = await commit(left, LONE_LOCK_WAIT_MS)
     } catch (error) {
       failure = sqlState(error) === LOCK_TIMED_OUT ? keyBusy(key) : error
-      failAll(items, failure)
+      failAll(left, failure)
     }
     waiting.delete(key)
     if (late.length === 0) return

@@ -23,15 +23,18 @@ export interface Caller {
 export interface Authenticator {
   /**
    * Whose key it is, or null. `mayAsk` false: only keys that were good before are looked up, so that somebody who
-   * tries keys costs the database nothing and a client beside them goes on.
+   * tries keys costs the database nothing and a client beside them goes on. A promise only where somebody is asked:
+   * what is known is told at once, since nearly every request carries a key that is.
    */
-  authenticate(key: string, options?: { mayAsk?: boolean }): Promise<Caller | null>
+  authenticate(key: string, options?: { mayAsk?: boolean }): Caller | null | Promise<Caller | null>
   /** Lets what is being written about the keys' use finish. */
   close(): Promise<void>
 }
 
+const administratorCaller: Caller = Object.freeze({ keyId: null, scope: 'admin' })
+
 interface Known {
-  caller: Promise<Caller | null>
+  caller: Caller | Promise<Caller | null>
   believedUntil: number
 }
 
@@ -58,15 +61,16 @@ export function createAuthenticator({ pool, apiKey, now = Date.now }: Authentica
     return found && timingSafeEqual(found.key_hash, hash) ? { keyId: found.id, scope: found.scope } : null
   }
 
-  const lookUp = (hash: Buffer, mayAsk: boolean): Promise<Caller | null> => {
+  const lookUp = (hash: Buffer, mayAsk: boolean): Caller | null | Promise<Caller | null> => {
     const name = hash.toString('base64')
     const cached = known.get(name)
     if (cached && cached.believedUntil > now()) return cached.caller
-    if (!cached && !mayAsk) return Promise.resolve(null)
+    if (!cached && !mayAsk) return null
     // One question at a time for each key: the others of its requests wait for the same answer.
-    const caller = ask(hash).then(
+    const asking = ask(hash).then(
       (answer) => {
         if (answer === null) known.delete(name)
+        else entry.caller = answer
         return answer
       },
       (error: unknown) => {
@@ -74,21 +78,26 @@ export function createAuthenticator({ pool, apiKey, now = Date.now }: Authentica
         throw error
       },
     )
+    const entry: Known = { caller: asking, believedUntil: now() + BELIEVED_MS }
     known.delete(name)
     if (known.size >= CACHED_KEYS_MAX) known.delete(known.keys().next().value as string)
-    known.set(name, { caller, believedUntil: now() + BELIEVED_MS })
+    known.set(name, entry)
+    return asking
+  }
+
+  const noteUse = (caller: Caller | null): Caller | null => {
+    if (caller?.keyId) uses.note(caller.keyId)
     return caller
   }
 
   return {
-    async authenticate(key, { mayAsk = true } = {}) {
+    authenticate(key, { mayAsk = true } = {}) {
       if (key.length > KEY_CHARACTERS_MAX) return null
       const hash = hashKey(key)
-      if (administrator && timingSafeEqual(hash, administrator)) return { keyId: null, scope: 'admin' }
+      if (administrator && timingSafeEqual(hash, administrator)) return administratorCaller
       if (!key.startsWith(KEY_PREFIX)) return null
-      const caller = await lookUp(hash, mayAsk)
-      if (caller?.keyId) uses.note(caller.keyId)
-      return caller
+      const caller = lookUp(hash, mayAsk)
+      return caller instanceof Promise ? caller.then(noteUse) : noteUse(caller)
     },
     close: () => uses.settled(),
   }

@@ -40,12 +40,43 @@ describe('storeEvents', () => {
     expect(await payloadsOf('batch.padded')).toEqual(payloads)
   })
 
+  it('[E1, E3] keeps payloads with keys byte for byte, with white space around them and without', async () => {
+    const bare = ['{ "a":1, "a":2 }', '"\\u0000\\ud800"', '1e400', '[1, [2],3 ]', '"],["', 'null']
+    const keyed = (type: string, payloads: string[]) =>
+      payloads.map((payload) => ({ type, payload, idempotencyKey: `${type}-${payload}` }))
+    await store(keyed('keyed.bare', bare))
+    expect(await payloadsOf('keyed.bare')).toEqual(bare)
+    const padded = [...bare, ' {"n":1}', '\t"x"\r']
+    await store(keyed('keyed.padded', padded))
+    expect(await payloadsOf('keyed.padded')).toEqual(padded)
+  })
+
+  it('[E3] knows a repeated event, and another one, among payloads with white space around them and without', async () => {
+    const bare = { type: 'two.ways', payload: '{"n": 1}', idempotencyKey: 'two-ways-bare' }
+    const padded = { type: 'two.ways', payload: ' 1', idempotencyKey: 'two-ways-padded' }
+    const [first] = await store([bare])
+    const [again, other] = await store([bare, padded])
+    expect(again).toEqual({ ...first, duplicate: true })
+    expect(await store([{ ...padded, payload: '1' }, bare])).toMatchObject([
+      { refusal: { code: 'idempotency_conflict' } },
+      { ...first, duplicate: true },
+    ])
+    expect(await store([padded])).toEqual([{ ...other, duplicate: true }])
+  })
+
   it('[E1] tells the time of an event as the row has it', async () => {
-    const outcomes = await store(Array.from({ length: 50 }, () => ({ type: 'batch.time', payload: '1' })))
+    const plain = await store(Array.from({ length: 50 }, () => ({ type: 'batch.time', payload: '1' })))
+    const keyed = await store(
+      Array.from({ length: 50 }, (_, index) => ({
+        type: 'batch.time',
+        payload: '1',
+        idempotencyKey: `batch-time-${index}`,
+      })),
+    )
     const { rows } = await database.pool.query(
       `SELECT id, created_at AS "createdAt" FROM sagapost.events WHERE event_type = 'batch.time' ORDER BY id`,
     )
-    expect(outcomes).toMatchObject(rows)
+    expect([...plain, ...keyed]).toMatchObject(rows)
   })
 
   it('[E3] answers a known key with the first id and time, and stores it once, in one batch or in two', async () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createEventStore } from '../../src/http/create-event-store.js'
 import { useDatabase } from '../support/database.js'
 import { countLockWaiters } from '../support/lock-waiters.js'
@@ -279,6 +279,54 @@ describe('group commit', () => {
     expect(outcomes.map((outcome) => ('id' in outcome ? payloadOf.get(outcome.id) : outcome))).toEqual(
       Array.from({ length: 300 }, (_, index) => String(index)),
     )
+  })
+
+  describe('while a commit is under way', () => {
+    /** Stores one event, which waits for the lock until `release`; both lock waits and commits can be counted. */
+    async function withHeldCommit(type: string, flushWaitedForMs?: number) {
+      const store = createEventStore({
+        pool: database.as('event_ingest_writer'),
+        log: silent(),
+        onEventsStored: () => {},
+        ...(flushWaitedForMs !== undefined && { flushWaitedForMs }),
+      })
+      const holder = await database.pool.connect()
+      onTestFinished(() => holder.release(true))
+      await holder.query('BEGIN; LOCK TABLE sagapost.events IN ACCESS EXCLUSIVE MODE')
+      const work: Promise<unknown>[] = []
+      const add = (count: number) => {
+        for (let each = 0; each < count; each++) work.push(store.store({ type, payload: '1' }))
+      }
+      add(1)
+      await expect.poll(() => countLockWaiters(database.pool)).toBe(1)
+      const release = async (): Promise<number[]> => {
+        await holder.query('ROLLBACK')
+        await Promise.all(work)
+        const { rows } = await database.pool.query(
+          `SELECT count(*)::int FROM sagapost.events WHERE event_type = $1 GROUP BY xmin::text ORDER BY min(id)`,
+          [type],
+        )
+        return rows.map(({ count }) => count)
+      }
+      return { add, release }
+    }
+
+    it('[E1] a few wait for its end, and a crowd does not', async () => {
+      const { add, release } = await withHeldCommit('crowd', 60_000)
+      add(15)
+      await new Promise((resolve) => setImmediate(resolve))
+      add(1)
+      await expect.poll(() => countLockWaiters(database.pool)).toBe(2)
+      add(3)
+      expect(await release()).toEqual([1, 16, 3])
+    })
+
+    it('[E1] nobody waits for one that takes long', async () => {
+      const { add, release } = await withHeldCommit('slow')
+      add(1)
+      await expect.poll(() => countLockWaiters(database.pool)).toBe(2)
+      expect(await release()).toEqual([1, 1])
+    })
   })
 
   it('[E1, S22] a commit that fails is answered as a failure, never with 202', async () => {

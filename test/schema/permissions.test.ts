@@ -118,6 +118,7 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'publish(text,json,text,text,text)': publishers,
   'publish(text,jsonb,text,text,text)': publishers,
   'publish(text,text,text,text,text)': publishers,
+  'publish_batch(text[],json,text[],text[],text[])': ['event_ingest_writer'],
   'publish_batch(text[],text[],text[],text[],text[])': ['event_ingest_writer'],
   'gone_subscriptions(timestamp with time zone)': ['subscription_admin'],
   'work_window()': ['job_worker', 'saga_orchestrator'],
