@@ -2,6 +2,7 @@ import pg from 'pg'
 
 const BIGINT = 20
 const JSON_TEXT = 114
+const DOUBLE = 701
 const TIMESTAMPTZ = 1184
 const JSONB = 3802
 
@@ -13,13 +14,14 @@ function parseTime(text: string): Date {
 const parsers = new Map<number, (text: string) => unknown>([
   [BIGINT, String],
   [JSON_TEXT, JSON.parse],
+  [DOUBLE, Number],
   [TIMESTAMPTZ, parseTime],
   [JSONB, JSON.parse],
 ])
 
 /**
  * How our own connections read values. `pg.types` belongs to the whole process: an application that embeds us may read
- * bigint as number, or times as text, and our ids and times must stay what our code takes them for.
+ * bigint as number, or times as text, and our ids, numbers and times must stay what our code takes them for.
  */
 export const valueParsers: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>

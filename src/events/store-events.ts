@@ -45,25 +45,20 @@ function payloadsOf(events: readonly NewEvent[]): { payloads: string | string[];
     : { payloads: `[${payloads.join()}]`, isList: true }
 }
 
-// One round trip and one commit for the whole batch; keys by event_keys_pkey (migrations/0029, and 0011 for payloads with
-// white space around them). No longer than $6 is waited for a key that another transaction holds. The time must be set
-// before the function waits, so what it takes comes out of the setting; it ends with the transaction, which is this
-// statement's own unless the caller began one. Null: as long as the session's setting says.
-const publishBatch = prepared(`
+// One round trip and one commit for the whole batch; keys by event_keys_pkey (migrations/0029). No longer than $6 is waited
+// for a key that another transaction holds. The time must be set before the function waits, so what it takes comes out
+// of the setting; it ends with the transaction, which is this statement's own unless the caller began one. Null: as
+// long as the session's setting says.
+const publishBatch = (payloads: string) =>
+  prepared(`
   WITH limited AS MATERIALIZED (
     SELECT CASE WHEN $6::text IS NOT NULL THEN set_config('lock_timeout', $6, true) ELSE '' END AS lock_timeout
   )
   SELECT item, id, round(date_part('epoch', created_at) * 1e6) / 1e3 AS created_at_ms, duplicate, conflict
   FROM limited, sagapost.publish_batch(
-    CASE WHEN limited.lock_timeout IS NOT NULL THEN $1::text[] END, $2::json, $3::text[], $4::text[], $5::text[])`)
-
-const publishPaddedBatch = prepared(`
-  WITH limited AS MATERIALIZED (
-    SELECT CASE WHEN $6::text IS NOT NULL THEN set_config('lock_timeout', $6, true) ELSE '' END AS lock_timeout
-  )
-  SELECT item, id, round(date_part('epoch', created_at) * 1e6) / 1e3 AS created_at_ms, duplicate, conflict
-  FROM limited, sagapost.publish_batch(
-    CASE WHEN limited.lock_timeout IS NOT NULL THEN $1::text[] END, $2::text[], $3::text[], $4::text[], $5::text[])`)
+    CASE WHEN limited.lock_timeout IS NOT NULL THEN $1::text[] END, ${payloads}, $3::text[], $4::text[], $5::text[])`)
+const publishList = publishBatch('ARRAY(SELECT json_array_elements($2::json))')
+const publishPadded = publishBatch('$2::text[]::json[]')
 
 interface Row {
   item: number
@@ -139,7 +134,7 @@ async function storeKeyed(
   { lockWaitMs }: StoreOptions,
 ): Promise<(StoreOutcome | undefined)[]> {
   const { payloads, isList } = payloadsOf(events)
-  const { rows } = await pool.query<Row>(isList ? publishBatch : publishPaddedBatch, [
+  const { rows } = await pool.query<Row>(isList ? publishList : publishPadded, [
     events.map(({ type }) => type),
     payloads,
     events.map(({ idempotencyKey }) => idempotencyKey ?? null),

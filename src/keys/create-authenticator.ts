@@ -69,15 +69,17 @@ export function createAuthenticator({ pool, apiKey, now = Date.now }: Authentica
     // One question at a time for each key: the others of its requests wait for the same answer.
     const asking = ask(hash).then(
       (answer) => {
-        if (answer === null) known.delete(name)
+        if (answer === null) forget()
         else entry.caller = answer
         return answer
       },
       (error: unknown) => {
-        known.delete(name)
+        forget()
         throw error
       },
     )
+    // Unless somebody has asked once more meanwhile: theirs is the newer answer.
+    const forget = () => known.get(name) === entry && known.delete(name)
     const entry: Known = { caller: asking, believedUntil: now() + BELIEVED_MS }
     known.delete(name)
     if (known.size >= CACHED_KEYS_MAX) known.delete(known.keys().next().value as string)

@@ -303,7 +303,7 @@ describe('group commit', () => {
         await holder.query('ROLLBACK')
         await Promise.all(work)
         const { rows } = await database.pool.query(
-          `SELECT count(*)::int FROM sagapost.events WHERE event_type = $1 GROUP BY xmin::text ORDER BY min(id)`,
+          `SELECT count(*)::int FROM sagapost.events WHERE event_type = $1 GROUP BY xmin::text ORDER BY count`,
           [type],
         )
         return rows.map(({ count }) => count)
@@ -318,7 +318,34 @@ describe('group commit', () => {
       add(1)
       await expect.poll(() => countLockWaiters(database.pool)).toBe(2)
       add(3)
-      expect(await release()).toEqual([1, 16, 3])
+      expect(await release()).toEqual([1, 3, 16])
+    })
+
+    it('[E1] nobody waits for one that is stuck, also not after others have passed it', async () => {
+      await database.pool.query(`
+        CREATE FUNCTION public.be_stuck() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END $$;
+        CREATE TRIGGER be_stuck AFTER INSERT ON sagapost.events
+          FOR EACH ROW WHEN (NEW.event_type = 'standing') EXECUTE FUNCTION public.be_stuck()`)
+      onTestFinished(async () => {
+        await database.pool.query('DROP FUNCTION public.be_stuck CASCADE')
+      })
+      const holder = await database.pool.connect()
+      onTestFinished(() => holder.release(true))
+      await holder.query('SELECT pg_advisory_lock(1)')
+      const store = createEventStore({
+        pool: database.as('event_ingest_writer'),
+        log: silent(),
+        onEventsStored: () => {},
+      })
+      const stuck = store.store({ type: 'standing', payload: '1' })
+      await expect.poll(() => countLockWaiters(database.pool)).toBe(1)
+      for (const payload of ['1', '2', '3']) {
+        expect(await store.store({ type: 'passing', payload })).toMatchObject({ duplicate: false })
+      }
+      expect(await countLockWaiters(database.pool)).toBe(1)
+      await holder.query('SELECT pg_advisory_unlock(1)')
+      expect(await stuck).toMatchObject({ duplicate: false })
     })
 
     it('[E1] nobody waits for one that takes long', async () => {
