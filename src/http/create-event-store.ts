@@ -45,7 +45,7 @@ interface Lane {
 
 /**
  * Group commit: while a flush is under way, the events of other requests gather, and go together in the next one. So
- * clients that post one event at a time get the throughput of batches, and a lone event waits for nobody.
+ * clients that post one event at a time get the throughput of batches, and a lone event waits for a few milliseconds at most.
  */
 export function createEventStore({
   pool,
@@ -88,7 +88,7 @@ export function createEventStore({
     void flush(lane)
   }
 
-  /** What waits already; throws when it is too much. */
+  /** Throws when too much waits already. */
   const refuseOverload = () => {
     if (waitingItems >= WAITING_ITEMS_MAX || waitingBytes >= WAITING_BYTES_MAX) {
       throw new SagapostError('overloaded', `${waitingItems} events wait to be stored already`)
