@@ -27,6 +27,8 @@ export interface Config {
   concurrency: number
   /** Private ranges that callbacks may use, as text; src/https reads it. */
   allowedCidrs: string
+  /** Proxies whose X-Forwarded-For is believed, as text; src/http reads it. */
+  trustedProxies: string
   deduplicationWindowMs: number
   /** Absent: `info` for `serve`, `warn` for `dev`. */
   logLevel: LogLevel | undefined
@@ -65,6 +67,7 @@ export function readConfig(env: Environment): Config {
     requestTimeoutMs,
     concurrency: readInteger(env, 'SAGAPOST_CONCURRENCY', 50, 1, CONCURRENCY_MAX),
     allowedCidrs: env['SAGAPOST_ALLOWED_CIDRS'] ?? '',
+    trustedProxies: env['SAGAPOST_TRUSTED_PROXIES'] ?? '',
     deduplicationWindowMs: readDuration(env, 'SAGAPOST_DEDUPLICATION_WINDOW', '30d', 60_000, 3650 * DAY_MS),
     logLevel: readLogLevel(env),
   }

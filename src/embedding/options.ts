@@ -59,6 +59,8 @@ export interface SagapostOptions {
   concurrency?: number | undefined
   /** Private ranges that callbacks may use. */
   allowedCidrs?: string | readonly string[] | undefined
+  /** Proxies whose X-Forwarded-For names the API's client. */
+  trustedProxies?: string | readonly string[] | undefined
   deduplicationWindow?: Duration | undefined
   /** PEM, beside Node's own and those of NODE_EXTRA_CA_CERTS. */
   extraCertificateAuthorities?: readonly string[] | undefined

@@ -29,6 +29,7 @@ const variables = {
   leaseDuration: 'SAGAPOST_LEASE_DURATION',
   concurrency: 'SAGAPOST_CONCURRENCY',
   allowedCidrs: 'SAGAPOST_ALLOWED_CIDRS',
+  trustedProxies: 'SAGAPOST_TRUSTED_PROXIES',
   deduplicationWindow: 'SAGAPOST_DEDUPLICATION_WINDOW',
 } as const satisfies Partial<Record<keyof SagapostOptions, string>>
 type Setting = keyof typeof variables
@@ -73,6 +74,7 @@ function checkOptions(options: SagapostOptions): Settings {
   }
   const config = readConfig(toEnvironment(options))
   parseAllowedCidrs(config.allowedCidrs)
+  parseAllowedCidrs(config.trustedProxies, 'SAGAPOST_TRUSTED_PROXIES')
   const { databaseUrl, masterKey, apiKey } = config
   if (databaseUrl === undefined) throw invalid('DATABASE_URL is missing')
   const definitions = readDefinitions(options.sagas)

@@ -36,7 +36,10 @@ interface ApiPools {
 
 /** What health, readiness and metrics need. */
 export interface StateOptions
-  extends Pick<ApiOptions, 'apiKey' | 'log' | 'checkReadiness' | 'metrics' | 'requestMsMax'> {
+  extends Pick<
+    ApiOptions,
+    'apiKey' | 'log' | 'checkReadiness' | 'metrics' | 'requestMsMax' | 'trustedProxies'
+  > {
   pools: Pick<ApiPools, 'keys'>
   /** Absent: keys only. */
   sessions?: Sessions
@@ -55,6 +58,8 @@ export interface ApiOptions {
   allowedCidrs: readonly string[]
   /** SAGAPOST_API_KEY: an administrator's key beside those of the database. */
   apiKey: string | undefined
+  /** Ranges of proxies whose X-Forwarded-For names the client; absent: none is believed. */
+  trustedProxies?: readonly string[]
   log: Logger
   checkReadiness: () => Promise<Obstacle[]>
   /** Something new is stored, or requeued: wakes the router and the orchestrator of this process. */

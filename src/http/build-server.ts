@@ -85,10 +85,12 @@ function buildBase({
   log,
   metrics,
   sessions,
+  trustedProxies = [],
   requestMsMax = REQUEST_MS_MAX,
 }: StateOptions): Api {
   const api = fastify({
     bodyLimit: BODY_BYTES_MAX,
+    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     requestTimeout: requestMsMax,
     http: {
       // Node gives the body the longer of the two times, and the head's is a minute unless told.

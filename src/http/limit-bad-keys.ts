@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** So many bad keys from one address within the window; then only keys that were good before are heard. */
+/** Bad keys from one address within the window; further ones are answered 429, good ones as always. */
 const BAD_KEYS_MAX = 20
 const WINDOW_MS = 60_000
 /** Of more addresses the oldest are forgotten: memory stays bounded, whoever asks. */
@@ -15,7 +15,7 @@ export interface BadKeyLimit {
   retryAfterS(address: string): number
 }
 
-/** Counts refused keys by address, so that somebody who tries keys costs the database a bounded number of questions. */
+/** Counts refused keys by address, so that a client that tries keys is asked to wait. It never decides about a good key. */
 export function createBadKeyLimit(now: () => number = Date.now): BadKeyLimit {
   const windows = new Map<string, { endsAt: number; badKeys: number }>()
   const current = (network: string) => {

@@ -60,9 +60,8 @@ export function createScopeCheck(authenticator: Authenticator, sessions?: Pick<S
     }
     if (sessionKey !== undefined) refuseForeign(request)
     const key = sessionKey ?? BEARER.exec(header ?? '')?.[1]
-    const tooMany = limit.isOver(request.ip)
     const admit = (caller: Caller | null): void => {
-      if (caller === null) throw tooMany ? tooManyBadKeys(request.ip) : badKey(request.ip)
+      if (caller === null) throw limit.isOver(request.ip) ? tooManyBadKeys(request.ip) : badKey(request.ip)
       if (!allowed.includes(caller.scope)) {
         throw refuse(
           'forbidden',
@@ -77,7 +76,7 @@ export function createScopeCheck(authenticator: Authenticator, sessions?: Pick<S
         return now !== null && allowed.includes(now.scope)
       }
     }
-    const caller = key === undefined ? null : authenticator.authenticate(key, { mayAsk: !tooMany })
+    const caller = key === undefined ? null : authenticator.authenticate(key)
     return caller instanceof Promise ? caller.then(admit) : admit(caller)
   }
 

@@ -22,7 +22,7 @@ export interface StartApiOptions {
   databaseUrl: string
   config: Pick<
     Config,
-    'host' | 'port' | 'apiKey' | 'allowedCidrs' | 'requestTimeoutMs' | 'preparedStatements'
+    'host' | 'port' | 'apiKey' | 'allowedCidrs' | 'trustedProxies' | 'requestTimeoutMs' | 'preparedStatements'
   > & {
     masterKey: Buffer
   }
@@ -56,6 +56,7 @@ export async function startApi({
     return pool
   }
   const allowedCidrs = parseAllowedCidrs(config.allowedCidrs)
+  const trustedProxies = parseAllowedCidrs(config.trustedProxies, 'SAGAPOST_TRUSTED_PROXIES')
   const { extraCertificateAuthorities, metrics, requestMsMax } = options
 
   try {
@@ -86,6 +87,7 @@ export async function startApi({
       sender,
       allowedCidrs,
       apiKey: config.apiKey,
+      trustedProxies,
       log,
       checkReadiness: () => checkReadiness(reads, migrations),
       onEventsStored: () => wakeups?.wake('routing'),

@@ -1,13 +1,14 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/index.js'
 import { checkReadiness, createRolePool, loadMigrations, migrationsFolder } from '../database/index.js'
+import { parseAllowedCidrs } from '../https/index.js'
 import type { StateOptions } from './api.js'
 import { buildStateServer } from './build-server.js'
 import { type HttpServer, startHttpServer } from './start-http-server.js'
 
 export interface StateServerOptions {
   databaseUrl: string
-  config: Pick<Config, 'host' | 'port' | 'apiKey'>
+  config: Pick<Config, 'host' | 'port' | 'apiKey' | 'trustedProxies'>
   log: Logger
   metrics: StateOptions['metrics']
 }
@@ -23,6 +24,7 @@ export async function startStateServer(options: StateServerOptions): Promise<Htt
     const api = buildStateServer({
       pools: { keys },
       apiKey: config.apiKey,
+      trustedProxies: parseAllowedCidrs(config.trustedProxies, 'SAGAPOST_TRUSTED_PROXIES'),
       log,
       checkReadiness: () => checkReadiness(reads, migrations),
       metrics,

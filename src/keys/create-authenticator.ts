@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type pg from 'pg'
 import { KEY_PREFIX } from './create-key.js'
+import { type FoundKey, findKeys, gatherQuestions } from './gather-questions.js'
 import { hashKey } from './hash-key.js'
 import { createKeyUseNotes } from './note-key-use.js'
 import type { Scope } from './scope.js'
@@ -10,10 +11,6 @@ const BELIEVED_MS = 3_000
 const CACHED_KEYS_MAX = 10_000
 const KEY_CHARACTERS_MAX = 500
 
-/** By uniq_api_key_hash. */
-const selectKey = `
-  SELECT id, scope, key_hash FROM sagapost.api_keys WHERE key_hash = $1 AND revoked_at IS NULL`
-
 export interface Caller {
   /** Null: the administrator's key of the environment. */
   keyId: string | null
@@ -22,11 +19,10 @@ export interface Caller {
 
 export interface Authenticator {
   /**
-   * Whose key it is, or null. `mayAsk` false: only keys that were good before are looked up, so that somebody who
-   * tries keys costs the database nothing and a client beside them goes on. A promise only where somebody is asked:
-   * what is known is told at once, since nearly every request carries a key that is.
+   * Whose key it is, or null. A promise only where the database is asked: nearly every request carries a key that is known,
+   * and is answered at once.
    */
-  authenticate(key: string, options?: { mayAsk?: boolean }): Caller | null | Promise<Caller | null>
+  authenticate(key: string): Caller | null | Promise<Caller | null>
   /** Lets what is being written about the keys' use finish. */
   close(): Promise<void>
 }
@@ -55,20 +51,20 @@ export function createAuthenticator({ pool, apiKey, now = Date.now }: Authentica
   const known = new Map<string, Known>()
   const uses = createKeyUseNotes(pool, now)
 
-  const ask = async (hash: Buffer): Promise<Caller | null> => {
-    const { rows } = await pool.query<{ id: string; scope: Scope; key_hash: Buffer }>(selectKey, [hash])
-    const found = rows[0]
-    return found && timingSafeEqual(found.key_hash, hash) ? { keyId: found.id, scope: found.scope } : null
-  }
+  const askInTurn = gatherQuestions(pool)
 
-  const lookUp = (hash: Buffer, mayAsk: boolean): Caller | null | Promise<Caller | null> => {
+  // A key that was good a moment ago does not wait for others' questions.
+  const askAtOnce = async (hash: Buffer): Promise<FoundKey | undefined> => (await findKeys(pool, [hash]))[0]
+
+  const lookUp = (hash: Buffer): Caller | null | Promise<Caller | null> => {
     const name = hash.toString('base64')
     const cached = known.get(name)
     if (cached && cached.believedUntil > now()) return cached.caller
-    if (!cached && !mayAsk) return null
     // One question at a time for each key: the others of its requests wait for the same answer.
-    const asking = ask(hash).then(
-      (answer) => {
+    const asking = (cached ? askAtOnce(hash) : askInTurn(hash)).then(
+      (found) => {
+        const answer =
+          found && timingSafeEqual(found.key_hash, hash) ? { keyId: found.id, scope: found.scope } : null
         if (answer === null) forget()
         else entry.caller = answer
         return answer
@@ -93,12 +89,12 @@ export function createAuthenticator({ pool, apiKey, now = Date.now }: Authentica
   }
 
   return {
-    authenticate(key, { mayAsk = true } = {}) {
+    authenticate(key) {
       if (key.length > KEY_CHARACTERS_MAX) return null
       const hash = hashKey(key)
       if (administrator && timingSafeEqual(hash, administrator)) return administratorCaller
       if (!key.startsWith(KEY_PREFIX)) return null
-      const caller = lookUp(hash, mayAsk)
+      const caller = lookUp(hash)
       return caller instanceof Promise ? caller.then(noteUse) : noteUse(caller)
     },
     close: () => uses.settled(),

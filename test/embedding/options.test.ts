@@ -66,6 +66,11 @@ it.each<[string, object, string]>([
     'leaseDuration must be at least 5 s longer than requestTimeout',
   ],
   ['a bad range', { databaseUrl, masterKey, allowedCidrs: ['10.0.0.0/99'] }, 'allowedCidrs: "10.0.0.0/99"'],
+  [
+    'a bad proxy',
+    { databaseUrl, masterKey, trustedProxies: 'proxy.internal' },
+    'trustedProxies: "proxy.internal"',
+  ],
 ])('[O2] %s is refused at once, in the words of the options', (_, options, message) => {
   const make = () => new Sagapost(options as SagapostOptions)
   expect(make).toThrow(message)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createKey, revokeKey, type Scope, scopes } from '../../src/keys/index.js'
 import { createMetrics } from '../../src/observability/index.js'
 import { useDatabase } from '../support/database.js'
-import { call, startTestApi, useApi } from './api-server.js'
+import { call, startTestApi, testConfig, useApi } from './api-server.js'
 
 const database = useDatabase()
 const api = useApi(database, () => ({ metrics: createMetrics() }))
@@ -120,7 +120,7 @@ describe('keys', () => {
       .toBe(401)
   })
 
-  it('[O2] too many bad keys from one address are 429; keys that were good go on', async () => {
+  it('[O2] too many bad keys from one address are 429; a good key is never refused, known or new', async () => {
     const server = await startTestApi(database.url)
     const { key } = await newKey('read')
     const other = await newKey('read')
@@ -136,7 +136,29 @@ describe('keys', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(await status(key)).toBe(200)
     expect(await status('the-administrators-key-of-the-environment')).toBe(200)
-    expect(await status(other.key)).toBe(429)
+    expect(await status(other.key)).toBe(200)
     await server.stop()
+  })
+
+  it('[O2] behind a trusted proxy bad keys are counted for the client, otherwise for the proxy', async () => {
+    const statuses = async (trustedProxies: string) => {
+      const server = await startTestApi(database.url, { config: { ...testConfig, trustedProxies } })
+      const statusFrom = async (client: string) => {
+        const headers = { 'x-forwarded-for': client }
+        return (await call(`${server.url}/v1/events`, 'GET', { key: 'spk_bad', headers })).status
+      }
+      for (let index = 0; index < 20; index++) await statusFrom('192.0.2.1')
+      const seen = [await statusFrom('192.0.2.1'), await statusFrom('192.0.2.2')]
+      await server.stop()
+      return seen
+    }
+    expect(await statuses('127.0.0.1')).toEqual([429, 401])
+    expect(await statuses('10.0.0.0/8')).toEqual([429, 429])
+    expect(await statuses('')).toEqual([429, 429])
+  })
+
+  it('[O2] a proxy that is not an address or a range stops the start', async () => {
+    const starting = startTestApi(database.url, { config: { ...testConfig, trustedProxies: 'proxy' } })
+    await expect(starting).rejects.toThrow('SAGAPOST_TRUSTED_PROXIES: "proxy" is not an address range')
   })
 })

@@ -51,21 +51,24 @@ export function useApi(
 
 const masterKey = randomBytes(32)
 
+export const testConfig: StartApiOptions['config'] = {
+  host: '127.0.0.1',
+  port: 0,
+  apiKey: adminKey,
+  masterKey,
+  preparedStatements: true,
+  allowedCidrs: '127.0.0.0/8',
+  trustedProxies: '',
+  requestTimeoutMs: 10_000,
+}
+
 export function startTestApi(
   databaseUrl: string,
   options: Partial<StartApiOptions> = {},
 ): Promise<HttpServer> {
   return startApi({
     databaseUrl,
-    config: {
-      host: '127.0.0.1',
-      port: 0,
-      apiKey: adminKey,
-      masterKey,
-      preparedStatements: true,
-      allowedCidrs: '127.0.0.0/8',
-      requestTimeoutMs: 10_000,
-    },
+    config: testConfig,
     log: silent(),
     ...options,
   })

@@ -93,8 +93,20 @@ describe('the authenticator', () => {
     const authenticator = createAuthenticator({ pool: counting, apiKey: undefined })
     for (const _ of [1, 2]) expect(await authenticator.authenticate('spk_bad')).toBeNull()
     expect(asked()).toBe(2)
-    expect(await authenticator.authenticate('spk_bad', { mayAsk: false })).toBeNull()
+  })
+
+  it('[O2] asks about a flood of unknown keys together, and finds the good one among them', async () => {
+    const { id, key } = await make('read')
+    const { pool: counting, asked } = counted()
+    const authenticator = createAuthenticator({ pool: counting, apiKey: undefined })
+    const first = authenticator.authenticate('spk_first')
+    const flood = Array.from({ length: 400 }, (_, index) => authenticator.authenticate(`spk_bad-${index}`))
+    const good = authenticator.authenticate(key)
+    expect(await first).toBeNull()
+    expect(await Promise.all(flood)).toEqual(Array(400).fill(null))
+    expect(await good).toEqual({ keyId: id, scope: 'read' })
     expect(asked()).toBe(2)
+    await authenticator.close()
   })
 
   it('[O2] keeps the time of the last use, at most once a minute', async () => {
