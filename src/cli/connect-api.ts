@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { createClient, type SagapostClient } from '../client/index.js'
 import { readConfig } from '../config/index.js'
 import { SagapostError } from '../errors/index.js'
+import { findDevServer } from './dev-server.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -11,11 +12,16 @@ const DEFAULT_URL = 'http://127.0.0.1:8080'
 const RETRIES = 2
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
-/** A client of the server at SAGAPOST_URL, with SAGAPOST_API_KEY or the key that a `sagapost dev` here keeps. */
+/**
+ * A client of the server at SAGAPOST_URL, with SAGAPOST_API_KEY; without them, of the `sagapost dev` that runs on the data
+ * folder, with its key.
+ */
 export async function connectApi(env: Environment): Promise<SagapostClient> {
-  const baseUrl = env['SAGAPOST_URL'] || DEFAULT_URL
+  const { dataDir } = readConfig(env)
+  const devUrl = await findDevServer(dataDir)
+  const baseUrl = env['SAGAPOST_URL'] || devUrl || DEFAULT_URL
   const url = readUrl(baseUrl)
-  const apiKey = env['SAGAPOST_API_KEY'] || (await readDevKey(env, url))
+  const apiKey = env['SAGAPOST_API_KEY'] || (await readDevKey(env, { dataDir, devUrl, url }))
   try {
     return createClient({ baseUrl, apiKey, retries: RETRIES })
   } catch (error) {
@@ -36,16 +42,31 @@ function readUrl(text: string): URL {
   }
 }
 
-/** Only for a server on this machine: the key goes to nobody else. */
-async function readDevKey(env: Environment, { hostname }: URL): Promise<string> {
-  if (!LOOPBACK.test(hostname)) {
-    throw new SagapostError('config_invalid', `SAGAPOST_API_KEY is not set; ${hostname} will want one`)
+interface DevServer {
+  dataDir: string
+  /** Absent: none runs. */
+  devUrl: string | undefined
+  /** The server that is about to be asked. */
+  url: URL
+}
+
+/** Only for the server that it belongs to: any other program on this machine could listen on the port that is asked. */
+async function readDevKey(env: Environment, { dataDir, devUrl, url }: DevServer): Promise<string> {
+  if (!LOOPBACK.test(url.hostname)) {
+    throw new SagapostError('config_invalid', `SAGAPOST_API_KEY is not set; ${url.hostname} will want one`)
   }
-  const file = join(readConfig(env).dataDir, 'api-key')
-  const key = await readFile(file, 'utf8').catch(() => '')
-  if (key.trim() !== '') return key.trim()
-  throw new SagapostError(
-    'config_invalid',
-    `SAGAPOST_API_KEY is not set, and there is no ${file} of a sagapost dev; start one with npm start, or make a key with sagapost keys create`,
-  )
+  const key = (await readFile(join(dataDir, 'api-key'), 'utf8').catch(() => '')).trim()
+  if (key === '' || (devUrl === undefined && !env['SAGAPOST_URL'])) {
+    throw new SagapostError(
+      'config_invalid',
+      `SAGAPOST_API_KEY is not set, and no sagapost dev runs on ${dataDir}; start one with npm start, or make a key with sagapost keys create`,
+    )
+  }
+  if (devUrl !== undefined && new URL(devUrl).port !== url.port) {
+    throw new SagapostError(
+      'config_invalid',
+      `SAGAPOST_API_KEY is not set; the key in ${dataDir} is for the sagapost dev at ${devUrl}, not for ${url.origin}`,
+    )
+  }
+  return key
 }

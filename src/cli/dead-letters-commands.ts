@@ -13,7 +13,7 @@ import { formatFields, makeVisible } from './format-table.js'
 import { formatAgo, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
 import { addRequeueCommand } from './requeue-command.js'
-import { withJsonText } from './with-json-text.js'
+import { withJsonText } from './to-json.js'
 
 interface DeadLetterListOptions extends ListOptions, RangeOptions {
   subscription?: string

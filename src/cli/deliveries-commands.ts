@@ -6,6 +6,7 @@ import { connectApi, type Environment } from './connect-api.js'
 import { createTable, formatFields, type Row } from './format-table.js'
 import { formatAgo, formatStatus, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
+import { toJson } from './to-json.js'
 
 interface DeliveryListOptions extends ListOptions {
   status?: DeliveryStatus
@@ -73,7 +74,7 @@ export function addDeliveriesCommands(program: Command, env: Environment): void 
     .action(async (id: string, { json }: { json?: true }) => {
       const client = await connectApi(env)
       const delivery = await client.deliveries.get(id)
-      await print(json ? JSON.stringify(delivery) : asText(delivery))
+      await print(json ? toJson(delivery) : asText(delivery))
     })
 }
 

@@ -1,5 +1,6 @@
 import pc from 'picocolors'
 import type { ListenedRequest } from './read-listened-request.js'
+import { toJson } from './to-json.js'
 
 type AnsweredRequest = ListenedRequest & { status: number | null }
 
@@ -23,9 +24,9 @@ export function describeRequest(request: AnsweredRequest): string {
 /** One line for a program. The payload is the parsed body; a body that is not JSON is given as text. */
 export function toJsonLine({ body, challenge: _, ...request }: AnsweredRequest): string {
   try {
-    return JSON.stringify({ ...request, payload: JSON.parse(body.toString()) })
+    return toJson({ ...request, payload: JSON.parse(body.toString()) })
   } catch {
-    return JSON.stringify({ ...request, body: body.toString() })
+    return toJson({ ...request, body: body.toString() })
   }
 }
 

@@ -13,7 +13,7 @@ import { deliveryRow, deliveryTitles } from './deliveries-commands.js'
 import { createTable, formatFields, makeVisible } from './format-table.js'
 import { formatAgo, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
-import { withJsonText } from './with-json-text.js'
+import { withJsonText } from './to-json.js'
 
 interface EventListOptions extends ListOptions, RangeOptions {
   type?: string

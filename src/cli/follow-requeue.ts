@@ -4,6 +4,7 @@ import { SagapostError } from '../errors/index.js'
 import { isFinal, sagaMachine } from '../state-machines/index.js'
 import { describeEnd, drawBar, drawLine, type RequeueStand, toStand } from './describe-requeue.js'
 import { print } from './print-list.js'
+import { toJson } from './to-json.js'
 
 const LOOK_MS = 500
 /** Lines in a pipe are for a log. */
@@ -42,7 +43,7 @@ export async function followRequeue(
       process.stdout.write(CLEAR_LINE + cutTo(drawBar(stand, start), process.stdout.columns))
       return
     }
-    const text = json ? JSON.stringify(stand) : drawLine(stand, start)
+    const text = json ? toJson(stand) : drawLine(stand, start)
     if (text === shown.text || nowMs - shown.atMs < LINE_MS) return
     shown = { text, atMs: nowMs }
     await print(text)
@@ -58,7 +59,7 @@ export async function followRequeue(
       }
       if (isFinal(sagaMachine, stand.state) || stand.state === 'Failed') {
         if (bar) process.stdout.write(CLEAR_LINE)
-        await print(json ? JSON.stringify(stand) : describeEnd(stand))
+        await print(json ? toJson(stand) : describeEnd(stand))
         if (stand.state !== 'Completed') process.exitCode = EXIT_NOT_COMPLETED
         return
       }

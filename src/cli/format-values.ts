@@ -69,3 +69,15 @@ export function formatState(subscription: {
   if (!verified) return { text: 'unverified', paint: pc.yellow }
   return { text: deactivationReason ? `paused (${deactivationReason})` : 'paused', paint: pc.yellow }
 }
+
+/** How a subscription's endpoint fares, in a word; `ok` when the last attempt succeeded, or there was none. */
+export function formatEndpoint(breaker: { state: 'failing' | 'open' | 'exhausted' } | null): Cell {
+  switch (breaker?.state) {
+    case undefined:
+      return { text: 'ok', paint: pc.green }
+    case 'open':
+      return { text: 'paused', paint: pc.red }
+    default:
+      return { text: 'failing', paint: pc.yellow }
+  }
+}

@@ -6,6 +6,7 @@ import type { Environment } from './connect-api.js'
 import { formatFields } from './format-table.js'
 import { formatAgo, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
+import { toJson } from './to-json.js'
 import { withRole } from './with-role.js'
 
 /** Keys are made in the database itself, which also works while no server runs. */
@@ -20,7 +21,7 @@ export function addKeysCommands(program: Command, env: Environment): void {
     .requiredOption('--name <name>', 'whose it is, for the list')
     .action(async ({ scope, name, json }: { scope: Scope; name: string; json?: true }) => {
       const created = await withRole(env, 'api_key_admin', (pool) => createKey(pool, { name, scope }))
-      if (json) return print(JSON.stringify(created))
+      if (json) return print(toJson(created))
       return print(
         formatFields([
           ['Id', created.id],
@@ -55,7 +56,7 @@ export function addKeysCommands(program: Command, env: Environment): void {
     .action(async (id: string, { json }: { json?: true }) => {
       const revoked = await withRole(env, 'api_key_admin', (pool) => revokeKey(pool, id))
       if (revoked === null) throw new SagapostError('api_key_not_found', `There is no key ${id}`)
-      if (json) return print(JSON.stringify(revoked))
+      if (json) return print(toJson(revoked))
       return print(
         `Revoked key ${id} (${revoked.name}): ${formatTime(revoked.revokedAt?.toISOString() ?? null)}`,
       )

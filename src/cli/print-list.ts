@@ -2,6 +2,7 @@ import pc from 'picocolors'
 import type { Page, PageRequest } from '../client/index.js'
 import type { ListOptions } from './add-verb.js'
 import { createTable, type Row } from './format-table.js'
+import { toJson } from './to-json.js'
 
 /** Rows that are printed together when all pages are asked for. */
 const CHUNK_ROWS = 200
@@ -24,7 +25,7 @@ export async function printList<Item>(listing: Listing<Item>): Promise<void> {
     ...(limit === undefined ? {} : { limit }),
     ...(cursor === undefined ? {} : { cursor }),
   })
-  if (json) return print(JSON.stringify(page))
+  if (json) return print(toJson(page))
   const { data, nextCursor } = page
   if (data.length > 0) await print(createTable(listing.titles)(data.map(listing.row)))
   else if (nextCursor === null) await print(listing.empty)
@@ -53,7 +54,7 @@ async function printAllAsTable<Item>({ all, titles, row, empty }: Listing<Item>)
 async function printAllAsJson(items: AsyncIterable<unknown>): Promise<void> {
   let before = '{"data":['
   for await (const item of items) {
-    await write(before + JSON.stringify(item))
+    await write(before + toJson(item))
     before = ','
   }
   await write(`${before === ',' ? '' : before}],"nextCursor":null}\n`)

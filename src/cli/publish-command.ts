@@ -3,6 +3,7 @@ import { addVerb } from './add-verb.js'
 import { connectApi, type Environment } from './connect-api.js'
 import { print } from './print-list.js'
 import { readPayload } from './read-payload.js'
+import { toJson } from './to-json.js'
 
 interface PublishOptions {
   file?: string
@@ -33,7 +34,7 @@ export function addPublishCommand(program: Command, env: Environment): void {
         { type, payloadJson, ...(key === undefined ? {} : { idempotencyKey: key }) },
         correlationId === undefined ? {} : { correlationId },
       )
-      if (json) return print(JSON.stringify(receipt))
+      if (json) return print(toJson(receipt))
       return print(
         receipt.duplicate
           ? `Event ${receipt.id} has this key already: a duplicate, nothing new was stored`

@@ -5,6 +5,7 @@ import { connectApi, type Environment } from './connect-api.js'
 import { followRequeue } from './follow-requeue.js'
 import { print } from './print-list.js'
 import { readSagaId } from './read-saga-id.js'
+import { toJson } from './to-json.js'
 
 interface RequeueOptions extends RangeOptions {
   subscription?: string
@@ -55,15 +56,15 @@ export function addRequeueCommand(deadLetters: Command, env: Environment): void 
       if (id !== undefined) {
         const requeued = await client.deadLetters.requeue(id)
         const told = `Dead letter ${id} is requeued as delivery ${requeued.deliveryId}`
-        return print(json ? JSON.stringify(requeued) : told)
+        return print(json ? toJson(requeued) : told)
       }
       if (dryRun) {
         const matching = await client.deadLetters.countMatching(filter)
-        return print(json ? JSON.stringify({ matching }) : `${describeMatching(matching)}; nothing was done`)
+        return print(json ? toJson({ matching }) : `${describeMatching(matching)}; nothing was done`)
       }
       if (follow !== undefined) return followRequeue(client, follow, { json })
       const started = await client.deadLetters.requeueMatching(filter)
-      if (detach && json) return print(JSON.stringify(started))
+      if (detach && json) return print(toJson(started))
       if (!json) await print(`${describeMatching(started.matching)}: saga ${started.sagaId} requeues them`)
       if (!detach) await followRequeue(client, started.sagaId, { json })
     })

@@ -1,5 +1,6 @@
 import type { Environment } from './connect-api.js'
 import { print } from './print-list.js'
+import { toJson } from './to-json.js'
 import { withRole } from './with-role.js'
 
 /** In a pipe, a line for so many. */
@@ -24,7 +25,7 @@ export async function runCleanup(
     cleanUpSagas(pool, { ageMs, limit, onProgress }),
   )
   if (isTTY) process.stderr.write('\r')
-  await print(json ? JSON.stringify({ removed }) : textOf(removed))
+  await print(json ? toJson({ removed }) : textOf(removed))
 }
 
 function textOf(removed: number): string {

@@ -6,6 +6,7 @@ import { createLog } from '../observability/index.js'
 import { startSystem, systemParts } from '../runtime/index.js'
 import { devApiKey } from './dev-api-key.js'
 import { devMasterKey } from './dev-master-key.js'
+import { noteDevServer } from './dev-server.js'
 import { keepCertificate } from './keep-certificate.js'
 import { openDatabase } from './open-database.js'
 import { runUntilStopped } from './run-until-stopped.js'
@@ -56,6 +57,8 @@ export async function runDev(
       extraCertificateAuthorities: [certificate.certificateAuthority],
     })
     onStop(() => system.stop())
+    const noted = await noteDevServer(given.dataDir, system.url ?? '')
+    onStop(() => noted.remove())
 
     console.log(`${pc.bold('Sagapost')} is ready at ${pc.cyan(system.url)} ${pc.dim('(Ctrl-C stops it)')}`)
     console.log(pc.dim(`  API reference: ${system.url}/docs`))

@@ -15,6 +15,7 @@ import { SagapostError } from '../errors/index.js'
 import type { Environment } from './connect-api.js'
 import { formatFields, makeVisible } from './format-table.js'
 import { print } from './print-list.js'
+import { toJson } from './to-json.js'
 import { withRole } from './with-role.js'
 
 const EXIT_FAILING = 1
@@ -57,7 +58,7 @@ export async function runDoctor(env: Environment, options: DoctorArguments): Pro
     },
     queryTimeoutMs,
   )
-  await print(json ? JSON.stringify({ findings, violations }) : describe(findings, violations))
+  await print(json ? toJson({ findings, violations }) : describe(findings, violations))
   if (findings.some(({ severity }) => severity === 'failing') || (violations?.length ?? 0) > 0) {
     process.exitCode = EXIT_FAILING
   }

@@ -7,6 +7,7 @@ import { planAnswers } from './plan-answers.js'
 import { type ListenArguments, readListenOptions } from './read-listen-options.js'
 import { runUntilStopped } from './run-until-stopped.js'
 import { startListener } from './start-listener.js'
+import { toJson } from './to-json.js'
 
 /** Where the certificate is valid beside the host that it is asked to listen on. */
 const OWN_HOSTS = ['localhost', '127.0.0.1', '::1']
@@ -44,9 +45,7 @@ export async function runListen(
 
     if (given.json) {
       const { authorityFile } = certificate
-      console.log(
-        JSON.stringify({ kind: 'listening', url: listener.url, certificateAuthority: authorityFile }),
-      )
+      console.log(toJson({ kind: 'listening', url: listener.url, certificateAuthority: authorityFile }))
       return {}
     }
     console.log(`${pc.bold('Listening')} at ${pc.cyan(listener.url)} ${pc.dim('(Ctrl-C stops it)')}`)

@@ -1,5 +1,6 @@
 import type { Environment } from './connect-api.js'
 import { print } from './print-list.js'
+import { toJson } from './to-json.js'
 import { withDatabase } from './with-role.js'
 
 export const maintenanceTasks = ['vacuum', 'reindex', 'partitions'] as const
@@ -41,5 +42,5 @@ export async function runMaintain(
       report[task] = tables
     }
   })
-  if (json) await print(JSON.stringify(report))
+  if (json) await print(toJson(report))
 }

@@ -9,6 +9,7 @@ import {
   migrationsFolder,
 } from '../database/index.js'
 import { visitDatabase } from './open-database.js'
+import { toJson } from './to-json.js'
 
 export async function runMigrate(
   env: Readonly<Record<string, string | undefined>>,
@@ -22,14 +23,14 @@ export async function runMigrate(
       name,
       appliedAt: null,
     }))
-    console.log(json ? JSON.stringify({ migrations: states }) : formatStates(states))
+    console.log(json ? toJson({ migrations: states }) : formatStates(states))
     return
   }
   const { url, embedded } = await visitDatabase(config)
   try {
     if (status) {
       const states = await migrationStatus({ databaseUrl: url })
-      console.log(json ? JSON.stringify({ migrations: states }) : formatStates(states))
+      console.log(json ? toJson({ migrations: states }) : formatStates(states))
       return
     }
     const applied = await migrate({
@@ -37,8 +38,7 @@ export async function runMigrate(
       onApplied: ({ file }) => json || console.log(`applied ${file}`),
       onWaiting: () => console.error('Another migrator is at work; waiting for it'),
     })
-    if (json)
-      console.log(JSON.stringify({ applied: applied.map(({ version, name }) => ({ version, name })) }))
+    if (json) console.log(toJson({ applied: applied.map(({ version, name }) => ({ version, name })) }))
     else if (applied.length === 0) console.log('The schema is up to date')
   } finally {
     await embedded?.stop()

@@ -13,6 +13,7 @@ import type { ListenArguments } from './read-listen-options.js'
 import type { DoctorArguments } from './run-doctor.js'
 import { addSagasCommands } from './sagas-commands.js'
 import { addSubscriptionsCommands } from './subscriptions-commands.js'
+import { toJson } from './to-json.js'
 import { addTrySubscriptionCommands } from './try-subscription-commands.js'
 
 const EXIT_OK = 0
@@ -29,7 +30,7 @@ export async function run(args: string[], env: Environment): Promise<number> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE // already printed
     const failure = explainFailure(error)
     if (!failure) throw error
-    if (args.includes('--json')) console.error(JSON.stringify({ error: failure }))
+    if (args.includes('--json')) console.error(toJson({ error: failure }))
     else console.error(`sagapost: ${makeVisible(failure.detail)} [${failure.code}]`)
     return EXIT_FAILED
   }

@@ -11,6 +11,7 @@ import { readSagaId } from './read-saga-id.js'
 import { runCleanup } from './run-cleanup.js'
 import { type MaintainOptions, maintenanceTasks, runMaintain } from './run-maintain.js'
 import { showSagaTables } from './show-saga-tables.js'
+import { toJson } from './to-json.js'
 
 interface SagaListOptions extends ListOptions {
   state?: SagaState
@@ -67,7 +68,7 @@ export function addSagasCommands(program: Command, env: Environment): void {
     .action(async (id: string, { json }: { json?: true }) => {
       const client = await connectApi(env)
       const saga = await client.sagas.get(id)
-      await print(json ? JSON.stringify(saga) : describeSaga(saga))
+      await print(json ? toJson(saga) : describeSaga(saga))
     })
 
   const cancel = addVerb(sagas, 'cancel', 'stop a saga and undo what it has done', [
@@ -79,7 +80,7 @@ export function addSagasCommands(program: Command, env: Environment): void {
     const client = await connectApi(env)
     const saga = await client.sagas.cancel(id, { by, why })
     const asked = `Saga ${id} is asked to stop, and to undo what it has done; it is ${saga.state} now`
-    await print(json ? JSON.stringify(saga) : asked)
+    await print(json ? toJson(saga) : asked)
   })
 
   const resolve = addVerb(sagas, 'resolve', 'say what becomes of a saga that waits for an operator', [
@@ -98,7 +99,7 @@ export function addSagasCommands(program: Command, env: Environment): void {
     const by = readBy(resolve, options, env)
     const client = await connectApi(env)
     const saga = await client.sagas.resolve(id, { action, by, why })
-    await print(json ? JSON.stringify(saga) : `Saga ${id} is ${saga.state} now`)
+    await print(json ? toJson(saga) : `Saga ${id} is ${saga.state} now`)
   })
 
   addVerb(sagas, 'signal', 'send a signal to the sagas that wait for it, now or later', [
@@ -112,7 +113,7 @@ export function addSagasCommands(program: Command, env: Environment): void {
       const client = await connectApi(env)
       const receipt = await client.sagas.signal({ name, key, ...(payload === undefined ? {} : { payload }) })
       const said = receipt.duplicate ? 'It had come before' : `Kept until ${receipt.expiresAt}`
-      await print(json ? JSON.stringify(receipt) : said)
+      await print(json ? toJson(receipt) : said)
     })
 
   addVerb(sagas, 'cleanup', 'remove ended sagas of an age, in the database itself', [

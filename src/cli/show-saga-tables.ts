@@ -4,13 +4,14 @@ import type { Environment } from './connect-api.js'
 import { createTable } from './format-table.js'
 import { formatAgo, formatBytes } from './format-values.js'
 import { print } from './print-list.js'
+import { toJson } from './to-json.js'
 import { withRole } from './with-role.js'
 
 /** [G16] Sizes, dead rows, last vacuum, index usage and slow statements, under saga_readonly_role. */
 export async function showSagaTables(env: Environment, { json }: { json?: true }): Promise<void> {
   const { readSagaTables } = await import('../sagas/index.js')
   const tables = await withRole(env, 'saga_readonly_role', readSagaTables)
-  await print(json ? JSON.stringify(tables) : describeTables(tables))
+  await print(json ? toJson(tables) : describeTables(tables))
 }
 
 const count = (value: number) => value.toLocaleString('en')

@@ -2,15 +2,17 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Subscription } from '../client/index.js'
 import { addListOptions, addVerb, type ListOptions, readId } from './add-verb.js'
 import { connectApi, type Environment } from './connect-api.js'
-import { formatFields } from './format-table.js'
-import { formatAgo, formatState, formatTime } from './format-values.js'
+import { type Cell, formatFields } from './format-table.js'
+import { formatAgo, formatEndpoint, formatState, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
+import { toJson } from './to-json.js'
 
 interface SubscriptionListOptions extends ListOptions {
   type?: string
   active?: boolean
   inactive?: true
   deleted?: true
+  failing?: true
 }
 
 interface CreateOptions {
@@ -34,29 +36,32 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
     subscriptions,
     'list',
     'list subscriptions, newest first; deleted ones only with --deleted',
-    ['subscriptions list --type order.placed', 'subscriptions list --inactive --json'],
+    ['subscriptions list --type order.placed', 'subscriptions list --failing'],
   )
     .option('--type <type>', 'only those to this type of events')
     .addOption(new Option('--active', 'only active ones').conflicts('inactive'))
     .option('--inactive', 'only those that are not active')
     .option('--deleted', 'only deleted ones')
+    .option('--failing', 'only those whose endpoint fails or is paused')
   addListOptions(list).action(async (options: SubscriptionListOptions) => {
     const client = await connectApi(env)
-    const { type, active, inactive, deleted = false } = options
+    const { type, active, inactive, deleted = false, failing } = options
     const filter = {
       deleted,
       ...(type === undefined ? {} : { eventType: type }),
       ...(active || inactive ? { active: active === true } : {}),
+      ...(failing ? { failing } : {}),
     }
     await printList({
       options,
       list: (page) => client.subscriptions.list({ ...filter, ...page }),
       all: () => client.subscriptions.all(filter),
-      titles: ['ID', 'TYPE', 'STATE', 'CREATED', 'CALLBACK'],
+      titles: ['ID', 'TYPE', 'STATE', 'ENDPOINT', 'CREATED', 'CALLBACK'],
       row: (each) => [
         each.id,
         each.eventType,
         formatState(each),
+        formatEndpoint(each.breaker),
         formatAgo(each.createdAt),
         each.callbackUrl,
       ],
@@ -131,7 +136,7 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
     .action(async (id: string, { json }: { json?: true }) => {
       const client = await connectApi(env)
       await client.subscriptions.delete(id)
-      await print(json ? JSON.stringify({ id, deleted: true }) : `Deleted subscription ${id}`)
+      await print(json ? toJson({ id, deleted: true }) : `Deleted subscription ${id}`)
     })
 }
 
@@ -139,7 +144,7 @@ export async function printSubscription(
   subscription: Subscription & { secret?: string },
   json: true | undefined,
 ): Promise<void> {
-  if (json) return print(JSON.stringify(subscription))
+  if (json) return print(toJson(subscription))
   const { id, eventType, callbackUrl, maxAttempts, headers, secret } = subscription
   await print(
     formatFields([
@@ -147,6 +152,7 @@ export async function printSubscription(
       ['Type', eventType],
       ['Callback', callbackUrl],
       ['State', formatState(subscription)],
+      ...describeBreaker(subscription.breaker),
       ['Max attempts', maxAttempts === null ? 'default' : String(maxAttempts)],
       ...Object.entries(headers).map(([name, value]) => ['Header', `${name}: ${value}`] as const),
       ['Created', formatTime(subscription.createdAt)],
@@ -155,6 +161,18 @@ export async function printSubscription(
       ...(secret === undefined ? [] : [['Secret', `${secret}  (shown this once)`] as const]),
     ]),
   )
+}
+
+function describeBreaker(breaker: Subscription['breaker']): [string, string | Cell][] {
+  if (breaker === null) return []
+  const { failures, failingSince, lastErrorCode, pausedUntil, nextProbeAt } = breaker
+  return [
+    ['Endpoint', formatEndpoint(breaker)],
+    ['Failures', `${failures} in a row, the last ${lastErrorCode ?? '-'}`],
+    ['Failing since', formatTime(failingSince)],
+    ...(pausedUntil === null ? [] : [['Paused until', formatTime(pausedUntil)] as [string, string]]),
+    ...(nextProbeAt === null ? [] : [['Next probe', formatTime(nextProbeAt)] as [string, string]]),
+  ]
 }
 
 /** `default` stays as it is: commander makes an empty text of null. */

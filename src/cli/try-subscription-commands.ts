@@ -6,6 +6,7 @@ import { formatFields } from './format-table.js'
 import { formatTime } from './format-values.js'
 import { print } from './print-list.js'
 import { printSubscription } from './subscriptions-commands.js'
+import { toJson } from './to-json.js'
 
 const EXIT_NOT_DELIVERED = 1
 
@@ -25,7 +26,7 @@ export function addTrySubscriptionCommands(subscriptions: Command, env: Environm
     .action(async (id: string, { json }: { json?: true }) => {
       const client = await connectApi(env)
       const verified = await client.subscriptions.verify(id)
-      await print(json ? JSON.stringify(verified) : `Subscription ${id} is verified and active`)
+      await print(json ? toJson(verified) : `Subscription ${id} is verified and active`)
     })
 
   addVerb(subscriptions, 'rotate-secret', 'make a new secret; the previous one signs along for a while', [
@@ -42,7 +43,7 @@ export function addTrySubscriptionCommands(subscriptions: Command, env: Environm
         ...(scheme === undefined ? {} : { scheme }),
         ...(key === undefined ? {} : { idempotencyKey: key }),
       })
-      if (json) return print(JSON.stringify(rotated))
+      if (json) return print(toJson(rotated))
       return print(
         formatFields([
           ['Subscription', id],
@@ -60,7 +61,7 @@ export function addTrySubscriptionCommands(subscriptions: Command, env: Environm
       const client = await connectApi(env)
       const outcome = await client.subscriptions.test(id)
       if (!outcome.delivered) process.exitCode = EXIT_NOT_DELIVERED
-      if (json) return print(JSON.stringify(outcome))
+      if (json) return print(toJson(outcome))
       return print(
         formatFields([
           ['Delivered', outcome.delivered ? 'yes' : 'no'],

@@ -1594,6 +1594,8 @@ export interface operations {
                 active?: "true" | "false";
                 /** @description absent: deleted ones are listed among the others */
                 deleted?: "true" | "false";
+                /** @description whether the last attempt failed: those with a `breaker` */
+                failing?: "true" | "false";
                 /** @description how many, at most 200 */
                 limit?: number;
                 /** @description nextCursor of the page before */

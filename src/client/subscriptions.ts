@@ -20,6 +20,8 @@ export interface SubscriptionFilter {
   active?: boolean
   /** Absent: deleted ones are listed among the others. */
   deleted?: boolean
+  /** Whether the last attempt failed: those with a `breaker`. */
+  failing?: boolean
 }
 
 export interface KeyedOptions extends CallOptions {

@@ -1,3 +1,4 @@
+export { countWaiting } from './count-waiting.js'
 export type { DeadLetter } from './dead-letter.js'
 export { defineRequeue } from './define-requeue.js'
 export { discardEndedRequeues } from './discard-ended-requeues.js'

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { checkReadiness, databaseRoles, type Migration } from '../database/index.js'
+import { countWaiting } from '../dead-letters/index.js'
 import { createBacklogCollector } from '../observability/index.js'
 
 /** What an operator is told: all is well, look at this, or this does not work. */
@@ -11,7 +12,8 @@ export interface Finding {
 
 /** What waits longer than this at a stage is not being worked on. */
 const WAITING_S_MAX = 60
-const DEAD_LETTERS_COUNTED_MAX = 1_000
+const DEAD_LETTERS_EXAMINED_MAX = 10_000
+const DAY_S = 86_400
 const BACKLOG_MS_MAX = 30_000
 
 /** Who works on a stage, and what to do where that is a person. */
@@ -37,11 +39,6 @@ const selectMissingRoles = `
 // By subscription_breakers_pkey: one row for each endpoint in trouble.
 const countPaused = `
   SELECT count(*)::int AS paused FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()`
-
-// From the end of idx_dead_failed.
-const countDead = `
-  SELECT count(*)::int AS dead FROM (
-    SELECT FROM sagapost.dead_letters WHERE failed_at > sagapost.now() - interval '1 day' LIMIT $1) AS recent`
 
 /** Looks at a live system as an operator would who was just woken up. Under saga_readonly_role; reads indexes only. */
 export async function examineSystem(pool: pg.Pool, migrations: readonly Migration[]): Promise<Finding[]> {
@@ -115,19 +112,20 @@ async function examineBreakers(pool: pg.Pool): Promise<Finding> {
     : {
         check: 'breakers',
         severity: 'attention',
-        detail: `${paused} endpoints keep failing and are paused; sagapost subscriptions list shows them`,
+        detail: `${paused} endpoints keep failing and are paused; sagapost subscriptions list --failing shows them`,
       }
 }
 
 async function examineDeadLetters(pool: pg.Pool): Promise<Finding> {
-  const { rows } = await pool.query<{ dead: number }>(countDead, [DEAD_LETTERS_COUNTED_MAX])
-  const dead = rows[0]?.dead ?? 0
-  const more = dead === DEAD_LETTERS_COUNTED_MAX ? ' or more' : ''
-  return dead === 0
-    ? { check: 'dead_letters', severity: 'ok', detail: 'none within a day' }
+  const { waiting, more } = await countWaiting(pool, {
+    withinS: DAY_S,
+    examinedMax: DEAD_LETTERS_EXAMINED_MAX,
+  })
+  return waiting === 0
+    ? { check: 'dead_letters', severity: 'ok', detail: 'none within a day that was not requeued' }
     : {
         check: 'dead_letters',
         severity: 'attention',
-        detail: `${dead}${more} within a day; sagapost dead-letters list shows them`,
+        detail: `${waiting}${more ? ' or more' : ''} within a day, not requeued; sagapost dead-letters list shows them`,
       }
 }

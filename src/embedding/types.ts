@@ -129,6 +129,8 @@ export interface SubscriptionFilter extends PageRequest {
   active?: boolean | undefined
   /** Absent: deleted ones are listed among the others. */
   deleted?: boolean | undefined
+  /** Whether the last attempt failed. */
+  failing?: boolean | undefined
 }
 
 export interface RepeatableRequest {

@@ -206,6 +206,7 @@ export const subscriptionFilter = z.strictObject({
   eventType: eventType.optional(),
   active: flag,
   deleted: flag.describe('absent: deleted ones are listed among the others'),
+  failing: flag.describe('whether the last attempt failed: those with a `breaker`'),
   ...page,
 })
 

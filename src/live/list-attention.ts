@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { countWaiting } from '../dead-letters/index.js'
 import type { StageBacklog } from '../observability/index.js'
 import { listProcesses } from '../processes/index.js'
 
@@ -28,6 +29,9 @@ const ENDPOINTS_MAX = 5
 const LOST_NEWS_MS = 10 * 60_000
 /** Fewer failures in a row are everyday life. */
 const FAILURES_MIN = 5
+const HOUR_S = 3_600
+/** Each costs one probe of an index, every few seconds while the dashboard is open. */
+const DEAD_LETTERS_EXAMINED_MAX = 500
 
 const workers: Readonly<Record<string, string>> = {
   routing: 'events wait for a router',
@@ -46,19 +50,12 @@ export const selectFailingEndpoints = `
   WHERE failures >= $1 AND subscription.deleted_at IS NULL
   ORDER BY opened_at IS NULL, failures DESC LIMIT $2`
 
-/** At most 120 rows, by delivery_minutes_pkey: the last hour, and the one before. */
-export const countRecentDead = `
-  SELECT coalesce(sum(dead_lettered) FILTER (WHERE minute > sagapost.now() - interval '1 hour'), 0)::int AS now,
-         coalesce(sum(dead_lettered) FILTER (WHERE minute <= sagapost.now() - interval '1 hour'), 0)::int AS before
-  FROM sagapost.delivery_minutes
-  WHERE subscription_id = 0 AND minute > sagapost.now() - interval '2 hours'`
-
 /** Under the role saga_readonly_role. */
 export async function listAttention(pool: pg.Pool, stages: readonly StageBacklog[]): Promise<Attention[]> {
   const [processes, endpoints, dead] = await Promise.all([
     listProcesses(pool),
     pool.query(selectFailingEndpoints, [FAILURES_MIN, ENDPOINTS_MAX]),
-    pool.query<{ now: number; before: number }>(countRecentDead),
+    countWaiting(pool, { withinS: HOUR_S, examinedMax: DEAD_LETTERS_EXAMINED_MAX }),
   ])
   const found: Attention[] = stages.flatMap(({ stage, count, oldestAgeS }): Attention[] => {
     const ageS = Math.round(oldestAgeS ?? 0)
@@ -89,9 +86,9 @@ export async function listAttention(pool: pg.Pool, stages: readonly StageBacklog
     const text = `${row.callback_url} ${what}: ${row.failures} failures in a row, the last ${row.last_error_code}`
     found.push({ kind: 'failing_endpoint', severity: 'attention', text, subject: row.subscription_id })
   }
-  const { now = 0, before = 0 } = dead.rows[0] ?? {}
-  if (now > 0) {
-    const text = `${now} dead ${now === 1 ? 'letter' : 'letters'} within the last hour, ${before} in the hour before`
+  if (dead.waiting > 0) {
+    const count = `${dead.waiting}${dead.more ? ' or more' : ''}`
+    const text = `${count} dead ${dead.waiting === 1 ? 'letter' : 'letters'} within the last hour, not requeued`
     found.push({ kind: 'dead_letters', severity: 'attention', text, subject: null })
   }
   return found.sort((a, b) => Number(b.severity === 'failing') - Number(a.severity === 'failing'))

@@ -6,7 +6,7 @@ import { validateEventType } from './validate-subscription.js'
 /**
  * Newest first. The statement is planned with its values (it has no name), so that an absent filter costs
  * nothing: the primary key backwards from the cursor, or idx_sub_event_type or idx_sub_active with a sort when
- * few rows match.
+ * few rows match. Breakers are a small table: as an array they lead to the primary key, a subquery would read everything.
  */
 export const selectSubscriptions = `
   SELECT id, event_type, callback_url, active, verified, max_attempts, headers, created_at, updated_at, deleted_at,
@@ -16,20 +16,24 @@ export const selectSubscriptions = `
     AND ($2::text IS NULL OR event_type = $2)
     AND ($3::boolean IS NULL OR active = $3)
     AND ($4::boolean IS NULL OR (deleted_at IS NOT NULL) = $4)
+    AND ($5::boolean IS NOT TRUE OR id = ANY (ARRAY(SELECT subscription_id FROM sagapost.subscription_breakers)))
+    AND ($5::boolean IS NOT FALSE OR id <> ALL (ARRAY(SELECT subscription_id FROM sagapost.subscription_breakers)))
   ORDER BY id DESC
-  LIMIT $5`
+  LIMIT $6`
 
 export interface SubscriptionFilter extends PageRequest {
   eventType?: string | undefined
   active?: boolean | undefined
   /** Absent: deleted ones are listed among the others, with their `deletedAt`. */
   deleted?: boolean | undefined
+  /** Whether the last attempt failed. */
+  failing?: boolean | undefined
 }
 
 /** A page of subscriptions. The cursor is the last id seen, so pages neither repeat nor skip while others change. */
 export async function listSubscriptions(
   pool: pg.Pool,
-  { eventType, active, deleted, cursor, limit }: SubscriptionFilter = {},
+  { eventType, active, deleted, failing, cursor, limit }: SubscriptionFilter = {},
 ): Promise<Page<Subscription>> {
   const rowsMax = rowsToRead(limit)
   const before = readIdCursor(cursor)
@@ -39,6 +43,7 @@ export async function listSubscriptions(
     eventType ?? null,
     active ?? null,
     deleted ?? null,
+    failing ?? null,
     rowsMax,
   ])
   return toPage(rows, rowsMax, toSubscription, ({ id }) => ({ id }))

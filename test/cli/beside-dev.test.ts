@@ -15,7 +15,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('beside a running sagapost dev', () => {
-  it('[O2] verbs find its key, and keys and migrate its database; without it they still work', async () => {
+  it('[O2] verbs find the server and its key, and keys and migrate its database; without it they still work', async () => {
     const dataDir = join(folder, 'data')
     const env = { SAGAPOST_DATA_DIR: dataDir, PORT: '0' }
     const early = await runCli(['keys', 'list'], env)
@@ -23,14 +23,17 @@ describe('beside a running sagapost dev', () => {
 
     const dev = spawnCli(['dev', '--no-demo'], env)
     const [, url = ''] = await dev.printed(/Sagapost is ready at (http:\S+)/)
-    const here = { ...env, SAGAPOST_URL: url }
-    const published = await runCli(['publish', 'dev.order', '{"n":1}'], here)
+    // Whatever its port is; and its key is for no other.
+    const published = await runCli(['publish', 'dev.order', '{"n":1}'], env)
     expect(published).toMatchObject({ code: 0, stderr: '' })
+    const other = await runCli(['events', 'list'], { ...env, SAGAPOST_URL: 'http://127.0.0.1:1' })
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining(`at ${url}, not for`)])
+    expect(other.stderr).toContain('[config_invalid]')
 
     const created = await runCli(['keys', 'create', '--scope', 'read', '--name', 'me', '--json'], env)
     expect(created).toMatchObject({ code: 0, stderr: '' })
     const { key } = JSON.parse(created.stdout)
-    const listed = await runCli(['events', 'list', '--json'], { ...here, SAGAPOST_API_KEY: key })
+    const listed = await runCli(['events', 'list', '--json'], { ...env, SAGAPOST_API_KEY: key })
     expect(JSON.parse(listed.stdout).data).toMatchObject([{ type: 'dev.order' }])
     const status = await runCli(['migrate', '--status'], env)
     expect([status.code, status.stderr]).toEqual([0, ''])
@@ -46,7 +49,14 @@ describe('beside a running sagapost dev', () => {
     expect(await findRunningServer(dataDir)).toBeUndefined()
     const later = await runCli(['keys', 'list'], env)
     expect([later.code, later.stdout]).toEqual([0, expect.stringMatching(/^1 +me +read /m)])
-    // Its own port may be somebody else's by now.
+    // Its port may be another program's by now.
+    const gone = await runCli(['events', 'list'], env)
+    expect([gone.code, gone.stderr]).toEqual([
+      1,
+      expect.stringMatching(/no sagapost dev runs.*\[config_invalid\]/),
+    ])
+    writeFileSync(join(dataDir, 'server'), `${url} ${dev.child.pid}\n`)
+    expect((await runCli(['events', 'list'], env)).stderr).toContain('no sagapost dev runs')
     const away = await runCli(['events', 'list'], { ...env, SAGAPOST_URL: 'http://127.0.0.1:1' })
     expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('[server_unreachable]')])
   })

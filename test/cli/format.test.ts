@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { createTable, formatFields, makeVisible } from '../../src/cli/format-table.js'
 import { formatAgo, formatState } from '../../src/cli/format-values.js'
+import { toJson, withJsonText } from '../../src/cli/to-json.js'
 
 const plain = stripVTControlCharacters
 
@@ -23,6 +24,18 @@ describe('tables', () => {
   it('cut very long cells where there is no terminal', () => {
     const text = plain(createTable(['A', 'B'])([['x'.repeat(500), 'y']]))
     expect(text.split('\n')[1]).toBe(`${'x'.repeat(79)}…  y`)
+  })
+
+  it('of --json escape what a terminal would obey, and mean the same', () => {
+    const value = { text: 'a\u001b[2J\u007f\u009b31m\u202e\u2028\u{e0001}ü日本🎉' }
+    const hostile = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}]/u
+    expect(toJson(value)).not.toMatch(hostile)
+    expect(toJson(value)).toContain('ü日本🎉')
+    expect(JSON.parse(toJson(value))).toEqual(value)
+    const shown = withJsonText({ id: '1' }, 'payload', '{"a":\r\n\t"\u009b2J",\r"n":1.50}')
+    expect(shown).not.toMatch(hostile)
+    expect(shown).toContain('1.50')
+    expect(JSON.parse(shown)).toEqual({ id: '1', payload: { a: '\u009b2J', n: 1.5 } })
   })
 
   it('write control characters out, and leave other letters alone', () => {

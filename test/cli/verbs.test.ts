@@ -184,7 +184,7 @@ describe('subscriptions', () => {
       previousExpiresAt: expect.any(String),
     })
     expect(await output(['subscriptions', 'list', '--type', 'cli.sub'])).toMatch(
-      new RegExp(`^${id} +cli\\.sub +active +\\S+( ago)? +${callbackUrl}$`, 'm'),
+      new RegExp(`^${id} +cli\\.sub +active +ok +\\S+( ago)? +${callbackUrl}$`, 'm'),
     )
 
     expect(await output(['subscriptions', 'delete', id])).toBe(`Deleted subscription ${id}\n`)
@@ -193,6 +193,23 @@ describe('subscriptions', () => {
     expect(await output(['subscriptions', 'list', '--type', 'cli.sub'])).toBe('No subscriptions\n')
     const deleted = await outputJson(['subscriptions', 'list', '--type', 'cli.sub', '--deleted'])
     expect(deleted.data).toHaveLength(1)
+  })
+
+  it('[U1, O6] whose endpoint is paused are listed and shown so', async () => {
+    const callbackUrl = 'https://127.0.0.1:1/hooks'
+    const { id } = await client().subscriptions.create({ eventType: 'cli.paused', callbackUrl })
+    await database.pool.query(
+      `INSERT INTO sagapost.subscription_breakers (subscription_id, failures, last_error_code, opened_at, paused_until, probe_at)
+       VALUES ($1, 12, 'http_503', sagapost.now(), sagapost.now() + interval '1 day', sagapost.now())`,
+      [id],
+    )
+    expect(await output(['subscriptions', 'list', '--failing'])).toMatch(
+      new RegExp(`^${id} +cli\\.paused +unverified +paused +\\S+( ago)? +${callbackUrl}$`, 'm'),
+    )
+    expect((await outputJson(['subscriptions', 'list', '--failing'])).data).toHaveLength(1)
+    const shown = await output(['subscriptions', 'show', id])
+    expect(shown).toMatch(/^Endpoint +paused\nFailures +12 in a row, the last http_503\nFailing since +\S/m)
+    expect(shown).toMatch(/^Paused until +\S+Z \(in \S+\)\nNext probe +\S/m)
   })
 
   it('[U4] whose callback is not there: verify says why, test exits with 1 and what came back', async () => {

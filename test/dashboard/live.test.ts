@@ -6,6 +6,7 @@ import type { Snapshot } from '../../src/live/index.js'
 import { watchSystem } from '../../src/live/index.js'
 import { adminKey, call, startTestApi } from '../http/api-server.js'
 import { useDatabase } from '../support/database.js'
+import { insertDeadLetters } from '../support/dead-letters.js'
 import { insertSubscription } from '../support/fixtures.js'
 import { insertStuckSaga } from '../support/sagas.js'
 
@@ -65,16 +66,14 @@ describe('the watch', () => {
     await insertStuckSaga(database.pool)
     await database.pool.query(
       `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, created_at)
-       VALUES (1, 1, sagapost.now() - interval '10 minutes')`,
+       VALUES (1000, 1, sagapost.now() - interval '10 minutes')`,
     )
     const failing = await insertSubscription(database.pool, { url: 'https://failing.example/' })
     await database.pool.query(
       `INSERT INTO sagapost.subscription_breakers (subscription_id, failures, last_error_code) VALUES ($1, 7, 'timeout')`,
       [failing],
     )
-    await database.pool.query(
-      `INSERT INTO sagapost.delivery_minutes VALUES (0, date_trunc('minute', sagapost.now()), 1, 2, 2, '{}', 'timeout')`,
-    )
+    await insertDeadLetters(database.pool, { count: 2, subscriptionId: failing })
     await database.pool.query(
       `INSERT INTO sagapost.processes (id, hostname, pid, version, parts, seen_at)
        VALUES ('gone-1', 'gone', 1, '0', '{worker}', sagapost.now() - interval '5 minutes')`,
@@ -92,6 +91,7 @@ describe('the watch', () => {
         'attention dead_letters null',
       ],
     )
+    expect(seen[0]?.attention.at(-1)?.text).toBe('2 dead letters within the last hour, not requeued')
     expect(seen[0]?.stages?.find(({ stage }) => stage === 'sagas_stuck')?.count).toBe(1)
   })
 })

@@ -306,4 +306,12 @@ it('[U1] shows how its endpoint fares', async () => {
   }
   expect((await api.call('GET', `/v1/subscriptions/${made.id}`)).body).toMatchObject({ breaker })
   expect((await api.call('GET', '/v1/subscriptions?limit=1')).body.data).toMatchObject([{ breaker }])
+  const { body: healthy } = await create(valid)
+  const idsOf = async (failing: boolean) => {
+    const { body } = await api.call('GET', `/v1/subscriptions?failing=${failing}&limit=200`)
+    return body.data.map(({ id }: { id: string }) => id)
+  }
+  expect(await idsOf(true)).toEqual([made.id])
+  expect(await idsOf(false)).toContain(healthy.id)
+  expect(await idsOf(false)).not.toContain(made.id)
 })

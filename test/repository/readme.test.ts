@@ -28,7 +28,6 @@ it('[O2, E3] the way of a newcomer in the README works as it stands: start, curl
     NO_COLOR: '1',
     PORT: String(port),
     SAGAPOST_DATA_DIR: dataDir,
-    SAGAPOST_URL: `http://127.0.0.1:${port}`,
   }
   const start = spawn('npm', ['start'], { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''

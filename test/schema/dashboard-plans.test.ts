@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { countRecentDead, selectFailingEndpoints } from '../../src/live/list-attention.js'
+import { selectFailingEndpoints } from '../../src/live/list-attention.js'
 import { expireDeliveryMinutes } from '../../src/statistics/expire-minutes.js'
 import { selectHealth } from '../../src/statistics/read-health.js'
 import { selectMinutes } from '../../src/statistics/read-minutes.js'
@@ -37,7 +37,6 @@ describe('what the dashboard reads', () => {
     ['a day of one subscription', selectMinutes, ['7', 10, 144], 2 * 1_450 + MINUTES],
     ['the health of a page of subscriptions', selectHealth, [['1', '2', '3', '4', '5']], 5 * 3 * 62],
     ['the last minutes', selectRecent, ['0'], 10],
-    ['the dead letters of two hours', countRecentDead, [], 125],
   ])('[S21, O5] (%s) reads as many minutes as it shows, by their key', async (_, sql, values, rowsMax) => {
     const plan = await explain(readOnly(), sql, values, small)
     expect(plan.scanned).toEqual([])

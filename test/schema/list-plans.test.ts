@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { countNotRequeued } from '../../src/dead-letters/count-waiting.js'
 import { selectDeadLetter } from '../../src/dead-letters/get-dead-letter.js'
 import { selectDeadLetters } from '../../src/dead-letters/list-dead-letters.js'
 import { countDeadLetters } from '../../src/dead-letters/requeue-dead-letters.js'
@@ -338,6 +339,14 @@ describe('a page of dead letters', () => {
     const { rows } = await readOnly().query(countDeadLetters, filters)
     // One in ten of them was requeued.
     expect(rows).toEqual([{ matching: RARE - RARE / 10 }])
+  })
+
+  it('[S21, O6] the newest that were not requeued are counted by indexes', async () => {
+    await expectBounded(
+      countNotRequeued,
+      [86_400 * 3_650, PAGE],
+      ['idx_dead_failed', 'uniq_saga_requeued_from'],
+    )
   })
 
   it('[S21] one dead letter meets an index in every partition, and its delivery in one', async () => {

@@ -3,7 +3,7 @@ import { deleteSubscription, getSubscription, listSubscriptions } from '../../sr
 import { selectSubscriptions } from '../../src/subscriptions/list-subscriptions.js'
 import { selectSigningSecrets } from '../../src/subscriptions/read-signing-secrets.js'
 import { useDatabase } from '../support/database.js'
-import { explain } from '../support/explain.js'
+import { countRowsRead, explain } from '../support/explain.js'
 import { refusalOf, useOperations } from './operations.js'
 
 const database = useDatabase()
@@ -119,14 +119,27 @@ describe('on 20,000 subscriptions of 500 types, one in a thousand active', () =>
   })
 
   it.each<[string, unknown[], string]>([
-    ['everything', [null, null, null, null, 51], 'subscriptions_pkey'],
-    ['a later page', [10_000, null, null, null, 51], 'subscriptions_pkey'],
-    ['one type', [null, 'type.7', null, null, 51], 'idx_sub_event_type'],
-    ['the few active ones', [null, null, true, null, 51], 'idx_sub_active'],
-    ['the many inactive ones', [null, null, false, null, 51], 'subscriptions_pkey'],
+    ['everything', [null, null, null, null, null, 51], 'subscriptions_pkey'],
+    ['a later page', [10_000, null, null, null, null, 51], 'subscriptions_pkey'],
+    ['one type', [null, 'type.7', null, null, null, 51], 'idx_sub_event_type'],
+    ['the few active ones', [null, null, true, null, null, 51], 'idx_sub_active'],
+    ['the many inactive ones', [null, null, false, null, null, 51], 'subscriptions_pkey'],
   ])('[S21] the list of %s scans no table', async (_, values, index) => {
     const plan = await explain(database.as('subscription_admin'), selectSubscriptions, values)
     expect(plan).toMatchObject({ scanned: [], indexes: [index] })
+  })
+
+  it('[S21] the few whose endpoint fails come by their keys', async () => {
+    await database.pool.query(
+      'INSERT INTO sagapost.subscription_breakers (subscription_id, failures) VALUES (77, 3), (78, 3)',
+    )
+    await database.pool.query('ANALYZE sagapost.subscription_breakers')
+    const values = [null, null, null, null, true, 51]
+    const plan = await explain(database.as('subscription_admin'), selectSubscriptions, values, /breakers/)
+    expect(plan).toMatchObject({ scanned: [], indexes: ['subscriptions_pkey'] })
+    expect(await countRowsRead(database.as('subscription_admin'), selectSubscriptions, values)).toBeLessThan(
+      10,
+    )
   })
 
   it('[S21] a batch of signing secrets comes by idx_secret_subscription', async () => {
