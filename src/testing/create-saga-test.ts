@@ -10,9 +10,10 @@ import {
 } from '../sagas/index.js'
 import { isFinal, sagaMachine } from '../state-machines/index.js'
 import { type FaultPlace, planFaults, StepTimedOut } from './plan-faults.js'
-import { reportRun, type SagaTestRun } from './report-run.js'
+import { reportRun } from './report-run.js'
 import { startProcess } from './run-process.js'
 import type { Saga, SagaDefinition, StepTransaction } from './saga-face.js'
+import type { SagaTestRun } from './saga-test-run.js'
 
 const LEASE_MS = 30_000
 const ABORT_GRACE_MS = 50

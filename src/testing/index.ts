@@ -10,4 +10,4 @@ export {
   type SagaTestSignal,
 } from './create-saga-test.js'
 export type { Fault, FaultPlace } from './plan-faults.js'
-export type { SagaTestEvent, SagaTestRun } from './report-run.js'
+export type { SagaTestEvent, SagaTestRun } from './saga-test-run.js'

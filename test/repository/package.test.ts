@@ -73,6 +73,17 @@ describe('what npm publishes', () => {
     }
   })
 
+  it('[O1] depends on nothing that only this repository overrides: a user installs what is not overridden', () => {
+    const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+    const installed = Object.entries(
+      lock.packages as Record<string, { dev?: boolean; devOptional?: boolean }>,
+    )
+      .filter(([, { dev, devOptional }]) => !dev && !devOptional)
+      .map(([path]) => path.split('node_modules/').at(-1))
+    expect(installed).toContain('fastify')
+    expect(Object.keys(manifest.overrides).filter((name) => installed.includes(name))).toEqual([])
+  })
+
   it('[O1] has no test, no source, no sample', () => {
     const foreign = packed.filter(
       (path) => !/^(dist|migrations)\/|^(package\.json|README\.md|LICENSE)$/.test(path),
@@ -152,6 +163,18 @@ describe('a project that has installed it', () => {
 
   it('[O1] compiles against sagapost without any other package of types', () => {
     expect(compile(use, [])).toBe('')
+  })
+
+  it('[O1] compiles against sagapost/testing without any other package of types, and sagapost/client with those of Node', () => {
+    const code = `import { saga } from 'sagapost'
+      import { createSagaTest } from 'sagapost/testing'
+      const shop = saga<{ sku: string }>('shop').step('reserve', { run: ({ input }) => input.sku })
+      const run = await createSagaTest({ sagas: [shop] }).run(shop, { sku: 'a' })
+      export const reserved: string | undefined = run.outputs.reserve`
+    expect(compile(code, [])).toBe('')
+    const client = `import { createClient } from 'sagapost/client'
+      export const client = createClient({ baseUrl: 'http://127.0.0.1:8080', apiKey: 'spk_x' })`
+    expect(compile(client, ['@types/node'])).toBe('')
   })
 
   it('[O1] compiles against sagapost/receiver with the types of Node', () => {
