@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import fastify, { type FastifyReply } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
-import { createAuthenticator } from '../keys/index.js'
+import { createAuthenticator, createEndedSessions } from '../keys/index.js'
 import { answerBrokenRequest, answerError, sendProblem } from './answer-errors.js'
 import type { Api, ApiOptions, StateOptions } from './api.js'
 import { createEventStore } from './create-event-store.js'
@@ -48,7 +48,7 @@ const securityHeaders = {
 /** The server with all its routes, not listening yet. */
 export async function buildServer(options: ApiOptions): Promise<Api> {
   const { pools, log, onEventsStored = () => {} } = options
-  const sessions = createSessions(options.masterKey)
+  const sessions = createSessions(options.masterKey, createEndedSessions(pools.keys))
   const api = buildBase({ ...options, sessions })
   describeApi(api)
   const store = createEventStore({ pool: pools.ingest, log, onEventsStored })

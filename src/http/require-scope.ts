@@ -44,22 +44,26 @@ const CHALLENGE = { 'www-authenticate': 'Bearer realm="sagapost"' }
  * Checks the key, of the request or of its session, before a byte of the body is read. A promise only where the database
  * has to be asked.
  */
-export function createScopeCheck(authenticator: Authenticator, sessions?: Pick<Sessions, 'keyOf'>) {
+export function createScopeCheck(
+  authenticator: Authenticator,
+  sessions?: Pick<Sessions, 'read' | 'isEnded'>,
+) {
   const limit = createBadKeyLimit()
 
   return (request: FastifyRequest): void | Promise<void> => {
     const { access: allowed, isStream } = request.routeOptions.config
     if (allowed === undefined || allowed === 'keyless') return
     const header = request.headers.authorization
-    const sessionKey = header === undefined ? sessions?.keyOf(request) : undefined
-    if (header === undefined && sessionKey === undefined) {
+    const session = header === undefined ? sessions?.read(request) : undefined
+    if (header === undefined && session === undefined) {
       throw new ProblemError(
         problem('unauthenticated', 'send the API key as Authorization: Bearer <key>'),
         CHALLENGE,
       )
     }
-    if (sessionKey !== undefined) refuseForeign(request)
-    const key = sessionKey ?? BEARER.exec(header ?? '')?.[1]
+    if (session !== undefined) refuseForeign(request)
+    const key = session?.key ?? BEARER.exec(header ?? '')?.[1]
+    const isEnded = async () => session !== undefined && (await sessions?.isEnded(session)) === true
     const admit = (caller: Caller | null): void => {
       if (caller === null) throw limit.isOver(request.ip) ? tooManyBadKeys(request.ip) : badKey(request.ip)
       if (!allowed.includes(caller.scope)) {
@@ -73,10 +77,16 @@ export function createScopeCheck(authenticator: Authenticator, sessions?: Pick<S
     if (key !== undefined && isStream) {
       request.isStillAllowed = async () => {
         const now = await authenticator.authenticate(key)
-        return now !== null && allowed.includes(now.scope)
+        return now !== null && allowed.includes(now.scope) && !(await isEnded())
       }
     }
     const caller = key === undefined ? null : authenticator.authenticate(key)
+    if (session !== undefined) {
+      return Promise.all([caller, isEnded()]).then(([found, ended]) => {
+        if (ended) throw refuse('unauthenticated', 'this session was signed out; sign in again')
+        admit(found)
+      })
+    }
     return caller instanceof Promise ? caller.then(admit) : admit(caller)
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createSessions } from '../../src/http/session.js'
-import { createKey } from '../../src/keys/index.js'
+import { createEndedSessions, createKey } from '../../src/keys/index.js'
 import { adminKey, call, startTestApi, useApi } from '../http/api-server.js'
 import { useDatabase } from '../support/database.js'
 
@@ -16,6 +16,9 @@ const withCookie = (cookie: string, more: Record<string, string> = {}) => ({
   key: null,
   headers: { cookie: `other=1; ${pairOf(cookie)}`, ...more },
 })
+
+/** Asked for nothing here. */
+const never = createEndedSessions(undefined as never)
 
 describe('a session', () => {
   it('[O2] is begun with a key, tells what it may do, and stands for the key', async () => {
@@ -44,20 +47,47 @@ describe('a session', () => {
     expect(answer.status).toBe(204)
     expect(answer.headers.get('set-cookie')).toContain('sagapost_session=; Path=/; Max-Age=0')
     let nowMs = 0
-    const sessions = createSessions(Buffer.alloc(32, 1), () => nowMs)
+    const sessions = createSessions(Buffer.alloc(32, 1), never, () => nowMs)
     const request = (cookie: string) => ({ headers: { cookie } }) as never
     const cookie = pairOf(sessions.begin('key', { headers: {} } as never))
-    expect(sessions.keyOf(request(cookie))).toBe('key')
+    expect(sessions.read(request(cookie))?.key).toBe('key')
     nowMs = 12 * 3_600_000 - 1
-    expect(sessions.keyOf(request(cookie))).toBe('key')
+    expect(sessions.read(request(cookie))?.key).toBe('key')
     nowMs += 1
-    expect(sessions.keyOf(request(cookie))).toBeUndefined()
+    expect(sessions.read(request(cookie))).toBeUndefined()
+  })
+
+  it('[O2] that was signed out is refused on every server, a copy of its cookie too; others go on', async () => {
+    const other = await startTestApi(database.url)
+    const { key } = await createKey(database.as('api_key_admin'), { name: 'leaver', scope: 'read' })
+    const { cookie } = await signIn(key)
+    const { cookie: second } = await signIn(key)
+    const elsewhere = () => call(`${other.url}/session`, 'GET', withCookie(cookie))
+    expect((await elsewhere()).status).toBe(200)
+    expect((await api.call('DELETE', '/session', withCookie(cookie))).status).toBe(204)
+    expect(await api.call('GET', '/session', withCookie(cookie))).toMatchObject({
+      status: 401,
+      body: { code: 'unauthenticated', detail: 'this session was signed out; sign in again' },
+    })
+    await expect.poll(async () => (await elsewhere()).status).toBe(401)
+    expect((await api.call('GET', '/session', withCookie(second))).status).toBe(200)
+    await other.stop()
+  })
+
+  it('[O2] that was signed out ends its live stream', async () => {
+    const { cookie } = await signIn(adminKey)
+    const { headers } = withCookie(cookie)
+    const stream = await fetch(`${api.url}/v1/live`, { headers })
+    expect(stream.status).toBe(200)
+    expect((await api.call('DELETE', '/session', withCookie(cookie))).status).toBe(204)
+    // Resolves when the server has ended it.
+    expect(await stream.text()).toContain('retry: ')
   })
 
   it('[O2] that is made up, changed or of another master key is none', async () => {
     const { cookie } = await signIn(adminKey)
     const [name, value = ''] = pairOf(cookie).split('=')
-    const other = createSessions(Buffer.alloc(32, 9)).begin(adminKey, { headers: {} } as never)
+    const other = createSessions(Buffer.alloc(32, 9), never).begin(adminKey, { headers: {} } as never)
     const bad = [
       '',
       'x',
@@ -89,7 +119,7 @@ describe('a session', () => {
     expect((await api.call('POST', '/v1/events', { body })).status).toBe(202)
   })
 
-  it('[O2] of a bad key is refused as often as everywhere, then not looked up any more', async () => {
+  it('[O2] of a bad key is refused as everywhere', async () => {
     const server = await startTestApi(database.url)
     const ask = async () => (await call(`${server.url}/session`, 'POST', { key: 'spk_bad' })).status
     for (let n = 0; n < 20; n++) expect(await ask()).toBe(401)

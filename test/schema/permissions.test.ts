@@ -18,6 +18,7 @@ completed_sagas          .          .       .       .             .       .     
 dead_letters             .          .       .       .             .       S         .     .     .           .     S
 delivery_minutes         .          .       .       SIu           .       .         .     .     SD          .     S
 delivery_result_queue    .          .       .       SuD           .       .         .     .     .           .     S
+ended_sessions           .          .       .       .             .       .         .     SID   .           .     .
 event_keys               .          S       .       .             .       .         .     .     .           .     S
 event_minutes            .          .       SIu     .             .       .         .     .     SD          .     S
 event_routing_queue      .          .       SuD     .             .       .         .     .     .           .     S

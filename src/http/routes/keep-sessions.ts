@@ -18,9 +18,13 @@ export function addSessionRoutes(api: Api, sessions: Sessions): void {
     describe(caller?.scope),
   )
 
-  api.delete('/session', { config: { access: 'keyless' }, schema }, async (request, reply) =>
-    reply.code(204).header('set-cookie', sessions.end(request)).send(),
-  )
+  api.delete('/session', { config: { access: 'keyless' }, schema }, async (request, reply) => {
+    // First, so that this browser is signed out even where the database cannot be told.
+    reply.header('set-cookie', sessions.clear(request))
+    const session = sessions.read(request)
+    if (session !== undefined) await sessions.end(session)
+    return reply.code(204).send()
+  })
 }
 
 /** What the page may offer; the server refuses everything else all the same. */
