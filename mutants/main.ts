@@ -6,14 +6,13 @@ import { copyRepository } from './copy-repository.js'
 import { type MutantOptions, readOptions, usage } from './read-options.js'
 import { checkBaseline, runCatalogue } from './run-catalogue.js'
 import { stopTests } from './run-tests.js'
-import { isGood, listOf, pageOf, summarise, tableOf } from './show-results.js'
+import { isGood, listOf, summarise, tableOf } from './show-results.js'
 
 const EXIT_FOUND = 1
 const EXIT_USAGE = 2
 const EXIT_INTERRUPTED = 130
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const page = new URL('../docs/internals/mutants.md', import.meta.url)
 
 function optionsOf(args: readonly string[]): MutantOptions | undefined {
   try {
@@ -29,7 +28,7 @@ if (!options) console.log(usage)
 else if (options.list) console.log(listOf(options.mutants))
 else await run(options)
 
-async function run({ mutants, jsonFile, write }: MutantOptions): Promise<void> {
+async function run({ mutants, jsonFile }: MutantOptions): Promise<void> {
   const say = (line: string) => process.stderr.write(`${line}\n`)
   const copy = await copyRepository(root)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -49,7 +48,6 @@ async function run({ mutants, jsonFile, write }: MutantOptions): Promise<void> {
     const results = await runCatalogue({ copy, say }, mutants)
     console.log(`${tableOf(results)}\n\n${summarise(results)}`)
     if (jsonFile) await writeFile(jsonFile, `${JSON.stringify(results, undefined, 2)}\n`)
-    if (write) await writeFile(page, pageOf(results))
     if (!isGood(results)) process.exitCode = EXIT_FOUND
   } finally {
     await copy.remove()

@@ -6,7 +6,6 @@ export interface MutantOptions {
   /** Where the results go as JSON. */
   jsonFile: string | undefined
   /** Write the table to the docs. */
-  write: boolean
   /** Only say what there is. */
   list: boolean
 }
@@ -15,8 +14,7 @@ export const usage = `npm run test:mutants -- [options]
 
   --only a,b     these mutants alone
   --list         what there is; nothing is run
-  --json FILE    write the results there as JSON
-  --write        write the table to docs/internals/mutants.md (the whole catalogue only)`
+  --json FILE    write the results there as JSON`
 
 /** Undefined when only help was asked for. */
 export function readOptions(
@@ -30,15 +28,13 @@ export function readOptions(
       only: { type: 'string' },
       list: { type: 'boolean', default: false },
       json: { type: 'string' },
-      write: { type: 'boolean', default: false },
     },
   })
   if (values.help) return undefined
-  if (values.write && values.only) throw new Error('--write wants the whole catalogue, not --only')
   const mutants = values.only?.split(',').map((id) => {
     const found = catalogue.find((mutant) => mutant.id === id)
     if (!found) throw new Error(`there is no mutant "${id}"; --list shows all`)
     return found
   })
-  return { mutants: mutants ?? catalogue, jsonFile: values.json, write: values.write, list: values.list }
+  return { mutants: mutants ?? catalogue, jsonFile: values.json, list: values.list }
 }

@@ -42,13 +42,3 @@ function markdownTable(heading: readonly string[], rows: readonly (readonly stri
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
   return [line(heading), `|${heading.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n')
 }
-
-/** The page of the docs; its date is that of the commit it comes with. */
-export function pageOf(results: readonly MutantResult[]): string {
-  return `# The checks are checked
-
-Every line is a bug that was put into a copy of the code, alone, and the test that must fail because of it ([how](testing.md#mutants)). Written by \`npm run test:mutants -- --write\`: ${summarise(results)}.
-
-${tableOf(results)}
-`
-}
