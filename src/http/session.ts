@@ -12,7 +12,7 @@ const PLACE = 'dashboard session'
 const COOKIE_CHARACTERS_MAX = 1_000
 const ID_BYTES = 16
 
-export interface Session {
+interface Session {
   id: Buffer
   key: string
   expiresAt: Date
