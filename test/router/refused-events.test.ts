@@ -124,7 +124,9 @@ describe('events that the database refuses to route', () => {
     await insertSubscription(database.pool, { type })
     const event = await insertEvent(database.pool, { type })
     const standing = async () => {
-      const { rows } = await database.pool.query('SELECT standing FROM sagapost.event_deliveries($1)', [event])
+      const { rows } = await database.pool.query('SELECT standing FROM sagapost.event_deliveries($1)', [
+        event,
+      ])
       return rows[0].standing
     }
     await refuse([event])

@@ -37,7 +37,7 @@ export function addEventReadRoutes(api: Api, { pools }: ApiOptions): void {
   api.route({
     method: 'GET',
     url: '/v1/events/set-aside',
-    config: { access: access.read, refusals: queryRefusals },
+    config: { access: access.read, refusals: ['query_invalid'] },
     schema: {
       operationId: 'listSetAsideEvents',
       summary: 'List events that the database refuses to route, newest first',
