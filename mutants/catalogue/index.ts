@@ -8,6 +8,7 @@ import { routing } from './routing.js'
 import { sagaMoves } from './saga-moves.js'
 import { sagaResults } from './saga-results.js'
 import { subscriptions } from './subscriptions.js'
+import { unroutedEvents } from './unrouted.js'
 
 /** At least one for every rule of S, J, D, E, U and R: test/mutants/catalogue.test.ts holds that. */
 export const catalogue: readonly Mutant[] = [
@@ -20,4 +21,5 @@ export const catalogue: readonly Mutant[] = [
   ...routing,
   ...queues,
   ...access,
+  ...unroutedEvents,
 ]

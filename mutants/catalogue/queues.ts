@@ -326,7 +326,7 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     breaks: 'Routed events stay in the queue when their batch has several rows.',
     edits: [
       {
-        file: routeFile,
+        file: 'src/router/make-sagas.ts',
         find: 'WHERE id = ANY ($1::bigint[])',
         replace: 'WHERE id = ($1::bigint[])[1]',
       },
@@ -340,8 +340,8 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     edits: [
       {
         file: routeFile,
-        find: '      batch.map(({ id }) => id),',
-        replace: '      taken.map(({ id }) => id),',
+        find: 'const queueIds = batch.map(({ id }) => id)',
+        replace: 'const queueIds = taken.map(({ id }) => id)',
       },
     ],
     test: eventsCut,

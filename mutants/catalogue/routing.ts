@@ -63,7 +63,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'Routing an event again fails instead of making what is missing.',
     edits: [
       {
-        file: routeFile,
+        file: 'src/router/make-possible.ts',
         find: '${makeSagas} ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING',
         replace: '${makeSagas}',
       },

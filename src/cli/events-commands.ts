@@ -13,6 +13,7 @@ import { deliveryRow, deliveryTitles } from './deliveries-commands.js'
 import { createTable, formatFields, makeVisible } from './format-table.js'
 import { formatAgo, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
+import { requeueUnrouted } from './requeue-unrouted.js'
 import { withJsonText } from './to-json.js'
 
 interface EventListOptions extends ListOptions, RangeOptions {
@@ -21,7 +22,7 @@ interface EventListOptions extends ListOptions, RangeOptions {
 }
 
 export function addEventsCommands(program: Command, env: Environment): void {
-  const events = program.command('events').description('look at events')
+  const events = program.command('events').description('look at events, and route those that were not')
 
   const list = addVerb(events, 'list', 'list events, newest first', [
     'events list --type order.placed --from 1h',
@@ -56,6 +57,38 @@ export function addEventsCommands(program: Command, env: Environment): void {
       const event = await client.events.get(id)
       await print(json ? asJson(event) : asText(event))
     })
+
+  addRoutingVerbs(events, env)
+}
+
+function addRoutingVerbs(events: Command, env: Environment): void {
+  const setAside = addVerb(
+    events,
+    'set-aside',
+    'list events that the database refuses to route, newest first',
+    ['events set-aside', 'events set-aside --all --json'],
+  )
+  addListOptions(setAside).action(async (options: ListOptions) => {
+    const client = await connectApi(env)
+    await printList({
+      options,
+      list: (page) => client.events.listSetAside(page),
+      all: () => client.events.allSetAside(),
+      titles: ['EVENT', 'TYPE', 'SET ASIDE', 'ERROR', 'REASON'],
+      row: (event) => [
+        ...[event.eventId, event.type, formatAgo(event.setAsideAt)],
+        ...[event.errorCode, event.reason],
+      ],
+      empty: 'No events were set aside',
+    })
+  })
+
+  addVerb(
+    events,
+    'requeue',
+    'queue again what was set aside, or was lost on its way to the router; in the database itself',
+    ['events requeue', 'events requeue --json'],
+  ).action((options: { json?: true }) => requeueUnrouted(env, options))
 }
 
 function asJson({ payload: _, payloadJson, ...event }: EventWithPayload): string {

@@ -42,6 +42,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/events/set-aside": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List events that the database refuses to route, newest first
+         * @description They hold up no other event. Once the cause is gone, `sagapost events requeue` routes them.
+         */
+        get: operations["listSetAsideEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events/{id}": {
         parameters: {
             query?: never;
@@ -617,6 +637,22 @@ export interface components {
              */
             createdAt: string;
             correlationId: string | null;
+        };
+        SetAsideEvent: {
+            /** @example 1042 */
+            eventId: string;
+            /** @example order.placed */
+            type: string;
+            correlationId: string | null;
+            /** @description a code of this API’s errors, or the SQLSTATE */
+            errorCode: string;
+            /** @description what the database said */
+            reason: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            setAsideAt: string;
         };
         EventWithPayload: {
             /** @example 1042 */
@@ -1499,6 +1535,80 @@ export interface operations {
                 };
             };
             /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, schema_outdated, permission_denied */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listSetAsideEvents: {
+        parameters: {
+            query?: {
+                /** @description how many, at most 200 */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["SetAsideEvent"][];
+                        /** @description null: the last page */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+            /** @description request_invalid, query_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too_many_bad_keys */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;

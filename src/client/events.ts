@@ -11,6 +11,7 @@ type Schemas = components['schemas']
 export type Event = Schemas['Event']
 export type EventReceipt = Schemas['EventReceipt']
 export type ItemError = Schemas['ItemError']
+export type SetAsideEvent = Schemas['SetAsideEvent']
 /** `payloadJson` is the payload as it was published, byte for byte. */
 export type EventWithPayload = Schemas['EventWithPayload'] & { payloadJson: string }
 
@@ -64,11 +65,17 @@ export interface Events {
   list(filter?: EventFilter & PageRequest, options?: CallOptions): Promise<Page<Event>>
   /** Every event that the filter finds, newest first. */
   all(filter?: EventFilter, options?: CallOptions): AsyncGenerator<Event, void, undefined>
+  /** Events that the database refuses to route, newest first. */
+  listSetAside(page?: PageRequest, options?: CallOptions): Promise<Page<SetAsideEvent>>
+  allSetAside(options?: CallOptions): AsyncGenerator<SetAsideEvent, void, undefined>
 }
 
 export function createEvents(call: CallApi): Events {
   const list: Events['list'] = async (filter = {}, options = {}) =>
     (await call('get', '/v1/events', { ...options, query: { ...filter } })).body
+
+  const listSetAside: Events['listSetAside'] = async (page = {}, options = {}) =>
+    (await call('get', '/v1/events/set-aside', { ...options, query: { ...page } })).body
 
   return {
     async publish(event, options = {}) {
@@ -92,6 +99,8 @@ export function createEvents(call: CallApi): Events {
     },
     list,
     all: (filter = {}, options) => walkPages((page) => list({ ...filter, ...page }, options)),
+    listSetAside,
+    allSetAside: (options) => walkPages((page) => listSetAside(page, options)),
   }
 }
 

@@ -28,6 +28,7 @@ export type {
   PageRequest,
   PublishBatchOptions,
   PublishOptions,
+  SetAsideEvent,
 } from './events.js'
 export type {
   NewSignal,

@@ -42,8 +42,12 @@ export function databaseErrorCode(error: unknown): ErrorCode | undefined {
 /** SQLSTATE of a lock that was not had within lock_timeout. */
 export const LOCK_TIMED_OUT = '55P03'
 
-/** A rule of ours, or a value that does not fit: the same statement is refused again. */
-const REFUSAL = /^(SP|22|23)/
+/**
+ * A rule of ours, a value that does not fit, a limit of PostgreSQL, a trigger of the operator's own, a damaged page or
+ * index: the same statement is refused again. What passes by itself (a lost connection, a deadlock, a full disk, a
+ * time-out), or would refuse every statement alike (a right that is missing), is none.
+ */
+const REFUSAL = /^(SP|22|23|54|P0|XX001|XX002)/
 
 export function isRefusal(error: unknown): error is pg.DatabaseError {
   return isDatabaseError(error) && REFUSAL.test(error.code ?? '')

@@ -3,7 +3,7 @@ import { inSnapshot } from './read-snapshot.js'
 
 export interface DeliveryCounts {
   events: number
-  /** Stored and not routed yet. */
+  /** Stored and not routed yet, or set aside. */
   unrouted: number
   /** Deliveries, requeued ones included: completed + deadLettered + open. */
   accepted: number
@@ -14,7 +14,8 @@ export interface DeliveryCounts {
 
 const countAll = `
   SELECT (SELECT count(*) FROM sagapost.events)::int AS events,
-         (SELECT count(*) FROM sagapost.unrouted_events)::int AS unrouted,
+         (SELECT count(*) FROM sagapost.unrouted_events)::int
+           + (SELECT count(*) FROM sagapost.set_aside_events)::int AS unrouted,
          count(*)::int AS accepted,
          count(*) FILTER (WHERE status = 'Completed')::int AS completed,
          count(*) FILTER (WHERE status = 'DeadLettered')::int AS "deadLettered",

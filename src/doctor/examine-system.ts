@@ -2,10 +2,12 @@ import type pg from 'pg'
 import { checkReadiness, databaseRoles, type Migration } from '../database/index.js'
 import { countWaiting } from '../dead-letters/index.js'
 import { createBacklogCollector } from '../observability/index.js'
+import { examineRouting } from './examine-routing.js'
+import { readFirstEventId, readThrough } from './read-snapshot.js'
 
 /** What an operator is told: all is well, look at this, or this does not work. */
 export interface Finding {
-  check: 'database' | 'roles' | 'backlog' | 'breakers' | 'dead_letters'
+  check: 'database' | 'roles' | 'routing' | 'backlog' | 'breakers' | 'dead_letters'
   severity: 'ok' | 'attention' | 'failing'
   detail: string
 }
@@ -15,10 +17,13 @@ const WAITING_S_MAX = 60
 const DEAD_LETTERS_EXAMINED_MAX = 10_000
 const DAY_S = 86_400
 const BACKLOG_MS_MAX = 30_000
+/** Stages that nothing leaves by itself. */
+const forOperator: ReadonlySet<string> = new Set(['set_aside', 'sagas_stuck'])
 
 /** Who works on a stage, and what to do where that is a person. */
 const remedies: Record<string, string> = {
   routing: 'is a router running?',
+  set_aside: 'sagapost events set-aside shows why, sagapost events requeue tries again',
   first_jobs: 'is an orchestrator running?',
   retries_due: 'is an orchestrator running?',
   claims: 'is a worker running?',
@@ -58,6 +63,7 @@ export async function examineSystem(pool: pg.Pool, migrations: readonly Migratio
       detail: `PostgreSQL ${rows[0]?.server}, schema version ${migrations.length}`,
     },
     await examineRoles(pool),
+    ...(await examineRouting(pool, await readFirstEventId(readThrough(pool)))),
     ...(await examineBacklog(pool)),
     await examineBreakers(pool),
     await examineDeadLetters(pool),
@@ -85,7 +91,7 @@ async function examineBacklog(pool: pg.Pool): Promise<Finding[]> {
   }
   const late = stages.filter(
     ({ stage, count, oldestAgeS }) =>
-      count > 0 && (stage === 'sagas_stuck' || (oldestAgeS ?? 0) > WAITING_S_MAX),
+      count > 0 && (forOperator.has(stage) || (oldestAgeS ?? 0) > WAITING_S_MAX),
   )
   if (late.length === 0) {
     const waiting = stages.filter(({ count }) => count > 0).map(({ stage, count }) => `${count} ${stage}`)

@@ -9,7 +9,7 @@ export interface SnapshotReader {
   query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]>
 }
 
-export function readThrough(client: pg.ClientBase): SnapshotReader {
+export function readThrough(client: pg.ClientBase | pg.Pool): SnapshotReader {
   return {
     async query<Row extends object>(text: string, values: readonly unknown[]) {
       // The pool's own limit is the parts'; `pg` takes another one here, though its types do not say so.

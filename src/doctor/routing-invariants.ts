@@ -25,11 +25,29 @@ const queuedEventExists = `
   WHERE queued.event_id >= $1 AND event.event_type IS DISTINCT FROM queued.event_type
   LIMIT $2`
 
-/** `id` is the delivery's, or the event's that is queued. */
+const setAsideEventExists = `
+  SELECT aside.event_id AS id, format('set aside as %s, stored as %L', aside.event_type, event.event_type) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.set_aside_events AS aside
+  LEFT JOIN sagapost.events AS event ON event.id = aside.event_id
+  WHERE aside.event_id >= $1 AND event.event_type IS DISTINCT FROM aside.event_type
+  LIMIT $2`
+
+// The queue's row goes in the transaction that makes the sagas or sets the event aside. Only where a subscription was
+// active before the event was stored, which subscription_routes knows: there is no alarm about events around that time.
+const routedOrQueued = `
+  SELECT event_id AS id, format('no delivery to subscription %s, neither queued nor set aside', subscription_id) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.lost_events($1, 9223372036854775807)
+  LIMIT $2`
+
+/** `id` is the delivery's, or the event's. */
 export const routingInvariants: readonly Invariant[] = [
   { name: 'one_saga_per_event_and_subscription', rules: ['S3', 'R3'], sql: oneSagaPerEventAndSubscription },
   { name: 'deliveries_refer_to_what_exists', rules: ['R2', 'E2'], sql: deliveriesReferToWhatExists },
   { name: 'queued_event_exists', rules: ['R1'], sql: queuedEventExists },
+  { name: 'set_aside_event_exists', rules: ['R1'], sql: setAsideEventExists },
+  { name: 'routed_or_queued', rules: ['R1', 'R2', 'R5'], sql: routedOrQueued },
 ]
 
 // The queue's row goes in the transaction that makes the sagas: an event has the one or the others at any moment.
@@ -39,9 +57,10 @@ const everyRouteHasItsSaga = `
   FROM sagapost.events AS event
   JOIN unnest($3::text[], $4::bigint[]) AS route (event_type, subscription_id) ON route.event_type = event.event_type
   LEFT JOIN sagapost.unrouted_events AS queued ON queued.event_id = event.id
+  LEFT JOIN sagapost.set_aside_events AS aside ON aside.event_id = event.id
   LEFT JOIN sagapost.webhook_delivery_sagas AS saga
     ON saga.event_id = event.id AND saga.subscription_id = route.subscription_id AND saga.requeued_from IS NULL
-  WHERE event.id >= $1 AND queued.event_id IS NULL AND saga.id IS NULL
+  WHERE event.id >= $1 AND queued.event_id IS NULL AND aside.event_id IS NULL AND saga.id IS NULL
   LIMIT $2`
 
 const noSagaWithoutRoute = `
@@ -61,8 +80,11 @@ export const routeInvariants: readonly Invariant[] = [
 ]
 
 const nothingLeftToRoute = `
-  SELECT event_id AS id, format('queued since %s', enqueued_at) AS detail, count(*) OVER () AS total
-  FROM sagapost.unrouted_events WHERE event_id >= $1
+  SELECT event_id AS id, format('%s since %s', state, since) AS detail, count(*) OVER () AS total
+  FROM (SELECT event_id, 'queued' AS state, enqueued_at AS since FROM sagapost.unrouted_events
+        UNION ALL
+        SELECT event_id, 'set aside', set_aside_at FROM sagapost.set_aside_events) AS waiting
+  WHERE event_id >= $1
   LIMIT $2`
 
 const nothingLeftOpen = `

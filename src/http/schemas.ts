@@ -121,6 +121,17 @@ export const event = z
   .object({ id, type: eventType, createdAt: time, correlationId: z.string().nullable() })
   .meta({ id: 'Event' })
 
+export const setAsideEvent = z
+  .object({
+    eventId: id,
+    type: eventType,
+    correlationId: z.string().nullable(),
+    errorCode: z.string().describe('a code of this API’s errors, or the SQLSTATE'),
+    reason: z.string().describe('what the database said'),
+    setAsideAt: time,
+  })
+  .meta({ id: 'SetAsideEvent' })
+
 export const eventWithPayload = event
   .extend({
     deliveries: z.array(delivery).describe('newest first, at most 200'),
@@ -300,6 +311,8 @@ export const eventFilter = z.strictObject({
   ...range,
   ...page,
 })
+
+export const pageFilter = z.strictObject(page)
 
 // Every answer that is a refusal
 

@@ -8,6 +8,7 @@ export interface Attention {
   kind:
     | 'database'
     | 'late_stage'
+    | 'set_aside_events'
     | 'expired_leases'
     | 'lost_process'
     | 'failing_endpoint'
@@ -65,6 +66,10 @@ export async function listAttention(pool: pg.Pool, stages: readonly StageBacklog
       if (ageS <= LEASE_EXPIRED_S_MAX) return []
       const text = `${count} leases have run out, and no cleaner has reset them${since}`
       return [{ kind: 'expired_leases', severity: 'failing', text, subject: stage }]
+    }
+    if (stage === 'set_aside') {
+      const text = `${count} ${count === 1 ? 'event was' : 'events were'} set aside: the database refuses to route them${since}`
+      return [{ kind: 'set_aside_events', severity: 'failing', text, subject: null }]
     }
     if (stage === 'sagas_stuck') {
       const text = `${count} ${count === 1 ? 'saga waits' : 'sagas wait'} for an operator${since}`

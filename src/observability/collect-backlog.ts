@@ -11,6 +11,7 @@ const TIME_LIMIT_MS = 3_000
 
 export const backlogStages = [
   'routing',
+  'set_aside',
   'first_jobs',
   'retries_waiting',
   'retries_due',
@@ -37,7 +38,7 @@ export interface BacklogCollector {
 }
 
 // What waits at every stage, in one snapshot and one round trip. Each stage reads an index that holds little but what
-// it counts, over all partitions: event_routing_queue_pkey, idx_saga_status, idx_saga_status_retry (or
+// it counts, over all partitions: event_routing_queue_pkey, all of set_aside_events, idx_saga_status, idx_saga_status_retry (or
 // idx_saga_failing), idx_job_status_lease (or uniq_job_saga_active, which holds the same jobs), delivery_result_queue_pkey;
 // of general sagas idx_saga_runnable and idx_saga_awaiting_operator. `since` is from when the stage could have gone on; where rows
 // wait on purpose (jobs of a paused endpoint), or are under way, it is null.
@@ -45,6 +46,9 @@ export const readBacklog = `
   SELECT 'routing' AS stage, least(coalesce(sum(entries), 0), $1)::int AS count, min(since) AS since, sagapost.now() AS now
   FROM (SELECT enqueued_at AS since, cardinality(event_ids) AS entries
         FROM sagapost.event_routing_queue ORDER BY id LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'set_aside', count(*)::int, min(since), sagapost.now()
+  FROM (SELECT set_aside_at AS since FROM sagapost.set_aside_events LIMIT $1) AS waiting
   UNION ALL
   SELECT 'first_jobs', count(*)::int, min(since), sagapost.now()
   FROM (SELECT created_at AS since FROM sagapost.webhook_delivery_sagas WHERE status = 'Pending' LIMIT $1) AS waiting

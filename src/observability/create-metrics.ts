@@ -26,6 +26,8 @@ export type LoopPart = (typeof loopParts)[number]
 export interface Recorders {
   eventsIngested(outcome: (typeof ingestOutcomes)[number], count: number): void
   eventsRouted(events: number, deliveries: number): void
+  /** The database refuses their deliveries [R1]. */
+  eventsSetAside(count: number): void
   jobsMade(kind: (typeof jobKinds)[number], count: number): void
   jobsClaimed(count: number): void
   /** The request ended, whether or not its result is then taken. */
@@ -86,6 +88,7 @@ export function createMetrics({ backlog }: { backlog?: BacklogCollector | undefi
       metrics.eventsRouted.inc(countOf(events))
       metrics.deliveriesRouted.inc(countOf(deliveries))
     },
+    eventsSetAside: (count) => metrics.eventsSetAside.inc(countOf(count)),
     jobsMade: (kind, count) => metrics.jobsMade.inc({ kind }, countOf(count)),
     jobsClaimed: (count) => metrics.jobsClaimed.inc(countOf(count)),
     attemptFinished({ delivered, errorCode, durationMs }) {

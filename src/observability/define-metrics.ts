@@ -26,6 +26,7 @@ export const loopParts = [
   'cleaner',
   'sagas',
   'partitions',
+  'routes',
   'event_keys',
   'gone_subscriptions',
   'work_window',
@@ -78,6 +79,10 @@ export function defineMetrics(registry: Registry) {
       ingestOutcomes,
     ),
     eventsRouted: counter('sagapost_events_routed_total', 'Events that were routed'),
+    eventsSetAside: counter(
+      'sagapost_events_set_aside_total',
+      'Events that were set aside because the database refuses their deliveries',
+    ),
     deliveriesRouted: counter('sagapost_deliveries_routed_total', 'Deliveries that routing made'),
     jobsMade: counterBy('sagapost_jobs_made_total', 'Jobs that the orchestrator made', 'kind', jobKinds),
     jobsClaimed: counter('sagapost_jobs_claimed_total', 'Jobs that workers claimed'),

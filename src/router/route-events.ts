@@ -1,5 +1,7 @@
 import type pg from 'pg'
-import { cutBatch, databaseErrorCode, inTransaction, prepared, type QueueRow } from '../database/index.js'
+import { cutBatch, inTransaction, isRefusal, prepared, type QueueRow } from '../database/index.js'
+import { makePossible } from './make-possible.js'
+import { type MakeDeliveries, makeAll, type RefusedEvent } from './make-sagas.js'
 import type { SubscriptionCache } from './subscription-cache.js'
 
 // Oldest first by event_routing_queue_pkey, as many rows as make up some $1 events; other routers take other rows. The
@@ -17,20 +19,6 @@ export const takeEvents = prepared(`
   ORDER BY id LIMIT (SELECT rows_max FROM size)
   FOR UPDATE SKIP LOCKED`)
 
-// The rows of the queue go with the sagas or not at all, so no event comes here twice, and an INSERT that asks for
-// conflicts would cost each delivery a WAL record more.
-export const makeSagas = prepared(`
-  WITH done AS (
-    DELETE FROM sagapost.event_routing_queue WHERE id = ANY ($1::bigint[])
-  )
-  INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, correlation_id)
-  SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[])`)
-
-// For a queue that somebody has filled again by hand: uniq_saga_event_subscription makes a second routing of the same
-// event a no-op [S3, R3].
-const makeMissingSagas = `
-  ${makeSagas} ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING`
-
 // One probe of event_routing_queue_pkey: a third of what an empty routing transaction costs.
 const lookForEvents = prepared('SELECT EXISTS (SELECT FROM sagapost.event_routing_queue) AS found')
 
@@ -43,6 +31,8 @@ export interface RoutedBatch {
   events: { id: string; type: string; correlationId: string | null; subscriptions: number }[]
   /** Made now; a repeated routing makes none. */
   deliveries: number
+  /** What the database refused and was set aside; not among `events`. */
+  refused: RefusedEvent[]
   /** Whether the queue may hold more. */
   more: boolean
 }
@@ -62,23 +52,23 @@ export async function routeEvents(
   batchMax: number,
 ): Promise<RoutedBatch> {
   try {
-    return await routeBatch(pool, cache, { batchMax, insert: makeSagas })
+    return await routeBatch(pool, cache, { batchMax, make: makeAll })
   } catch (error) {
-    if (databaseErrorCode(error) !== 'delivery_exists') throw error
-    return routeBatch(pool, cache, { batchMax, insert: makeMissingSagas })
+    if (!isRefusal(error)) throw error
+    return routeBatch(pool, cache, { batchMax, make: makePossible })
   }
 }
 
 async function routeBatch(
   pool: pg.Pool,
   cache: SubscriptionCache,
-  { batchMax, insert }: { batchMax: number; insert: string },
+  { batchMax, make }: { batchMax: number; make: MakeDeliveries },
 ): Promise<RoutedBatch> {
   return inTransaction(pool, async (client) => {
     const { rows: taken } = await client.query<QueuedEvents>(takeEvents, [batchMax])
     const { batch, more } = cutBatch(taken, batchMax)
     const [first] = batch
-    if (!first) return { events: [], deliveries: 0, more: false }
+    if (!first) return { events: [], deliveries: 0, refused: [], more: false }
     const routes = await cache.at(first.version, client)
     const events = batch.flatMap(({ event_type: type, event_ids, correlation_ids }) => {
       const subscriptions = routes.get(type) ?? []
@@ -86,18 +76,14 @@ async function routeBatch(
         return { id, type, correlationId: correlation_ids?.[index] ?? null, subscriptions }
       })
     })
-    const pairs = events.flatMap(({ subscriptions, ...event }) =>
-      subscriptions.map((subscriptionId) => ({ ...event, subscriptionId })),
-    )
-    const { rowCount } = await client.query(insert, [
-      batch.map(({ id }) => id),
-      pairs.map(({ id }) => id),
-      pairs.map(({ subscriptionId }) => subscriptionId),
-      pairs.map(({ correlationId }) => correlationId),
-    ])
+    const queueIds = batch.map(({ id }) => id)
+    const { deliveries, refused } = await make(client, queueIds, events)
+    const routed =
+      refused.length === 0 ? events : events.filter(({ id }) => !refused.some((each) => each.id === id))
     return {
-      events: events.map((event) => ({ ...event, subscriptions: event.subscriptions.length })),
-      deliveries: rowCount ?? 0,
+      events: routed.map((event) => ({ ...event, subscriptions: event.subscriptions.length })),
+      deliveries,
+      refused,
       more,
     }
   })

@@ -26,6 +26,7 @@ import {
   checkMasterKey,
   createSecretBox,
   deactivateGoneSubscriptions,
+  openRoutes,
   readSigningSecrets,
 } from '../subscriptions/index.js'
 import { type BreakerPolicy, startWorker } from '../worker/index.js'
@@ -48,6 +49,8 @@ const CLEANER_SHARE = 0.1
 const CLEANER_MS_MIN = 100
 const EXPIRE_KEYS_MS = 10 * 60_000
 const EXPIRE_MINUTES_MS = 10 * 60_000
+/** Changes through the API are noted at once; this is for those by SQL, and for what a crash has left in between. */
+const OPEN_ROUTES_MS = 30_000
 /** An answer of 410 wakes the look for it; this is for what a crash has left in between. */
 const GONE_MS = 60_000
 const GONE_SPACING_MS = 1_000
@@ -148,6 +151,15 @@ export async function startParts({
       onError: onError('partitions', 'making partitions'),
     })
     stops.push(() => partitions.stop())
+    const routes = startLoop({
+      round: async () => {
+        await openRoutes(maintainer)
+        return false
+      },
+      idleMs: OPEN_ROUTES_MS,
+      onError: onError('routes', 'noting new routes'),
+    })
+    stops.push(() => routes.stop())
     const keys = startLoop({
       round: () => expireEventKeys(maintainer, config.deduplicationWindowMs),
       idleMs: EXPIRE_KEYS_MS,

@@ -2,7 +2,12 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Loop, spaceRounds, startLoop, type Wakeups } from '../loop/index.js'
 import { logFields, type Recorders } from '../observability/index.js'
-import { createSubscriptionCache, hasUnroutedEvents, routeEvents } from '../router/index.js'
+import {
+  createSubscriptionCache,
+  hasUnroutedEvents,
+  type RefusedEvent,
+  routeEvents,
+} from '../router/index.js'
 import type { EventCounter } from '../statistics/index.js'
 
 const EVENTS_PER_BATCH_MAX = 500
@@ -17,7 +22,7 @@ export interface RouterOptions {
   pool: pg.Pool
   wakeups: Wakeups
   log: Logger
-  metrics: Pick<Recorders, 'eventsRouted' | 'loopFailed'>
+  metrics: Pick<Recorders, 'eventsRouted' | 'eventsSetAside' | 'loopFailed'>
   /** For the charts of the dashboard. */
   counter: EventCounter
 }
@@ -27,6 +32,14 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
   const cache = createSubscriptionCache()
   const spacing = spaceRounds(wakeups.hasBacklog)
   let routedAtMs = Number.NEGATIVE_INFINITY
+  /** One line for a batch: when a partition is missing, all of its events are refused. */
+  const tellOf = (refused: readonly RefusedEvent[], { id, correlationId, error }: RefusedEvent) => {
+    metrics.eventsSetAside(refused.length)
+    log.error(
+      { ...logFields({ eventId: id, correlationId }), err: error, events: refused.length },
+      'events set aside: the database refuses their deliveries; sagapost events requeue tries again',
+    )
+  }
   const loop = startLoop({
     round: async (told) => {
       if (!told && !(await hasUnroutedEvents(pool))) {
@@ -34,11 +47,12 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
         return false
       }
       const startedAtMs = performance.now()
-      const { events, deliveries, more } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
+      const { events, deliveries, refused, more } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
       spacing.ended(deliveries, performance.now() - startedAtMs)
       if (events.length > 0) routedAtMs = performance.now()
       counter.count(events.length)
       metrics.eventsRouted(events.length, deliveries)
+      if (refused[0]) tellOf(refused, refused[0])
       for (const event of log.isLevelEnabled('debug') ? events : []) {
         log.debug(
           {

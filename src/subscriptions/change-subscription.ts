@@ -3,6 +3,7 @@ import { inTransaction } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { explainRefusal } from './explain-refusal.js'
 import { lockSubscription } from './lock-subscription.js'
+import { openRoutes } from './open-routes.js'
 import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
 import { type SubscriptionValues, validateSubscription } from './validate-subscription.js'
 
@@ -39,7 +40,7 @@ export async function changeSubscription(
 ): Promise<Subscription | null> {
   validateChange(change, allowedCidrs)
   try {
-    return await inTransaction(pool, async (client) => {
+    const changed = await inTransaction(pool, async (client) => {
       const current = await lockSubscription(client, id)
       if (current === null) return null
       requireVerified(current, change)
@@ -56,6 +57,8 @@ export async function changeSubscription(
       ])
       return toSubscription(rows[0] as SubscriptionRow)
     })
+    if (changed?.active && (change.active || change.eventType !== undefined)) await openRoutes(pool)
+    return changed
   } catch (error) {
     throw explainRefusal(error)
   }

@@ -5,6 +5,7 @@ import type { WebhookOutcome, WebhookSender } from '../https/index.js'
 import { answersChallenge } from './answers-challenge.js'
 import { getSubscription } from './get-subscription.js'
 import { subscriptionDeleted } from './lock-subscription.js'
+import { openRoutes } from './open-routes.js'
 import { requireSigningSecrets } from './require-signing-secrets.js'
 import type { SecretBox } from './secret-box.js'
 import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
@@ -75,6 +76,7 @@ export async function verifySubscription(
   }
 
   const { rows } = await pool.query<{ confirmed: boolean }>(confirmChallenge, [id, challenge])
+  await openRoutes(pool)
   return judge(rows[0]?.confirmed === true, challenged, await getSubscription(pool, id), response)
 }
 

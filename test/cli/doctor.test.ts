@@ -28,6 +28,7 @@ describe('sagapost doctor', () => {
     expect(stdout.trim().split('\n')).toEqual([
       expect.stringMatching(/^ok +database +PostgreSQL \d+\.\d+, schema version \d+$/),
       'ok         roles         the login may work as each of 11 roles',
+      'ok         routing       every recent event is routed, or waits to be',
       'ok         backlog       nothing waits',
       'ok         breakers      no endpoint is paused',
       'ok         dead_letters  none within a day that was not requeued',
@@ -90,6 +91,40 @@ describe('sagapost doctor', () => {
         ids: [staged.completed.sagaId],
       })
       expect(code).toBe(1)
+    })
+
+    it('[R1, O6] finds lost events and disabled triggers; `events requeue` brings the events back', async () => {
+      const sagapost = (...args: string[]) => runCli(args, { DATABASE_URL: database.url })
+      await database.pool.query('DELETE FROM sagapost.event_routing_queue')
+      await database.pool.query(
+        `INSERT INTO sagapost.set_aside_events (event_id, event_type, error_code, reason) VALUES (999, 'stage', '23514', '')`,
+      )
+      await database.pool.query('ALTER TABLE sagapost.events DISABLE TRIGGER event_enqueue_routing')
+      const { code, stdout } = await doctor()
+      expect(stdout).toMatch(
+        /^failing +routing +triggers are disabled: event_enqueue_routing on sagapost.events;/m,
+      )
+      expect(stdout).toMatch(/^failing +routing +1 of the last 10000 events were lost/m)
+      expect(stdout).toMatch(/^failing +backlog +set_aside: 1, .*; sagapost events set-aside shows why/m)
+      expect(code).toBe(1)
+      const { violations } = JSON.parse((await doctor('--invariants', '--json')).stdout)
+      expect(violations).toContainEqual(
+        expect.objectContaining({ invariant: 'routed_or_queued', ids: [staged.unroutedEventId] }),
+      )
+
+      await database.pool.query('ALTER TABLE sagapost.events ENABLE ALWAYS TRIGGER event_enqueue_routing')
+      expect(await sagapost('events', 'requeue')).toMatchObject({
+        code: 0,
+        stdout:
+          'Queued 0 events that had been set aside and 1 event that had been lost\n' +
+          'Forgot 1 event that had been set aside, no longer stored\n',
+      })
+      expect(JSON.parse((await sagapost('events', 'requeue', '--json')).stdout)).toEqual({
+        setAside: 0,
+        gone: 0,
+        lost: 0,
+      })
+      expect((await doctor()).stdout).toMatch(/^ok +routing /m)
     })
 
     it('[O6] says which part does not work when something waits', async () => {

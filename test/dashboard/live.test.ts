@@ -78,12 +78,16 @@ describe('the watch', () => {
       `INSERT INTO sagapost.processes (id, hostname, pid, version, parts, seen_at)
        VALUES ('gone-1', 'gone', 1, '0', '{worker}', sagapost.now() - interval '5 minutes')`,
     )
+    await database.pool.query(
+      `INSERT INTO sagapost.set_aside_events (event_id, event_type, error_code, reason) VALUES (7, 'a', '23514', 'no')`,
+    )
     const watching = watch()
     const seen: Snapshot[] = []
     watching.follow((snapshot) => seen.push(snapshot))
     await expect.poll(() => seen.length).toBeGreaterThan(0)
     expect(seen[0]?.attention.map(({ kind, severity, subject }) => `${severity} ${kind} ${subject}`)).toEqual(
       [
+        'failing set_aside_events null',
         'failing late_stage first_jobs',
         'attention stuck_sagas null',
         'attention lost_process gone-1',

@@ -121,6 +121,36 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
     values: () => [staged.unroutedEventId],
   },
   {
+    invariant: 'set_aside_event_exists',
+    by: 'an event that was set aside and is not stored',
+    sql: `INSERT INTO sagapost.set_aside_events (event_id, event_type, error_code, reason) VALUES (999, 'stage', '23514', '')`,
+    values: () => [],
+  },
+  {
+    invariant: 'set_aside_event_exists',
+    by: 'an event set aside under another type',
+    sql: `INSERT INTO sagapost.set_aside_events (event_id, event_type, error_code, reason) VALUES ($1, 'other', '23514', '')`,
+    values: () => [staged.unroutedEventId],
+  },
+  {
+    invariant: 'routed_or_queued',
+    by: 'an event that left the queue unrouted',
+    sql: 'DELETE FROM sagapost.event_routing_queue WHERE $1 = ANY (event_ids)',
+    values: () => [staged.unroutedEventId],
+  },
+  {
+    invariant: 'routed_or_queued',
+    by: 'an event that was never queued',
+    sql: `INSERT INTO sagapost.events (event_type, payload) VALUES ('stage', '{}')`,
+    values: () => [],
+  },
+  {
+    invariant: 'routed_or_queued',
+    by: 'a delivery that is gone',
+    sql: 'DELETE FROM sagapost.webhook_delivery_sagas WHERE id = $1',
+    values: () => [staged.pending.sagaId],
+  },
+  {
     invariant: 'in_progress_has_one_open_job',
     by: 'InProgress without a job',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE id = $1`,

@@ -13,6 +13,7 @@ const matrix: Record<string, readonly Scope[]> = {
   'POST /v1/events': ['ingest'],
   'POST /v1/events/batch': ['ingest'],
   'GET /v1/events': ['read', 'operator'],
+  'GET /v1/events/set-aside': ['read', 'operator'],
   'GET /v1/events/{id}': ['read', 'operator'],
   'POST /v1/subscriptions': ['subscriptions'],
   'GET /v1/subscriptions': ['read', 'operator', 'subscriptions'],

@@ -69,6 +69,10 @@ export const eventCases: Record<string, Record<string, Case>> = {
     event_type_invalid: ({ call }) => call('GET', '/v1/events?type=a%20b'),
   },
 
+  listSetAsideEvents: {
+    ...listCases('/v1/events/set-aside', 'limit=2'),
+  },
+
   getEvent: {
     ...idCases('GET', '/v1/events', '', 'event_not_found'),
     '200': async ({ call, delivery }) => {

@@ -51,6 +51,21 @@ describe('events', () => {
     expect(seen).toEqual(made.reverse())
   })
 
+  it('[R1] those that were set aside, with their reasons, page by page', async () => {
+    await database.pool.query(
+      `INSERT INTO sagapost.set_aside_events (event_id, event_type, correlation_id, error_code, reason)
+       SELECT id, 'aside', 'c-' || id, 'partition_missing', 'no partition' FROM generate_series(1, 3) AS id`,
+    )
+    const first = await get('/v1/events/set-aside?limit=2')
+    const item = (eventId: string) => ({
+      ...{ eventId, type: 'aside', correlationId: `c-${eventId}` },
+      ...{ errorCode: 'partition_missing', reason: 'no partition', setAsideAt: expect.stringMatching(/Z$/) },
+    })
+    expect(first).toMatchObject({ status: 200, body: { data: [item('3'), item('2')] } })
+    const last = await get(`/v1/events/set-aside?limit=2&cursor=${first.body.nextCursor}`)
+    expect(last).toMatchObject({ status: 200, body: { data: [item('1')], nextCursor: null } })
+  })
+
   it('[E1] from is inclusive, to exclusive', async () => {
     const id = await insertEvent(database.pool, { type: 'timed' })
     // To the microsecond, as the database has it.

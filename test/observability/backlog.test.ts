@@ -28,7 +28,7 @@ const collectorOf = (options = {}) =>
 /** The stages that are not empty: how many wait, and how long the oldest has. */
 async function backlog(): Promise<Record<string, [count: number, oldestAgeS: number | null]>> {
   const stages = (await collectorOf().collect()) ?? []
-  expect(stages).toHaveLength(12)
+  expect(stages).toHaveLength(13)
   for (const { count, oldestAgeS } of stages) if (count === 0) expect(oldestAgeS ?? 0).toBe(0)
   return Object.fromEntries(
     stages
@@ -100,6 +100,18 @@ it('[O5] every stage counts what waits there, and ages by the clock of the datab
   expect(await backlog()).toMatchObject({ claims: [3, expect.any(Number)] })
 })
 
+it('[O5, R1] events that were set aside count until they are requeued', async () => {
+  const event = await insertEvent(database.pool)
+  await database.pool.query(
+    `INSERT INTO sagapost.set_aside_events (event_id, event_type, error_code, reason) VALUES ($1, 'order.placed', '23514', '')`,
+    [event],
+  )
+  await move(4)
+  expect(await backlog()).toMatchObject({ set_aside: [1, 4] })
+  await database.as('dead_letter_operator').query('SELECT sagapost.requeue_set_aside_events()')
+  expect((await backlog())['set_aside']).toBeUndefined()
+})
+
 it('[O5, G14] sagas: due, held or waiting for their time, and stuck', async () => {
   const sagas = async () =>
     Object.fromEntries(Object.entries(await backlog()).filter(([stage]) => stage.startsWith('sagas_')))
@@ -142,7 +154,7 @@ it('[O5] scrapes at the same time share one question to the database', async () 
   try {
     const collector = collectorOf()
     const answers = await Promise.all([collector.collect(), collector.collect(), collector.collect()])
-    expect(answers[0]).toHaveLength(12)
+    expect(answers[0]).toHaveLength(13)
     expect(answers[1]).toEqual(answers[0])
     expect(connect).toHaveBeenCalledTimes(1)
     await collector.collect()
@@ -164,9 +176,10 @@ describe('when the database is away', () => {
       parseMetrics(body)
         .get(name)
         ?.samples.map(({ labels }) => labels['stage'])
-    expect(stages('sagapost_backlog')).toHaveLength(12)
+    expect(stages('sagapost_backlog')).toHaveLength(13)
     expect(stages('sagapost_oldest_age_seconds')).toEqual([
       'routing',
+      'set_aside',
       'first_jobs',
       'retries_due',
       'claims',

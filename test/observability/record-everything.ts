@@ -4,6 +4,7 @@ import type { Recorders } from '../../src/observability/index.js'
 export const recordEverything: Record<keyof Recorders, (metrics: Recorders) => void> = {
   eventsIngested: (metrics) => metrics.eventsIngested('stored', 3),
   eventsRouted: (metrics) => metrics.eventsRouted(5, 7),
+  eventsSetAside: (metrics) => metrics.eventsSetAside(1),
   jobsMade: (metrics) => metrics.jobsMade('retry', 4),
   jobsClaimed: (metrics) => metrics.jobsClaimed(6),
   attemptFinished: (metrics) =>

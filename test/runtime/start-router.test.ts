@@ -26,6 +26,7 @@ describe('the router', () => {
         eventsRouted: (events) => {
           routed += events
         },
+        eventsSetAside() {},
         loopFailed() {},
       },
       counter: { count() {} },

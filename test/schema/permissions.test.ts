@@ -40,7 +40,9 @@ saga_statistics          .          .       .       .             .       .     
 saga_steps               .          .       .       .             .       .         .     .     .           SIUD  S
 saga_table_sizes         .          .       .       .             .       .         .     .     S           .     S
 saga_wakeups             .          .       .       .             .       .         .     .     .           SIUD  S
+set_aside_events         .          .       i       .             .       .         .     .     .           .     S
 subscription_breakers    .          .       .       .             SiuD    .         S     .     .           .     S
+subscription_routes      .          .       .       .             .       .         .     .     .           .     S
 subscription_secrets     .          .       .       .             S       .         Siu   .     .           .     s
 subscription_version     .          .       S       .             .       .         .     .     .           .     S
 subscriptions            .          s       s       s             s       .         Siu   .     .           .     s
@@ -75,6 +77,7 @@ const columns: Record<string, string> = {
   'router_worker SELECT events': eventWithoutPayload,
   'router_worker SELECT subscriptions': publicSubscription,
   'router_worker UPDATE event_routing_queue': 'enqueued_at',
+  'router_worker INSERT set_aside_events': 'event_id event_type correlation_id error_code reason',
   'router_worker INSERT webhook_delivery_sagas': 'event_id subscription_id correlation_id',
   'saga_orchestrator SELECT events': eventWithoutPayload,
   'saga_orchestrator SELECT subscriptions': publicSubscription,
@@ -132,6 +135,10 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'start_secret_rotation(jsonb)': ['subscription_admin'],
   'remove_ended_secrets()': ['saga_app_role'],
   'ensure_partitions()': ['schema_maintainer'],
+  'open_routes()': ['schema_maintainer', 'subscription_admin'],
+  'lost_events(bigint,bigint)': ['saga_readonly_role'],
+  'requeue_set_aside_events()': ['dead_letter_operator'],
+  'requeue_lost_events(bigint,integer)': ['dead_letter_operator'],
   'expire_event_keys(timestamp with time zone,integer)': ['schema_maintainer'],
   'cleanup_expired_sagas(timestamp with time zone)': ['saga_app_role'],
   // Called by the CHECKs of the tables that saga_app_role writes.

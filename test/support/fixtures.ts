@@ -21,16 +21,18 @@ export function insertEvent(
   )
 }
 
-/** Active and verified unless told otherwise: as the owner, who may. */
-export function insertSubscription(
+/** Active and verified unless told otherwise: as the owner, who may. What is published from then on must reach it. */
+export async function insertSubscription(
   client: Queryable,
   { type = 'order.placed', url = 'https://receiver.example/hooks', active = true, verified = true } = {},
 ): Promise<string> {
-  return insertedId(
+  const id = await insertedId(
     client,
     `INSERT INTO sagapost.subscriptions (event_type, callback_url, active, verified) VALUES ($1, $2, $3, $4) RETURNING id`,
     [type, url, active, verified],
   )
+  await client.query('SELECT sagapost.open_routes()')
+  return id
 }
 
 export interface Delivery {

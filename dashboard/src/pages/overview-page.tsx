@@ -69,6 +69,7 @@ export function OverviewPage() {
 const targets: Record<Attention['kind'], (subject: string | null) => string> = {
   database: () => '/system',
   late_stage: () => '/system',
+  set_aside_events: () => '/system',
   expired_leases: () => '/system',
   lost_process: () => '/system',
   failing_endpoint: (subject) => `/subscriptions/${subject}`,
@@ -232,6 +233,7 @@ export function Charts({ times, throughput: rates, latency: durations, spanMs }:
 
 const stageNames: Record<string, string> = {
   routing: 'Events to route',
+  set_aside: 'Events set aside',
   first_jobs: 'Deliveries without a job',
   retries_waiting: 'Retries, not due yet',
   retries_due: 'Retries, due',

@@ -1,5 +1,5 @@
 import { getDelivery, listDeliveries } from '../../deliveries/index.js'
-import { checkEventType, getEvent, listEvents } from '../../events/index.js'
+import { checkEventType, getEvent, listEvents, listSetAsideEvents } from '../../events/index.js'
 import type { Api, ApiOptions } from '../api.js'
 import { present, withJsonField } from '../present.js'
 import { type HttpErrorCode, refuse } from '../problem.js'
@@ -12,7 +12,9 @@ import {
   eventFilter,
   eventWithPayload,
   idParameter,
+  pageFilter,
   pageOf,
+  setAsideEvent,
 } from '../schemas.js'
 
 export const queryRefusals = ['query_invalid', 'event_type_invalid'] as const
@@ -30,6 +32,22 @@ export function addEventReadRoutes(api: Api, { pools }: ApiOptions): void {
       response: { 200: pageOf(event) },
     },
     handler: async ({ query }) => present(await listEvents(pools.reads, withTimes(query))),
+  })
+
+  api.route({
+    method: 'GET',
+    url: '/v1/events/set-aside',
+    config: { access: access.read, refusals: ['query_invalid'] },
+    schema: {
+      operationId: 'listSetAsideEvents',
+      summary: 'List events that the database refuses to route, newest first',
+      description:
+        'They hold up no other event. Once the cause is gone, `sagapost events requeue` routes them.',
+      tags: ['events'],
+      querystring: pageFilter,
+      response: { 200: pageOf(setAsideEvent) },
+    },
+    handler: async ({ query }) => present(await listSetAsideEvents(pools.reads, query)),
   })
 
   api.route({
