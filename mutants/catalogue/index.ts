@@ -1,5 +1,6 @@
 import type { Mutant } from '../mutant.js'
 import { deadLetters } from './dead-letters.js'
+import { dns } from './dns.js'
 import { events } from './events.js'
 import { jobs } from './jobs.js'
 import { queues } from './queues.js'
@@ -18,4 +19,5 @@ export const catalogue: readonly Mutant[] = [
   ...subscriptions,
   ...routing,
   ...queues,
+  ...dns,
 ]
