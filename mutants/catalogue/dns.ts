@@ -26,6 +26,21 @@ export const dns: readonly Mutant[] = [
     ),
   },
   {
+    id: 'lookup-without-deadline',
+    rules: [],
+    breaks: 'A name that no server answers for takes all the time that its request has.',
+    edits: [
+      {
+        file: 'src/https/create-webhook-sender.ts',
+        find: 'Math.min(LOOKUP_TIMEOUT_MS, options.requestTimeoutMs / 2)',
+        replace: 'Math.max(LOOKUP_TIMEOUT_MS, options.requestTimeoutMs * 2)',
+      },
+    ],
+    test: testsOf('test/https/dead-names.test.ts')(
+      'a name that no server answers for ends with dns_failed, well before the request’s own deadline',
+    ),
+  },
+  {
     id: 'hosts-file-ignored',
     rules: [],
     breaks: 'Names that stand in /etc/hosts are asked of the name servers.',

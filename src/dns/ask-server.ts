@@ -11,6 +11,9 @@ export interface Answer {
 /** How long the second family's answer is waited for when the first one's is there: some servers drop the question. */
 const SECOND_FAMILY_MS = 500
 
+/** Of each family; an answer by TCP may have thousands, all of which would be kept. */
+const ADDRESSES_MAX = 32
+
 export interface Asked {
   /** Rejects with a code of node:dns; ENOTFOUND and ENODATA are the server's word that there is no address. */
   answer: Promise<Answer>
@@ -50,7 +53,7 @@ async function askBoth(resolver: Resolver, name: string, timeoutMs: number): Pro
 
 function combine([four = [], six = []]: RecordWithTtl[][]): Answer {
   const addressesOf = (records: RecordWithTtl[], family: number) =>
-    records.map(({ address }) => ({ address, family }))
+    records.slice(0, ADDRESSES_MAX).map(({ address }) => ({ address, family }))
   const [first, second] = [addressesOf(four, 4), addressesOf(six, 6)]
   return {
     // The family that is dialled first: IPv6 where this machine has an address that could reach another.

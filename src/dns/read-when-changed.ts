@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 
 /**
- * Reads a file of the system again when it has changed; one that is not there counts as empty. Not by promises: those
+ * Reads a file of the system again when it has changed; one that cannot be read counts as empty. Not by promises: those
  * take one of the threads that no look-up shall wait for, and a look at such a file takes 8 µs.
  */
 export function readWhenChanged<T>(path: string, parse: (text: string) => T): () => T {
@@ -14,8 +14,12 @@ export function readWhenChanged<T>(path: string, parse: (text: string) => T): ()
 }
 
 function versionOf(path: string): string {
-  const stats = statSync(path, { throwIfNoEntry: false })
-  return stats ? `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}` : ''
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = statSync(path)
+    return `${ino} ${size} ${mtimeMs} ${ctimeMs}`
+  } catch {
+    return ''
+  }
 }
 
 function readText(path: string): string {

@@ -50,6 +50,12 @@ describe('a name', () => {
     )
   })
 
+  it('with very many addresses has the first 32 of them', async () => {
+    const addresses = Array.from({ length: 50 }, (_, index) => `192.0.2.${index}`)
+    const server = await serve({ 'hooks.test': { addresses } })
+    expect(await resolver([server]).resolve('hooks.test')).toEqual(addresses.slice(0, 32).map(four))
+  })
+
   it('is taken from the hosts file, as it is now, before any server is asked', async () => {
     const server = await serve({ 'hooks.test': { addresses: ['192.0.2.1'] } })
     const names = resolver([server])
