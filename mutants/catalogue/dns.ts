@@ -117,7 +117,7 @@ export const dns: readonly Mutant[] = [
       },
     ],
     test: resolverTests(
-      'more names at once than the limit are refused, not queued behind those that nobody answers',
+      'more names at once than the limit are refused, not queued behind names that no server answers for',
     ),
   },
   {

@@ -26,7 +26,7 @@ function parseCidr(text: string): string {
   return `${address}/${Number(prefix)}`
 }
 
-/** 10.0.0.0/0 is a slip of the pen for 10.0.0.0/8, and would open everything. 0.0.0.0/0 says so itself, and may. */
+/** 10.0.0.0/0 is a typing error for 10.0.0.0/8 and would open everything. 0.0.0.0/0 says so itself and is accepted. */
 function refuseHostBits(text: string, address: string, prefix: number): void {
   const { IPv4, IPv6 } = ipaddr
   const cidr = `${address}/${prefix}`

@@ -202,7 +202,7 @@ describe('an answer', () => {
   })
 })
 
-it('more names at once than the limit are refused, not queued behind those that nobody answers', async () => {
+it('more names at once than the limit are refused, not queued behind names that no server answers for', async () => {
   const server = await serve({
     'a.test': 'silent',
     'b.test': 'silent',
