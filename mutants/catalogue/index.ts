@@ -1,6 +1,7 @@
 import type { Mutant } from '../mutant.js'
 import { access } from './access.js'
 import { deadLetters } from './dead-letters.js'
+import { dns } from './dns.js'
 import { events } from './events.js'
 import { jobs } from './jobs.js'
 import { queues } from './queues.js'
@@ -22,4 +23,5 @@ export const catalogue: readonly Mutant[] = [
   ...queues,
   ...access,
   ...unroutedEvents,
+  ...dns,
 ]

@@ -1,11 +1,12 @@
 import { isIP, connect as netConnect, type Socket } from 'node:net'
 import { type SecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls'
 import type { buildConnector } from 'undici'
+import type { ResolvedAddress } from '../dns/index.js'
 import { connectFailure, handshakeFailure } from './classify-failure.js'
 import { DeliveryFailure } from './delivery-errors.js'
 import type { AddressGuard } from './guard-addresses.js'
 import { keepSessions } from './keep-sessions.js'
-import { type Lookup, type ResolvedAddress, resolveAddresses } from './resolve-addresses.js'
+import { type Lookup, resolveAddresses } from './resolve-addresses.js'
 
 /** How long one address of several is tried before the next. */
 const ATTEMPT_TIMEOUT_MS = 500
@@ -60,13 +61,13 @@ export function createSecureConnector(options: {
     }
     open.add(end)
 
-    const dial = (addresses: ResolvedAddress[]) => {
+    const dial = (addresses: readonly ResolvedAddress[]) => {
       if (settled) return
       const tcp = netConnect({
         host: hostname,
         port: Number(port) || 443,
         // Only for names, and never a second lookup: literals are dialled as they stand.
-        lookup: (_host, _options, found) => found(null, addresses),
+        lookup: (_host, _options, found) => found(null, [...addresses]),
         autoSelectFamily: true,
         autoSelectFamilyAttemptTimeout: ATTEMPT_TIMEOUT_MS,
         noDelay: true,

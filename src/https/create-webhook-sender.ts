@@ -1,8 +1,9 @@
+import { createNameResolver, type NameResolverOptions } from '../dns/index.js'
 import { packageVersion } from '../package-version/index.js'
 import { createSecureConnector } from './connect-securely.js'
 import { createAddressGuard } from './guard-addresses.js'
 import { poolConnections } from './pool-connections.js'
-import { createSystemLookup, type Lookup } from './resolve-addresses.js'
+import type { Lookup } from './resolve-addresses.js'
 import { sendRequest, type WebhookOutcome, type WebhookRequest } from './send-request.js'
 import { trustAuthorities } from './trust-authorities.js'
 
@@ -20,6 +21,8 @@ export interface WebhookSenderOptions {
   allowedCidrs: readonly string[]
   /** PEM, beside Node's own. */
   extraCertificateAuthorities?: readonly string[]
+  /** Other name servers, files and limits than the system's, for tests. */
+  names?: Partial<NameResolverOptions>
 }
 
 /** How undici keeps connections; the benchmark's other systems post with the same. */
@@ -42,8 +45,22 @@ const CONNECTION_AGE_MS_MAX = 300_000
 
 const RESPONSE_HEADERS_BYTES_MAX = 16 * 1024
 
+/** For one look-up; a short time-out of requests leaves half of itself for the rest, and the error says that it was DNS. */
+const LOOKUP_TIMEOUT_MS = 5_000
+
 export function createWebhookSender(options: WebhookSenderOptions): WebhookSender {
-  return createSenderWithLookup(options, createSystemLookup())
+  const timeoutMs = Math.min(LOOKUP_TIMEOUT_MS, options.requestTimeoutMs / 2)
+  const names = createNameResolver({ timeoutMs, ...options.names })
+  const sender = createSenderWithLookup(options, names.resolve)
+  return {
+    ...sender,
+    async close() {
+      const closed = sender.close()
+      // After it: what waited for a name ends as aborted, not for DNS.
+      names.close()
+      await closed
+    },
+  }
 }
 
 /** With a resolver of the caller's, for tests. */

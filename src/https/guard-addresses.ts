@@ -47,14 +47,35 @@ const specialIpv6 = ranges([
 /** The well-known NAT64 prefix: an operator behind NAT64 lists it, and the IPv4 address inside still counts. */
 const nat64 = ranges(['64:ff9b::/96'])
 
+/**
+ * Where clouds give credentials to any process that asks. A range does not open them, only an entry for the very address.
+ * Link-local as a whole: most of them are there, and no receiver is. Azure's is a public address.
+ */
+const metadataServices = ranges([
+  '169.254.0.0/16', // 169.254.169.254 nearly everywhere; 169.254.170.2 and .23 in ECS and EKS
+  '168.63.129.16/32', // Azure
+  '100.100.100.200/32', // Alibaba
+  '192.0.0.192/32', // Oracle
+  'fe80::/10', // OpenStack
+  'fd00:ec2::/32', // AWS
+  'fd20:ce::254/128', // Google
+  'fd00:c1::a9fe:a9fe/128', // Oracle
+  'fd00:42::42/128', // Scaleway
+  'fd00:a9fe:a9fe::1/128', // Akamai
+  'fd00:100::100:200/128', // Alibaba
+])
+
 /** Only public unicast addresses pass, and those of the ranges that an operator lists. */
 export function createAddressGuard(allowedCidrs: readonly string[]): AddressGuard {
   const allowed = ranges(allowedCidrs)
+  const named = allowed.filter(([network, prefix]) => prefix === network.toByteArray().length * 8)
+  const servesMetadata = (address: Address) =>
+    contains(metadataServices, address) && !contains(named, address)
 
   function permits(address: Address): boolean {
-    if (contains(allowed, address)) {
-      return !contains(nat64, address) || permits(embeddedIpv4(address as ipaddr.IPv6))
-    }
+    if (contains(named, address)) return true
+    if ([address, ...listEmbedded(address)].some(servesMetadata)) return false
+    if (contains(allowed, address)) return !contains(nat64, address) || listEmbedded(address).every(permits)
     if (address.kind() === 'ipv4') return !contains(specialIpv4, address)
     return contains(globalIpv6, address) && !contains(specialIpv6, address)
   }
@@ -76,8 +97,30 @@ function parseAddress(text: string): Address {
   return ipaddr.process(hexadecimal)
 }
 
-function embeddedIpv4(address: ipaddr.IPv6): ipaddr.IPv4 {
-  return new ipaddr.IPv4(address.toByteArray().slice(-4))
+const LAST_BYTES = [12, 13, 14, 15]
+
+/** Prefixes behind which an IPv4 address is reached, and where its bytes stand; Teredo inverts them. */
+const embeddings: readonly { prefix: Range[]; bytes: readonly number[]; inverted?: true }[] = [
+  { prefix: ranges(['::/96', '::ffff:0:0:0/96']), bytes: LAST_BYTES },
+  { prefix: nat64, bytes: LAST_BYTES },
+  { prefix: ranges(['2001::/32']), bytes: LAST_BYTES, inverted: true },
+  { prefix: ranges(['2002::/16']), bytes: [2, 3, 4, 5] },
+  // An operator's own NAT64 (RFC 8215), in the lengths that fit (RFC 6052).
+  ...[LAST_BYTES, [6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12]].map((bytes) => ({
+    prefix: ranges(['64:ff9b:1::/48']),
+    bytes,
+  })),
+]
+
+function listEmbedded(address: Address): ipaddr.IPv4[] {
+  if (address.kind() === 'ipv4') return []
+  const all = address.toByteArray()
+  return embeddings
+    .filter(({ prefix }) => contains(prefix, address))
+    .map(
+      ({ bytes, inverted }) =>
+        new ipaddr.IPv4(bytes.map((place) => (all[place] ?? 0) ^ (inverted ? 0xff : 0))),
+    )
 }
 
 function ranges(cidrs: readonly string[]): Range[] {

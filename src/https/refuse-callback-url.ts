@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { isLocalhost } from '../dns/index.js'
 import { createAddressGuard } from './guard-addresses.js'
 import { hostOf, parseCallbackUrl } from './parse-callback-url.js'
 
@@ -14,15 +15,10 @@ export function refuseCallbackUrl(text: string, allowedCidrs: readonly string[])
   const host = hostOf(url)
   const guard = createAddressGuard(allowedCidrs)
   if (isIP(host) && !guard.permits(host)) {
-    return { code: 'callback_url_blocked', detail: `${host} is not a public address` }
+    return { code: 'callback_url_blocked', detail: `${host} is not a public address that callbacks may use` }
   }
   if (isLocalhost(host) && !guard.permits('127.0.0.1') && !guard.permits('::1')) {
     return { code: 'callback_url_blocked', detail: `${host} is this machine` }
   }
   return null
-}
-
-/** RFC 6761: these names are loopback wherever they are looked up. */
-function isLocalhost(host: string): boolean {
-  return /(^|\.)localhost\.?$/.test(host)
 }

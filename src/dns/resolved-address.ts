@@ -1,0 +1,4 @@
+export interface ResolvedAddress {
+  address: string
+  family: number
+}
