@@ -49,7 +49,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One event with its payload and deliveries */
+        /**
+         * One event with its payload and deliveries
+         * @description By its id or its webhookId. A webhookId of another event that once had the same id: 404.
+         */
         get: operations["getEvent"];
         put?: never;
         post?: never;
@@ -518,6 +521,11 @@ export interface components {
         EventReceipt: {
             /** @example 1042 */
             id: string;
+            /**
+             * @description what receivers get as webhook-id: the same for every attempt and requeue, and no other event’s
+             * @example evt_1042_hfd2trxwlc
+             */
+            webhookId: string;
             /** @example order.placed */
             type: string;
             /**
@@ -560,6 +568,8 @@ export interface components {
             id: string;
             /** @example 1042 */
             eventId: string;
+            /** @description of the event; null when its partition was removed */
+            webhookId: string | null;
             /** @example 1042 */
             subscriptionId: string;
             /** @enum {string} */
@@ -585,6 +595,8 @@ export interface components {
             id: string;
             /** @example 1042 */
             eventId: string;
+            /** @description of the event; null when its partition was removed */
+            webhookId: string | null;
             /** @example 1042 */
             subscriptionId: string;
             /** @enum {string} */
@@ -609,6 +621,11 @@ export interface components {
         Event: {
             /** @example 1042 */
             id: string;
+            /**
+             * @description what receivers get as webhook-id: the same for every attempt and requeue, and no other event’s
+             * @example evt_1042_hfd2trxwlc
+             */
+            webhookId: string;
             /** @example order.placed */
             type: string;
             /**
@@ -621,6 +638,11 @@ export interface components {
         EventWithPayload: {
             /** @example 1042 */
             id: string;
+            /**
+             * @description what receivers get as webhook-id: the same for every attempt and requeue, and no other event’s
+             * @example evt_1042_hfd2trxwlc
+             */
+            webhookId: string;
             /** @example order.placed */
             type: string;
             /**
@@ -786,6 +808,8 @@ export interface components {
             deliveryId: string;
             /** @example 1042 */
             eventId: string;
+            /** @description of the event; null when its partition was removed */
+            webhookId: string | null;
             /** @example 1042 */
             subscriptionId: string;
             /** @example order.placed */
@@ -812,6 +836,8 @@ export interface components {
             deliveryId: string;
             /** @example 1042 */
             eventId: string;
+            /** @description of the event; null when its partition was removed */
+            webhookId: string | null;
             /** @example 1042 */
             subscriptionId: string;
             /** @example order.placed */
@@ -1514,7 +1540,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 1042 */
+                /** @description an event’s id or webhookId */
                 id: string;
             };
             cookie?: never;
