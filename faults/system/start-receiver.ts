@@ -4,6 +4,7 @@ import { createServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { ReceiverLog } from '../../src/doctor/index.js'
 import type { ServerCertificate } from '../../src/https/index.js'
+import { eventIdIn } from '../../src/webhook-id/index.js'
 import type { ReceiverMode } from '../schedule/fault.js'
 
 /** What a path of a receiver belongs to. */
@@ -79,7 +80,7 @@ export async function startFaultReceiver(
       }
       const { subscriptionId } = endpoint
       endpoint.log.record(subscriptionId, { headers, body })
-      const eventId = String(headers['webhook-id']).slice('evt_'.length)
+      const eventId = eventIdIn(String(headers['webhook-id'])) ?? ''
       const attempt = Number(headers['sagapost-attempt'])
       onArrival({ subscriptionId, eventId, attempt, atMs: Date.now() })
       answer(response, endpoint.statusOf({ eventId, attempt, body }))

@@ -10,6 +10,7 @@ import { sagaMoves } from './saga-moves.js'
 import { sagaResults } from './saga-results.js'
 import { subscriptions } from './subscriptions.js'
 import { unroutedEvents } from './unrouted.js'
+import { webhookIds } from './webhookid.js'
 
 /** At least one for every rule of S, J, D, E, U and R: test/mutants/catalogue.test.ts holds that. */
 export const catalogue: readonly Mutant[] = [
@@ -24,4 +25,5 @@ export const catalogue: readonly Mutant[] = [
   ...access,
   ...unroutedEvents,
   ...dns,
+  ...webhookIds,
 ]

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseDuration } from '../durations/index.js'
+import { eventIdIn } from '../webhook-id/index.js'
 
 const PAGE_ITEMS_MAX = 200
 
@@ -44,9 +45,17 @@ export function addRangeOptions(command: Command): Command {
     .option('--to <time>', 'before: as --from', readTime)
 }
 
+const isId = (text: string) => /^[1-9]\d{0,18}$/.test(text)
+
 export function readId(text: string): string {
-  if (/^[1-9]\d{0,18}$/.test(text)) return text
+  if (isId(text)) return text
   throw new InvalidArgumentError('An id is a decimal number.')
+}
+
+/** An event's id or its webhook id. */
+export function readEventId(text: string): string {
+  if (isId(text) || eventIdIn(text) !== null) return text
+  throw new InvalidArgumentError('It is an id, a decimal number, or a webhook id, as in evt_1042_hfd2trxwlc.')
 }
 
 export function readPositive(text: string): number {

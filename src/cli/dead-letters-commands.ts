@@ -76,6 +76,7 @@ function asText(letter: DeadLetterWithPayload): string {
     ['Dead letter', letter.id],
     ['Delivery', letter.deliveryId],
     ['Event', letter.eventId],
+    ['Webhook id', letter.webhookId ?? '-'],
     ['Type', letter.eventType],
     ['Subscription', letter.subscriptionId],
     ['Error', letter.finalErrorCode ?? '-'],

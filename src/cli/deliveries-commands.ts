@@ -83,6 +83,7 @@ function asText(delivery: DeliveryWithAttempts): string {
   const fields = formatFields([
     ['Delivery', delivery.id],
     ['Event', delivery.eventId],
+    ['Webhook id', delivery.webhookId ?? '-'],
     ['Subscription', delivery.subscriptionId],
     ['Status', formatStatus(delivery.status)],
     ['Attempts', String(delivery.attemptCount)],

@@ -6,7 +6,7 @@ import {
   addVerb,
   type ListOptions,
   type RangeOptions,
-  readId,
+  readEventId,
 } from './add-verb.js'
 import { connectApi, type Environment } from './connect-api.js'
 import { deliveryRow, deliveryTitles } from './deliveries-commands.js'
@@ -50,8 +50,11 @@ export function addEventsCommands(program: Command, env: Environment): void {
     })
   })
 
-  addVerb(events, 'show', 'show one event with its payload and deliveries', ['events show 1042'])
-    .argument('<id>', 'id of the event', readId)
+  addVerb(events, 'show', 'show one event with its payload and deliveries', [
+    'events show 1042',
+    'events show evt_1042_hfd2trxwlc',
+  ])
+    .argument('<id>', 'id of the event, or its webhook id', readEventId)
     .action(async (id: string, { json }: { json?: true }) => {
       const client = await connectApi(env)
       const event = await client.events.get(id)
@@ -98,6 +101,7 @@ function asJson({ payload: _, payloadJson, ...event }: EventWithPayload): string
 function asText(event: EventWithPayload): string {
   const fields = formatFields([
     ['Event', event.id],
+    ['Webhook id', event.webhookId],
     ['Type', event.type],
     ['Created', formatTime(event.createdAt)],
     ['Correlation', event.correlationId ?? '-'],

@@ -69,7 +69,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One event with its payload and deliveries */
+        /**
+         * One event with its payload and deliveries
+         * @description By its id or its webhookId. A webhookId of another event that once had the same id: 404.
+         */
         get: operations["getEvent"];
         put?: never;
         post?: never;
@@ -538,6 +541,11 @@ export interface components {
         EventReceipt: {
             /** @example 1042 */
             id: string;
+            /**
+             * @description what receivers get as webhook-id: the same for every attempt and requeue, and no other event’s
+             * @example evt_1042_hfd2trxwlc
+             */
+            webhookId: string;
             /** @example order.placed */
             type: string;
             /**
@@ -580,6 +588,8 @@ export interface components {
             id: string;
             /** @example 1042 */
             eventId: string;
+            /** @description of the event; null when its partition was removed */
+            webhookId: string | null;
             /** @example 1042 */
             subscriptionId: string;
             /** @enum {string} */
@@ -605,6 +615,8 @@ export interface components {
             id: string;
             /** @example 1042 */
             eventId: string;
+            /** @description of the event; null when its partition was removed */
+            webhookId: string | null;
             /** @example 1042 */
             subscriptionId: string;
             /** @enum {string} */
@@ -629,6 +641,11 @@ export interface components {
         Event: {
             /** @example 1042 */
             id: string;
+            /**
+             * @description what receivers get as webhook-id: the same for every attempt and requeue, and no other event’s
+             * @example evt_1042_hfd2trxwlc
+             */
+            webhookId: string;
             /** @example order.placed */
             type: string;
             /**
@@ -657,6 +674,11 @@ export interface components {
         EventWithPayload: {
             /** @example 1042 */
             id: string;
+            /**
+             * @description what receivers get as webhook-id: the same for every attempt and requeue, and no other event’s
+             * @example evt_1042_hfd2trxwlc
+             */
+            webhookId: string;
             /** @example order.placed */
             type: string;
             /**
@@ -822,6 +844,8 @@ export interface components {
             deliveryId: string;
             /** @example 1042 */
             eventId: string;
+            /** @description of the event; null when its partition was removed */
+            webhookId: string | null;
             /** @example 1042 */
             subscriptionId: string;
             /** @example order.placed */
@@ -848,6 +872,8 @@ export interface components {
             deliveryId: string;
             /** @example 1042 */
             eventId: string;
+            /** @description of the event; null when its partition was removed */
+            webhookId: string | null;
             /** @example 1042 */
             subscriptionId: string;
             /** @example order.placed */
@@ -1624,7 +1650,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 1042 */
+                /** @description an event’s id or webhookId */
                 id: string;
             };
             cookie?: never;

@@ -61,6 +61,7 @@ export interface Events {
     events: readonly NewEvent[],
     options?: PublishBatchOptions,
   ): Promise<(EventReceipt | ItemError)[]>
+  /** By its id or its `webhookId`. */
   get(id: string, options?: CallOptions): Promise<EventWithPayload>
   list(filter?: EventFilter & PageRequest, options?: CallOptions): Promise<Page<Event>>
   /** Every event that the filter finds, newest first. */

@@ -22,6 +22,7 @@ export {
   encodeCursor,
   PAGE_ROWS_MAX,
   type Page,
+  type PagePosition,
   type PageRequest,
   readIdCursor,
   readTimeCursor,

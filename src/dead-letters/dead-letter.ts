@@ -3,6 +3,8 @@ export interface DeadLetter {
   id: string
   deliveryId: string
   eventId: string
+  /** What the receiver got as `webhook-id`; null when the event's partition was removed. */
+  webhookId: string | null
   subscriptionId: string
   eventType: string
   finalErrorCode: string | null
@@ -33,11 +35,12 @@ export interface DeadLetterRow {
   requeued_as: string | null
 }
 
-export function toDeadLetter(row: DeadLetterRow): DeadLetter {
+export function toDeadLetter(row: DeadLetterRow, webhookId: string | null): DeadLetter {
   return {
     id: row.id,
     deliveryId: row.saga_id,
     eventId: row.event_id,
+    webhookId,
     subscriptionId: row.subscription_id,
     eventType: row.event_type,
     finalErrorCode: row.final_error_code,

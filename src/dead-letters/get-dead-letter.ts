@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { isRowId } from '../database/index.js'
+import { readWebhookIds } from '../webhook-id/index.js'
 import { type DeadLetter, type DeadLetterRow, toDeadLetter } from './dead-letter.js'
 
 /**
@@ -23,5 +24,9 @@ export interface WholeDeadLetter extends DeadLetter {
 export async function getDeadLetter(pool: pg.Pool, id: string): Promise<WholeDeadLetter | null> {
   if (!isRowId(id)) return null
   const { rows } = await pool.query<DeadLetterRow & { payload_snapshot: string }>(selectDeadLetter, [id])
-  return rows[0] ? { ...toDeadLetter(rows[0]), payloadSnapshot: rows[0].payload_snapshot } : null
+  const [row] = rows
+  if (!row) return null
+  const webhookIds = await readWebhookIds(pool, [row.event_id])
+  const letter = toDeadLetter(row, webhookIds.get(row.event_id) ?? null)
+  return { ...letter, payloadSnapshot: row.payload_snapshot }
 }

@@ -7,6 +7,7 @@ import {
   rowsToRead,
   toPage,
 } from '../database/index.js'
+import { readWebhookIds } from '../webhook-id/index.js'
 import { checkFilter, type DeadLetterMatch } from './check-filter.js'
 import { type DeadLetter, type DeadLetterRow, toDeadLetter } from './dead-letter.js'
 
@@ -56,5 +57,10 @@ export async function listDeadLetters(
     to ?? null,
     rowsMax,
   ])
-  return toPage(rows, rowsMax, toDeadLetter, (row) => ({ id: row.id, atUs: row.at_us }))
+  const webhookIds = await readWebhookIds(
+    pool,
+    rows.map(({ event_id }) => event_id),
+  )
+  const toLetter = (row: DeadLetterRow) => toDeadLetter(row, webhookIds.get(row.event_id) ?? null)
+  return toPage(rows, rowsMax, toLetter, (row) => ({ id: row.id, atUs: row.at_us }))
 }

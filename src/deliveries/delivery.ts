@@ -4,6 +4,8 @@ import { type DeliveryStatus, deliveryMachine, isFinal, type JobStatus } from '.
 export interface Delivery {
   id: string
   eventId: string
+  /** What the receiver gets as `webhook-id`; null when the event's partition was removed. */
+  webhookId: string | null
   subscriptionId: string
   status: DeliveryStatus
   attemptCount: number
@@ -47,10 +49,11 @@ export interface DeliveryRow {
   updated_at: Date
 }
 
-export function toDelivery(row: DeliveryRow): Delivery {
+export function toDelivery(row: DeliveryRow, webhookId: string | null): Delivery {
   return {
     id: row.id,
     eventId: row.event_id,
+    webhookId,
     subscriptionId: row.subscription_id,
     status: row.status,
     attemptCount: row.attempt_count,

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { isRowId } from '../database/index.js'
 import type { JobStatus } from '../state-machines/index.js'
+import { readWebhookIds } from '../webhook-id/index.js'
 import { type Attempt, type Delivery, type DeliveryRow, toDelivery } from './delivery.js'
 
 /**
@@ -41,7 +42,10 @@ export async function getDelivery(
 ): Promise<(Delivery & { attempts: Attempt[] }) | null> {
   if (!isRowId(id)) return null
   const { rows } = await pool.query<DeliveryRow & AttemptRow>(selectDelivery, [id])
-  return rows[0] ? { ...toDelivery(rows[0]), attempts: rows.flatMap(toAttempts) } : null
+  const [row] = rows
+  if (!row) return null
+  const webhookIds = await readWebhookIds(pool, [row.event_id])
+  return { ...toDelivery(row, webhookIds.get(row.event_id) ?? null), attempts: rows.flatMap(toAttempts) }
 }
 
 function toAttempts(row: AttemptRow): Attempt[] {

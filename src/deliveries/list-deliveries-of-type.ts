@@ -1,6 +1,7 @@
 import type pg from 'pg'
-import { encodeCursor, type Page, readTimeCursor, toPage } from '../database/index.js'
-import { type Delivery, type DeliveryRow, toDelivery } from './delivery.js'
+import { encodeCursor, type Page, readTimeCursor } from '../database/index.js'
+import type { Delivery, DeliveryRow } from './delivery.js'
+import { pageDeliveries } from './page-deliveries.js'
 
 /** A delivery does not know its event's type: no request looks through more events, or deliveries, than this. */
 export const EXAMINED_MAX = 1_000
@@ -54,7 +55,7 @@ async function examineEvents(
   const values = [eventType, eventId, deliveryId, eventsMax, rowsMax]
   const { rows } = await pool.query(selectDeliveriesOfType, values)
   const found = rows.filter(({ id }) => id !== null) as DeliveryRow[]
-  const page = toPage(found, rowsMax, toDelivery, (row) => ({ id: row.event_id, atUs: row.id }))
+  const page = await pageDeliveries(pool, found, rowsMax, (row) => ({ id: row.event_id, atUs: row.id }))
   if (page.nextCursor !== null || rows[0].examined < eventsMax) return { page, isWhole: true }
   // Behind the oldest event that was looked at, all of its deliveries included.
   const nextCursor = encodeCursor({ id: rows[0].examined_to, atUs: '0' })
@@ -86,7 +87,7 @@ export async function keepDeliveriesOfType(
   const { rows } = await pool.query<{ id: string }>(selectOfType, [ids, eventType])
   const ofType = new Set(rows.map(({ id }) => id))
   const found = examined.filter(({ event_id }) => ofType.has(event_id))
-  const page = toPage(found, rowsMax, toDelivery, ({ id }) => ({ id }))
+  const page = await pageDeliveries(pool, found, rowsMax, ({ id }) => ({ id }))
   const last = examined.at(-1)
   if (page.nextCursor !== null || examined.length < EXAMINED_MAX || !last) return page
   return { ...page, nextCursor: encodeCursor({ id: last.id }) }

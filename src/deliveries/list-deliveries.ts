@@ -1,10 +1,11 @@
 import type pg from 'pg'
-import { isRowId, type Page, type PageRequest, readIdCursor, rowsToRead, toPage } from '../database/index.js'
+import { isRowId, type Page, type PageRequest, readIdCursor, rowsToRead } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { type DeliveryStatus, deliveryMachine } from '../state-machines/index.js'
-import { type Delivery, type DeliveryRow, toDelivery } from './delivery.js'
+import type { Delivery, DeliveryRow } from './delivery.js'
 import { readDeliveriesOfSubscription } from './list-deliveries-of-subscription.js'
 import { keepDeliveriesOfType, listDeliveriesOfType } from './list-deliveries-of-type.js'
+import { pageDeliveries } from './page-deliveries.js'
 
 /**
  * Newest first by id, so that a requeued delivery stands where it was made and not where its event is. By the
@@ -131,7 +132,7 @@ export async function listDeliveries(
   }
   const before = readIdCursor(cursor)
   const rows = await readRows(pool, { status, eventId, subscriptionId, errorCode, before, rowsMax })
-  return toPage(rows, rowsMax, toDelivery, ({ id }) => ({ id }))
+  return pageDeliveries(pool, rows, rowsMax, ({ id }) => ({ id }))
 }
 
 interface Reading {

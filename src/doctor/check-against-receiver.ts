@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { eventTimeUs, webhookIdOf } from '../webhook-id/index.js'
 import { inSnapshot, type SnapshotReader } from './read-snapshot.js'
 import type { ReceiverLog } from './receiver-log.js'
 import { type Breaches, collectBreaches, type Violation } from './violation.js'
@@ -7,8 +8,8 @@ const ROWS_PER_PAGE = 10_000
 
 // By primary key, page by page; the payload itself stays where it is.
 const eventHashes = `
-  SELECT id, encode(sha256(convert_to(payload::text, 'UTF8')), 'hex') AS sha256
-  FROM sagapost.events WHERE id > $1 ORDER BY id LIMIT $2`
+  SELECT id, ${eventTimeUs} AS at_us, encode(sha256(convert_to(payload::text, 'UTF8')), 'hex') AS sha256
+  FROM sagapost.events AS event WHERE id > $1 ORDER BY id LIMIT $2`
 
 // How many requests an attempt can have made: one whose report was accepted, one for every lease that was lost with
 // its report, one for every failed probe, one that is under way. A lease that was given back otherwise made none.
@@ -55,23 +56,25 @@ async function compareEvents(
   const lost = collectBreaches({ name: 'acknowledged_event_is_stored', rules: ['E3', 'S22'] })
   const altered = collectBreaches({ name: 'stored_payload_is_published_one', rules: ['E1', 'E2'] })
   const unlike = collectBreaches({ name: 'request_body_is_payload', rules: ['J3', 'E1'] })
+  const misnamed = collectBreaches({ name: 'request_has_webhook_id_of_event', rules: ['J3', 'O5'] })
   const unsigned = collectBreaches({ name: 'request_is_signed', rules: ['J3'] })
   const unknown = collectBreaches({ name: 'request_is_of_stored_event', rules: ['E1', 'R2'] })
   const missing = new Set(published.keys())
   const unseen = new Set(log.events.keys())
-  for await (const { id, sha256 } of readPages<{ id: string; sha256: string }>(reader, eventHashes)) {
+  for await (const { id, at_us, sha256 } of readPages<EventRow>(reader, eventHashes)) {
     missing.delete(id)
     unseen.delete(id)
     if ((published.get(id) ?? sha256) !== sha256) altered.add(id, 'another payload was handed in')
     for (const each of log.events.get(id) ?? []) {
       const what = `subscription ${each.subscriptionId}, attempt ${each.attempt}`
+      if (each.webhookIdVaries || each.webhookId !== webhookIdOf(id, at_us)) misnamed.add(id, what)
       if (each.bodyVaries || each.bodySha256 !== sha256) unlike.add(id, what)
       if (each.badSignatures > 0) unsigned.add(id, `${what}: ${each.badSignatures} of ${each.requests}`)
     }
   }
   for (const id of missing) lost.add(id, 'acknowledged, and not there')
   for (const id of unseen) unknown.add(id, 'received, and no such event is stored')
-  return allOf([lost, altered, unlike, unsigned, unknown])
+  return allOf([lost, altered, misnamed, unlike, unsigned, unknown])
 }
 
 async function compareAttempts(
@@ -104,6 +107,12 @@ async function compareAttempts(
     if (requests < answered) unheard.add(key, `${answered} jobs were answered, the receiver has ${requests}`)
   }
   return allOf([unheard, repeated])
+}
+
+interface EventRow {
+  id: string
+  at_us: number
+  sha256: string
 }
 
 interface AttemptRow {

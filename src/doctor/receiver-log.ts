@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { eventIdIn } from '../webhook-id/index.js'
 
 interface LoggedRequest {
   headers: IncomingHttpHeaders
@@ -15,6 +16,8 @@ interface AttemptLog {
   attempt: number
   requests: number
   /** Of the first request, and whether all others had the same. */
+  webhookId: string
+  webhookIdVaries: boolean
   bodySha256: string
   bodyVaries: boolean
   badSignatures: number
@@ -56,9 +59,10 @@ export function createReceiverLog(): ReceiverLog {
     record(subscriptionId, request) {
       requests += 1
       const verify = verifiers.get(subscriptionId)
-      const eventId = /^evt_(\d+)$/.exec(String(request.headers['webhook-id']))?.[1]
+      const webhookId = String(request.headers['webhook-id'])
+      const eventId = eventIdIn(webhookId)
       const attempt = /^[1-9]\d*$/.exec(String(request.headers['sagapost-attempt']))?.[0]
-      if (verify === undefined || eventId === undefined || attempt === undefined) {
+      if (verify === undefined || eventId === null || attempt === undefined) {
         strays += 1
         return false
       }
@@ -73,6 +77,8 @@ export function createReceiverLog(): ReceiverLog {
           subscriptionId,
           attempt: Number(attempt),
           requests: 0,
+          webhookId,
+          webhookIdVaries: false,
           bodySha256,
           bodyVaries: false,
           badSignatures: 0,
@@ -80,6 +86,7 @@ export function createReceiverLog(): ReceiverLog {
         ofEvent.push(log)
       }
       log.requests += 1
+      if (log.webhookId !== webhookId) log.webhookIdVaries = true
       if (log.bodySha256 !== bodySha256) log.bodyVaries = true
       if (!verify(request)) log.badSignatures += 1
       return true

@@ -48,6 +48,7 @@ export interface EventOperations {
    * it throws, nothing was stored, or nobody knows: with idempotency keys, asking again is safe.
    */
   publishMany(events: readonly EventToPublish[]): Promise<PublishOutcome[]>
+  /** By its id or its webhook id. */
   get(id: string): Promise<WholeEvent | null>
   list(filter?: EventFilter): Promise<Page<Event>>
 }

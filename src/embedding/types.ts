@@ -25,7 +25,15 @@ export type EventToPublish = EventValues &
   )
 
 export type PublishOutcome =
-  | { id: string; type: string; createdAt: Date /** Nothing was stored now. */; duplicate: boolean }
+  | {
+      id: string
+      /** What its receivers get as `webhook-id`. */
+      webhookId: string
+      type: string
+      createdAt: Date
+      /** Nothing was stored now. */
+      duplicate: boolean
+    }
   | { error: { code: ErrorCode; field: string; detail: string } }
 
 export interface PageRequest {
@@ -50,6 +58,8 @@ interface TimeRange {
 
 export interface Event {
   id: string
+  /** What its receivers get as `webhook-id`: the same for every attempt and requeue, and no other event's. */
+  webhookId: string
   type: string
   createdAt: Date
   correlationId: string | null
@@ -173,6 +183,8 @@ export type VerificationFailure =
 export interface Delivery {
   id: string
   eventId: string
+  /** The event's; null when its partition was removed. */
+  webhookId: string | null
   subscriptionId: string
   status: DeliveryStatus
   attemptCount: number
@@ -221,6 +233,8 @@ export interface DeadLetter {
   id: string
   deliveryId: string
   eventId: string
+  /** The event's; null when its partition was removed. */
+  webhookId: string | null
   subscriptionId: string
   eventType: string
   finalErrorCode: string | null

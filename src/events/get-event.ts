@@ -1,10 +1,13 @@
 import type pg from 'pg'
 import { isRowId, PAGE_ROWS_MAX } from '../database/index.js'
 import { type Delivery, listDeliveries } from '../deliveries/index.js'
+import { eventIdIn, eventTimeUs, webhookIdOf } from '../webhook-id/index.js'
 
 /** An event as lists have it. */
 export interface Event {
   id: string
+  /** What its receivers get as `webhook-id`. */
+  webhookId: string
   type: string
   createdAt: Date
   correlationId: string | null
@@ -14,6 +17,7 @@ export interface EventRow {
   id: string
   event_type: string
   created_at: Date
+  at_us: number
   correlation_id: string | null
 }
 
@@ -28,21 +32,29 @@ export interface WholeEvent extends Event {
 
 /** By events_pkey in one partition: the id tells which. */
 export const selectEvent = `
-  SELECT id, event_type, created_at, correlation_id, payload::text AS payload FROM sagapost.events WHERE id = $1`
+  SELECT id, event_type, created_at, correlation_id, ${eventTimeUs} AS at_us, payload::text AS payload
+  FROM sagapost.events AS event WHERE id = $1`
 
-/** One event with its payload and deliveries; null when there is none. Under the role saga_readonly_role. */
-export async function getEvent(pool: pg.Pool, id: string): Promise<WholeEvent | null> {
+/**
+ * One event with its payload and deliveries, by its id or its webhook id; null when there is none, or when the webhook id
+ * is that of an earlier event with the same id. Under the role saga_readonly_role.
+ */
+export async function getEvent(pool: pg.Pool, idOrWebhookId: string): Promise<WholeEvent | null> {
+  const id = eventIdIn(idOrWebhookId) ?? idOrWebhookId
   if (!isRowId(id)) return null
   const { rows } = await pool.query<EventRow & { payload: string }>(selectEvent, [id])
   const [row] = rows
   if (!row) return null
+  const event = toEvent(row)
+  if (![id, `evt_${id}`, event.webhookId].includes(idOrWebhookId)) return null
   const { data, nextCursor } = await listDeliveries(pool, { eventId: id, limit: PAGE_ROWS_MAX })
-  return { ...toEvent(row), payload: row.payload, deliveries: data, deliveriesNextCursor: nextCursor }
+  return { ...event, payload: row.payload, deliveries: data, deliveriesNextCursor: nextCursor }
 }
 
 export function toEvent(row: EventRow): Event {
   return {
     id: row.id,
+    webhookId: webhookIdOf(row.id, row.at_us),
     type: row.event_type,
     createdAt: row.created_at,
     correlationId: row.correlation_id,

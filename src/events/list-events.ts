@@ -8,6 +8,7 @@ import {
   type TimeRange,
   toPage,
 } from '../database/index.js'
+import { eventTimeUs } from '../webhook-id/index.js'
 import { checkEventType } from './event-type.js'
 import { type Event, type EventRow, toEvent } from './get-event.js'
 
@@ -20,8 +21,8 @@ import { type Event, type EventRow, toEvent } from './get-event.js'
  * meet the type soon, which reads everything when all events of the type are old.
  */
 export const selectEvents = `
-  SELECT id, event_type, created_at, correlation_id, (extract(epoch FROM created_at) * 1000000)::bigint AS at_us
-  FROM sagapost.events
+  SELECT id, event_type, created_at, correlation_id, ${eventTimeUs} AS at_us
+  FROM sagapost.events AS event
   WHERE ($1::bigint IS NULL
          OR (created_at, id) < (timestamptz 'epoch' + $1::bigint * interval '1 microsecond', $2::bigint))
     AND ($3::text IS NULL OR event_type = ANY (ARRAY[$3]))
@@ -32,7 +33,7 @@ export const selectEvents = `
 
 /** By event_keys_pkey, for as long as the key is remembered; then by events_pkey in one partition. */
 export const selectEventByKey = `
-  SELECT event.id, event_type, event.created_at, correlation_id
+  SELECT event.id, event_type, event.created_at, correlation_id, ${eventTimeUs} AS at_us
   FROM sagapost.event_keys AS key
   CROSS JOIN LATERAL (SELECT * FROM sagapost.events WHERE id = key.event_id) AS event
   WHERE key.key = $1
@@ -60,7 +61,7 @@ export async function listEvents(
     const found = await pool.query<EventRow>(selectEventByKey, values)
     return { data: found.rows.map(toEvent), nextCursor: null }
   }
-  const { rows } = await pool.query<EventRow & { at_us: string }>(selectEvents, [
+  const { rows } = await pool.query<EventRow>(selectEvents, [
     before.atUs,
     before.id,
     type ?? null,
@@ -68,5 +69,5 @@ export async function listEvents(
     to ?? null,
     rowsMax,
   ])
-  return toPage(rows, rowsMax, toEvent, (row) => ({ id: row.id, atUs: row.at_us }))
+  return toPage(rows, rowsMax, toEvent, (row) => ({ id: row.id, atUs: String(row.at_us) }))
 }

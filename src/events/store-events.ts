@@ -1,9 +1,12 @@
 import type pg from 'pg'
 import { prepared } from '../database/index.js'
+import { eventTimeUs, webhookIdOf } from '../webhook-id/index.js'
 import { type EventCheck, type EventRefusal, type NewEvent, refuseEvent } from './check-event.js'
 
 interface StoredEvent {
   id: string
+  /** What its receivers get as `webhook-id`. */
+  webhookId: string
   type: string
   createdAt: Date
   /** The key was known with the same type and payload: nothing was stored now. */
@@ -18,18 +21,18 @@ export type StoreOutcome = StoredEvent | { refusal: EventRefusal }
 // this). Rows come back in the order in which they were given; a number for the time, since to read a time takes 5 µs, and
 // one that is exact to the microsecond: `extract` makes a numeric, at thrice the cost.
 const insertEvents = prepared(`
-  INSERT INTO sagapost.events (event_type, payload, correlation_id, traceparent)
+  INSERT INTO sagapost.events AS event (event_type, payload, correlation_id, traceparent)
   SELECT type, payload, correlation_id, traceparent
   FROM ROWS FROM (unnest($1::text[]), json_array_elements($2::json), unnest($3::text[]), unnest($4::text[]))
     AS given (type, payload, correlation_id, traceparent)
-  RETURNING id, round(date_part('epoch', created_at) * 1e6) / 1e3 AS created_at_ms`)
+  RETURNING id, ${eventTimeUs} AS at_us`)
 
 // The same for payloads with white space around them, which an element of a list would lose.
 const insertPaddedEvents = prepared(`
-  INSERT INTO sagapost.events (event_type, payload, correlation_id, traceparent)
+  INSERT INTO sagapost.events AS event (event_type, payload, correlation_id, traceparent)
   SELECT type, payload::json, correlation_id, traceparent
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS given (type, payload, correlation_id, traceparent)
-  RETURNING id, round(date_part('epoch', created_at) * 1e6) / 1e3 AS created_at_ms`)
+  RETURNING id, ${eventTimeUs} AS at_us`)
 
 /** White space of JSON (RFC 8259); its other characters come after the space. */
 const SPACE = 0x20
@@ -54,16 +57,16 @@ const publishBatch = (payloads: string) =>
   WITH limited AS MATERIALIZED (
     SELECT CASE WHEN $6::text IS NOT NULL THEN set_config('lock_timeout', $6, true) ELSE '' END AS lock_timeout
   )
-  SELECT item, id, round(date_part('epoch', created_at) * 1e6) / 1e3 AS created_at_ms, duplicate, conflict
+  SELECT item, id, ${eventTimeUs} AS at_us, duplicate, conflict
   FROM limited, sagapost.publish_batch(
-    CASE WHEN limited.lock_timeout IS NOT NULL THEN $1::text[] END, ${payloads}, $3::text[], $4::text[], $5::text[])`)
+    CASE WHEN limited.lock_timeout IS NOT NULL THEN $1::text[] END, ${payloads}, $3::text[], $4::text[], $5::text[]) AS event`)
 const publishList = publishBatch('ARRAY(SELECT json_array_elements($2::json))')
 const publishPadded = publishBatch('$2::text[]::json[]')
 
 interface Row {
   item: number
   id: string | null
-  created_at_ms: number
+  at_us: number
   duplicate: boolean
   conflict: boolean
 }
@@ -116,15 +119,15 @@ async function storePlain(
 ): Promise<StoreOutcome[]> {
   const { payloads, isList } = payloadsOf(events)
   const insert = isList ? insertEvents : insertPaddedEvents
-  const { rows } = await pool.query<{ id: string; created_at_ms: number }>(insert, [
+  const { rows } = await pool.query<{ id: string; at_us: number }>(insert, [
     events.map(({ type }) => type),
     payloads,
     events.map(({ correlationId }) => correlationId ?? null),
     events.map(({ traceparent }) => traceparent ?? null),
   ])
-  return rows.map(({ id, created_at_ms: createdAtMs }, index) => {
+  return rows.map(({ id, at_us: atUs }, index) => {
     const { type } = events[index] as NewEvent
-    return { id, type, createdAt: new Date(createdAtMs), duplicate: false }
+    return toStored(id, type, atUs, false)
   })
 }
 
@@ -142,13 +145,18 @@ async function storeKeyed(
     events.map(({ traceparent }) => traceparent ?? null),
     lockWaitMs === undefined ? null : `${lockWaitMs}ms`,
   ])
-  return rows.map(({ item, id, created_at_ms: createdAtMs, duplicate, conflict }) => {
+  return rows.map(({ item, id, at_us: atUs, duplicate, conflict }) => {
     const event = events[item - 1] as NewEvent
     // The key was forgotten between the two statements of the function.
     if (id === null) return undefined
     if (conflict) return { refusal: conflictWith(event, id) }
-    return { id, type: event.type, createdAt: new Date(createdAtMs), duplicate }
+    return toStored(id, event.type, atUs, duplicate)
   })
+}
+
+/** A duplicate's time is its key's, which was stored in one transaction with the event: the webhook id is the event's. */
+function toStored(id: string, type: string, atUs: number, duplicate: boolean): StoredEvent {
+  return { id, webhookId: webhookIdOf(id, atUs), type, createdAt: new Date(atUs / 1e3), duplicate }
 }
 
 function conflictWith(event: NewEvent, id: string): EventRefusal {

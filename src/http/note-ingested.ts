@@ -18,7 +18,10 @@ export function noteIngested({ log, metrics }: Pick<ApiOptions, 'log' | 'metrics
     if (!log.isLevelEnabled('debug')) return
     const given = 'refusal' in event ? undefined : event.correlationId
     log.debug(
-      { ...logFields({ eventId: outcome.id, correlationId: given ?? null }), event_type: outcome.type },
+      {
+        ...logFields({ eventId: outcome.id, webhookId: outcome.webhookId, correlationId: given ?? null }),
+        event_type: outcome.type,
+      },
       outcome.duplicate ? 'event known already' : 'event stored',
     )
   }

@@ -34,6 +34,19 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
 
 const eventType = z.string().meta({ examples: ['order.placed'] })
 
+const webhookId = z
+  .string()
+  .describe('what receivers get as webhook-id: the same for every attempt and requeue, and no other event’s')
+  .meta({ examples: ['evt_1042_hfd2trxwlc'] })
+const webhookIdOfEvent = webhookId.nullable().describe('of the event; null when its partition was removed')
+
+export const eventIdParameter = z.strictObject({
+  id: z
+    .string()
+    .describe('an event’s id or webhookId')
+    .meta({ examples: ['1042', 'evt_1042_hfd2trxwlc'] }),
+})
+
 export const newEvent = z
   .strictObject({
     type: eventType.describe('1 to 100 characters of A–Z, a–z, 0–9, _, . and -'),
@@ -50,6 +63,7 @@ export const newEventBatch = z.strictObject({ events: z.array(newEvent).min(1).m
 export const eventReceipt = z
   .object({
     id,
+    webhookId,
     type: eventType,
     createdAt: time,
     duplicate: z.boolean().describe('true: the key was known, and this is the first one’s answer'),
@@ -86,6 +100,7 @@ export const delivery = z
   .object({
     id,
     eventId: id,
+    webhookId: webhookIdOfEvent,
     subscriptionId: id,
     status: z.enum(deliveryMachine.statuses),
     attemptCount: z.number().int(),
@@ -118,7 +133,7 @@ export const deliveryFilter = z.strictObject({
 })
 
 export const event = z
-  .object({ id, type: eventType, createdAt: time, correlationId: z.string().nullable() })
+  .object({ id, webhookId, type: eventType, createdAt: time, correlationId: z.string().nullable() })
   .meta({ id: 'Event' })
 
 export const setAsideEvent = z
@@ -261,6 +276,7 @@ export const deadLetter = z
     id,
     deliveryId: id,
     eventId: id,
+    webhookId: webhookIdOfEvent,
     subscriptionId: id,
     eventType,
     finalErrorCode: z.string().nullable(),

@@ -11,7 +11,7 @@ import type { SigningSecret } from './signing-secret.js'
 
 export interface WebhookRequest {
   url: string
-  /** `evt_<event id>`: the same for every attempt. */
+  /** The same for every attempt. */
   webhookId: string
   /** Sent byte for byte. */
   body: Buffer

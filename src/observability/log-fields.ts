@@ -1,6 +1,7 @@
-/** The fields of J11 and O5, named as the columns are. Every line about one of these things uses these names. */
+/** The fields of J11 and O5, named as the columns are, and the header. Every line about one of these things uses these names. */
 export const logFieldNames = [
   'event_id',
+  'webhook_id',
   'saga_id',
   'job_id',
   'subscription_id',
@@ -15,6 +16,7 @@ export type LogFields = Partial<Record<(typeof logFieldNames)[number], unknown>>
 
 export interface LoggedThing {
   eventId?: string
+  webhookId?: string
   sagaId?: string
   jobId?: string
   subscriptionId?: string
@@ -22,7 +24,7 @@ export interface LoggedThing {
   leaseExpiration?: Date | null
   attempt?: number
   errorCode?: string | null
-  /** Null when the publisher gave none; then the event's `webhook-id` serves as one. */
+  /** Null when the publisher gave none; then the event's id serves as one. */
   correlationId?: string | null
 }
 
@@ -30,6 +32,7 @@ export interface LoggedThing {
 export function logFields(thing: LoggedThing): LogFields {
   const fields: LogFields = {}
   if (thing.eventId !== undefined) fields.event_id = thing.eventId
+  if (thing.webhookId !== undefined) fields.webhook_id = thing.webhookId
   if (thing.sagaId !== undefined) fields.saga_id = thing.sagaId
   if (thing.jobId !== undefined) fields.job_id = thing.jobId
   if (thing.subscriptionId !== undefined) fields.subscription_id = thing.subscriptionId
@@ -42,7 +45,7 @@ export function logFields(thing: LoggedThing): LogFields {
   return fields
 }
 
-/** [O5] One id from publish to the request: the publisher's, or else the event's `webhook-id`. */
+/** [O5] One id from publish to the request: the publisher's, or else the event's, as its `webhook-id` begins. */
 export function correlationIdOf(eventId: string, correlationId: string | null | undefined): string {
   return correlationId ?? `evt_${eventId}`
 }

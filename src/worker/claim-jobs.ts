@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { type EventRange, prepared } from '../database/index.js'
+import { eventTimeUs, webhookIdOf } from '../webhook-id/index.js'
 
 export interface ClaimedJob {
   id: string
   sagaId: string
   eventId: string
+  webhookId: string
   subscriptionId: string
   attempt: number
   leaseToken: string
@@ -43,7 +45,8 @@ export const claim = prepared(`
       AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
     RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, correlation_id, free_since_ms
   ), complete AS (
-    SELECT claimed.*, event.event_type, event.payload::text, event.traceparent, subscription.callback_url, subscription.headers
+    SELECT claimed.*, event.event_type, event.payload::text, event.traceparent, ${eventTimeUs} AS event_at_us,
+           subscription.callback_url, subscription.headers
     FROM claimed
     JOIN sagapost.events AS event ON event.id = ANY (array_append('{}', claimed.event_id))
       AND (event.id >= $1 OR event.id > $2) AND (event.id < $2 OR event.id <= $1)
@@ -95,6 +98,7 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     id: row.id,
     sagaId: row.saga_id,
     eventId: row.event_id,
+    webhookId: webhookIdOf(row.event_id, row.event_at_us),
     subscriptionId: row.subscription_id,
     attempt: row.attempt,
     leaseToken,

@@ -3,11 +3,11 @@ import { correlationIdOf } from '../observability/index.js'
 import type { ClaimedJob } from './claim-jobs.js'
 import type { JobReport } from './report-results.js'
 
-/** What the receiver gets (DESIGN 5). The id is the same for every attempt and requeue. */
+/** What the receiver gets (DESIGN 5). */
 export function toRequest(job: ClaimedJob, secrets: readonly SigningSecret[]): WebhookRequest {
   return {
     url: job.callbackUrl,
-    webhookId: `evt_${job.eventId}`,
+    webhookId: job.webhookId,
     body: Buffer.from(job.payload),
     secrets,
     headers: {

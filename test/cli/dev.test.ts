@@ -40,7 +40,7 @@ describe('sagapost dev', () => {
       const listed = await fetch(`${url}/v1/events`, { headers: { authorization: `Bearer ${key}` } })
       expect(listed.status).toBe(200)
 
-      await dev.printed(/demo\.hello +evt_\d+ +attempt 1 +✓ verified +200 +\{"hello":"world"\}/)
+      await dev.printed(/demo\.hello +evt_\d+_[0-9a-z]+ +attempt 1 +✓ verified +200 +\{"hello":"world"\}/)
 
       const second = await runCli(['dev'], env)
       expect(second.code).toBe(1)

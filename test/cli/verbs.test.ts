@@ -139,6 +139,7 @@ describe('lists', () => {
 
   it('refuse options that make no sense, with exit code 2', async () => {
     for (const args of [
+      ['events', 'show', 'evt_..'],
       ['events', 'list', '--limit', '0'],
       ['events', 'list', '--limit', '201'],
       ['events', 'list', '--limit', '5', '--all'],
@@ -254,6 +255,15 @@ describe('deliveries and dead letters', () => {
     )
     expect((await outputJson(['deliveries', 'show', delivery.id])).attempts).toHaveLength(1)
     expect(await output(['events', 'show', eventId])).toMatch(/^Deliveries\nID .*\n\d+ .*DeadLettered/m)
+    const { webhookId } = await client().events.get(eventId)
+    expect(await outputJson(['events', 'show', webhookId])).toMatchObject({ id: eventId, webhookId })
+    for (const args of [
+      ['events', 'show', eventId],
+      ['deliveries', 'show', delivery.id],
+    ]) {
+      expect(await output(args)).toMatch(new RegExp(`^Webhook id +${webhookId}$`, 'm'))
+    }
+    expect(await refusal(['events', 'show', `${webhookId}0`])).toContain('[event_not_found]')
 
     const dead = ['dead-letters', 'list', '--subscription', id, '--error', 'http_500', '--type', 'cli.dead']
     const [letter] = (await outputJson([...dead, '--from', '1h'])).data
@@ -261,6 +271,7 @@ describe('deliveries and dead letters', () => {
       new RegExp(`^${letter.id} +${eventId} +cli\\.dead +${id} +http_500`, 'm'),
     )
     expect(await output(['dead-letters', 'show', letter.id])).toContain(`\nPayload\n${payload}\n`)
+    expect(letter.webhookId).toBe(webhookId)
     expect(await output(['dead-letters', 'show', letter.id, '--json'])).toContain(
       `"payloadSnapshot":${payload}}\n`,
     )

@@ -39,6 +39,7 @@ describe('events', () => {
       type: 'client.order',
       createdAt: expect.any(String),
       duplicate: false,
+      webhookId: expect.stringMatching(/^evt_\d+_\w+$/),
     })
     expectTypeOf(first).toEqualTypeOf<EventReceipt>()
     expect(await events.publish(event)).toEqual({ ...first, duplicate: true })

@@ -5,6 +5,7 @@ import { SagapostError } from '../../src/errors/index.js'
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery, insertJob } from '../support/fixtures.js'
 import { walkPages } from '../support/walk-pages.js'
+import { webhookIdOfStored } from '../support/webhook-ids.js'
 
 const database = useDatabase()
 const readOnly = () => database.as('saga_readonly_role')
@@ -45,6 +46,7 @@ describe('one dead letter', () => {
       id,
       deliveryId: delivery.id,
       eventId: delivery.eventId,
+      webhookId: await webhookIdOfStored(database.pool, delivery.eventId),
       subscriptionId: delivery.subscriptionId,
       eventType: 'order.placed',
       finalErrorCode: 'http_500',

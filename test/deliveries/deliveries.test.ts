@@ -5,6 +5,7 @@ import { type DeliveryStatus, deliveryMachine } from '../../src/state-machines/i
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery, insertJob } from '../support/fixtures.js'
 import { walkPages } from '../support/walk-pages.js'
+import { webhookIdOfStored } from '../support/webhook-ids.js'
 
 const database = useDatabase()
 const get = (id: string) => getDelivery(database.as('saga_readonly_role'), id)
@@ -20,6 +21,7 @@ describe('one delivery', () => {
     expect(found).toEqual({
       id: delivery.id,
       eventId: delivery.eventId,
+      webhookId: await webhookIdOfStored(database.pool, delivery.eventId),
       subscriptionId: delivery.subscriptionId,
       status: 'InProgress',
       attemptCount: 0,
@@ -45,6 +47,15 @@ describe('one delivery', () => {
         },
       ],
     })
+  })
+
+  it('[J3] has no webhook id to show when the partition of its event was removed', async () => {
+    const { rows } = await database.pool.query(
+      `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) VALUES (999999, 7) RETURNING id`,
+    )
+    const { attempts, ...delivery } = (await get(rows[0].id)) ?? {}
+    expect(delivery).toMatchObject({ eventId: '999999', webhookId: null })
+    expect((await list({ eventId: '999999' })).data).toEqual([delivery])
   })
 
   it('[S11] that is final has no next attempt', async () => {

@@ -1,17 +1,23 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { checkAgainstReceiver, createReceiverLog, type ReceiverLog, sha256 } from '../../src/doctor/index.js'
 import { useDatabase } from '../support/database.js'
+import { webhookIdOfStored } from '../support/webhook-ids.js'
 import { type Staged, stageDeliveries } from './stage-deliveries.js'
 
 const database = useDatabase()
 let staged: Staged
+let webhookIds: ReadonlyMap<string, string>
 beforeAll(async () => {
   staged = await stageDeliveries(database)
+  const { rows } = await database.pool.query<{ id: string }>('SELECT id FROM sagapost.events')
+  const ids = rows.map(async ({ id }) => [id, await webhookIdOfStored(database.pool, id)] as const)
+  webhookIds = new Map(await Promise.all(ids))
 })
 
 interface Sent {
   eventId: string
   attempt: number
+  webhookId?: string
   body?: string
   signature?: string
 }
@@ -30,11 +36,17 @@ const honestRequests = (): Sent[] => [
 
 function receive(
   log: ReceiverLog,
-  { eventId, attempt, body = staged.payload, signature = 'good' }: Sent,
+  {
+    eventId,
+    attempt,
+    webhookId = webhookIds.get(eventId) ?? `evt_${eventId}_1`,
+    body = staged.payload,
+    signature = 'good',
+  }: Sent,
 ): void {
   log.record(staged.subscriptionId, {
     headers: {
-      'webhook-id': `evt_${eventId}`,
+      'webhook-id': webhookId,
       'sagapost-attempt': String(attempt),
       'webhook-signature': signature,
     },
@@ -126,6 +138,20 @@ describe('a receiver that tells something else', () => {
       'request_body_is_payload',
       'no_more_requests_than_leases',
     ])
+  })
+
+  it('[J3] a webhook id is that of an earlier event with the same id, in the first request or a repeated one', async () => {
+    const { eventId } = staged.completed
+    for (const webhookId of [`evt_${eventId}`, `evt_${eventId}_1z`]) {
+      const other = { eventId, attempt: 1, webhookId }
+      expect(await names(logOf([other, ...honestRequests().slice(1)]))).toEqual([
+        'request_has_webhook_id_of_event',
+      ])
+      expect(await names(logOf([...honestRequests(), other]))).toEqual([
+        'request_has_webhook_id_of_event',
+        'no_more_requests_than_leases',
+      ])
+    }
   })
 
   it('[J3] a signature is not valid', async () => {

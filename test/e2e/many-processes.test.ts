@@ -6,6 +6,7 @@ import {
   countDeliveries,
   snapshotTerminals,
 } from '../../src/doctor/index.js'
+import { eventIdIn } from '../../src/webhook-id/index.js'
 import { useDatabase } from '../support/database.js'
 import type { ReceivedRequest } from '../support/https-receiver.js'
 import { expectAllHolds, publish, untilSettled } from './deliveries.js'
@@ -29,7 +30,7 @@ const processes = useProcesses(database, () => receiver.authority)
 
 /** Always the same for the same attempt: one in a hundred events never gets through, one attempt in six fails. */
 function respond({ headers, path }: ReceivedRequest) {
-  const event = Number(String(headers['webhook-id']).slice('evt_'.length))
+  const event = Number(eventIdIn(String(headers['webhook-id'])))
   if (event % 100 === 7) return { status: 500 }
   const draw =
     Math.imul(event * 31 + Number(headers['sagapost-attempt']) * 7 + path.length, 2_654_435_761) >>> 0

@@ -50,7 +50,7 @@ describe('an instance', () => {
     expect(bodies(receiver)).toEqual([exact])
     const [request] = receiver.requests
     expect(request?.headers).toMatchObject({
-      'webhook-id': `evt_${eventId}`,
+      'webhook-id': (await instance.events.get(eventId))?.webhookId,
       'sagapost-correlation-id': 'checkout-1',
     })
     new Webhook(secret).verify(exact, request?.headers as Record<string, string>)

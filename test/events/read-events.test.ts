@@ -4,6 +4,7 @@ import { getEvent, listEvents } from '../../src/events/index.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertEvent } from '../support/fixtures.js'
 import { walkPages } from '../support/walk-pages.js'
+import { webhookIdOfStored } from '../support/webhook-ids.js'
 
 const database = useDatabase()
 const get = (id: string) => getEvent(database.as('saga_readonly_role'), id)
@@ -27,6 +28,7 @@ describe('one event', () => {
     const bare = await insertEvent(database.pool, { type: 'order.paid', payload })
     expect(await get(bare)).toEqual({
       id: bare,
+      webhookId: await webhookIdOfStored(database.pool, bare),
       type: 'order.paid',
       createdAt: expect.any(Date),
       correlationId: null,
@@ -54,6 +56,22 @@ describe('one event', () => {
       expect(await get(id)).toBeNull()
     },
   )
+
+  it('[J3] is found by its webhook id, and not by that of an earlier event with the same id', async () => {
+    const id = await insertEvent(database.pool)
+    const webhookId = await webhookIdOfStored(database.pool, id)
+    for (const name of [id, webhookId, `evt_${id}`]) expect(await get(name)).toMatchObject({ id, webhookId })
+    for (const other of [
+      `${webhookId}0`,
+      webhookId.slice(0, -1),
+      `evt_${id}_`,
+      `evt_0${id}`,
+      `evt_x_${id}`,
+    ]) {
+      expect([other, await get(other)]).toEqual([other, null])
+    }
+    expect(await get(webhookId.toUpperCase())).toBeNull()
+  })
 })
 
 describe('a list of events', () => {
@@ -84,7 +102,8 @@ describe('a list of events', () => {
   it('[E1] is newest first, without payloads', async () => {
     const { data, nextCursor } = await list({ from })
     expect(data.map(({ id, type, createdAt }) => ({ id, type, at: createdAt.getTime() }))).toEqual(made)
-    expect(Object.keys(data[0] ?? {})).toEqual(['id', 'type', 'createdAt', 'correlationId'])
+    expect(Object.keys(data[0] ?? {})).toEqual(['id', 'webhookId', 'type', 'createdAt', 'correlationId'])
+    for (const { id, webhookId } of data) expect(webhookId).toBe(await webhookIdOfStored(database.pool, id))
     expect(nextCursor).toBeNull()
   })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { publish, storeEvents } from '../../src/events/index.js'
 import { useDatabase } from '../support/database.js'
+import { webhookIdOfStored } from '../support/webhook-ids.js'
 
 const database = useDatabase()
 const store = (events: Parameters<typeof storeEvents>[1]) =>
@@ -22,6 +23,7 @@ describe('storeEvents', () => {
     expect(outcomes).toEqual(
       payloads.map(() => ({
         id: expect.stringMatching(/^\d+$/),
+        webhookId: expect.any(String),
         type: 'batch.bytes',
         createdAt: expect.any(Date),
         duplicate: false,
@@ -38,6 +40,20 @@ describe('storeEvents', () => {
     const payloads = ['1', ' {"n":1}', '2', '{"n":1}\n', '\t"x"\r', '3']
     await store(payloads.map((payload) => ({ type: 'batch.padded', payload })))
     expect(await payloadsOf('batch.padded')).toEqual(payloads)
+  })
+
+  it('[E3, J3] answers with the webhook id that the receivers will get, for a duplicate as well', async () => {
+    const key = { idempotencyKey: 'named' }
+    const some = { type: 'batch.named', payload: '1' }
+    const outcomes = [
+      ...(await store([some, { ...some, payload: ' 2' }])),
+      ...(await store([{ ...some, ...key }, some])),
+      ...(await store([{ ...some, ...key }, some])),
+    ] as { id: string; webhookId: string; duplicate: boolean }[]
+    expect(outcomes.map(({ duplicate }) => duplicate)).toEqual([false, false, false, false, true, false])
+    for (const { id, webhookId } of outcomes) {
+      expect(webhookId).toBe(await webhookIdOfStored(database.pool, id))
+    }
   })
 
   it('[E1, E3] keeps payloads with keys byte for byte, with white space around them and without', async () => {

@@ -6,6 +6,7 @@ import { readConfig } from '../../src/config/index.js'
 import { startApi } from '../../src/http/index.js'
 import { createMetrics } from '../../src/observability/index.js'
 import { partNames, startParts } from '../../src/runtime/index.js'
+import { eventIdIn } from '../../src/webhook-id/index.js'
 import { useDatabase } from '../support/database.js'
 import { startReceiver } from '../support/https-receiver.js'
 import { adminKey, type CallOptions, call } from './api-server.js'
@@ -71,7 +72,7 @@ it(
       const webhook = new Webhook(made.secret)
       const arrived = new Map(
         receiver.requests.map(({ headers, body }) => [
-          String(headers['webhook-id']).replace('evt_', ''),
+          String(eventIdIn(String(headers['webhook-id']))),
           { headers, body },
         ]),
       )

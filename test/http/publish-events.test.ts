@@ -36,7 +36,7 @@ describe('POST /v1/events', () => {
       body: { id: expect.stringMatching(/^\d+$/), type: 'order.placed', duplicate: false },
     })
     expect(new Date(answer.body.createdAt).toISOString()).toBe(answer.body.createdAt)
-    expect(Object.keys(answer.body)).toEqual(['id', 'type', 'createdAt', 'duplicate'])
+    expect(Object.keys(answer.body)).toEqual(['id', 'type', 'createdAt', 'duplicate', 'webhookId'])
     expect(await stored(answer.body.id)).toEqual({
       event_type: 'order.placed',
       payload: '{"order":7}',
@@ -202,15 +202,16 @@ describe('POST /v1/events/batch', () => {
       ],
     })
     expect(status).toBe(202)
+    const webhookId = expect.stringMatching(/^evt_\d+_\w+$/)
     expect(body.results).toEqual([
-      { id: expect.any(String), type: 'a', createdAt: expect.any(String), duplicate: false },
+      { id: expect.any(String), type: 'a', createdAt: expect.any(String), duplicate: false, webhookId },
       { error: { code: 'event_type_invalid', detail: expect.any(String) } },
-      { id: expect.any(String), type: 'b', createdAt: expect.any(String), duplicate: false },
+      { id: expect.any(String), type: 'b', createdAt: expect.any(String), duplicate: false, webhookId },
       { error: { code: 'idempotency_conflict', detail: expect.any(String) } },
-      { id: body.results[2].id, type: 'b', createdAt: body.results[2].createdAt, duplicate: true },
+      { id: body.results[2].id, type: 'b', createdAt: body.results[2].createdAt, duplicate: true, webhookId },
       { error: { code: 'request_invalid', detail: 'event: must be a JSON object' } },
       { error: { code: 'request_invalid', detail: 'extra: is not a known field' } },
-      { id: expect.any(String), type: 'd', createdAt: expect.any(String), duplicate: false },
+      { id: expect.any(String), type: 'd', createdAt: expect.any(String), duplicate: false, webhookId },
     ])
   })
 
@@ -448,9 +449,10 @@ describe('group commit', () => {
         [202, true],
       ])
       const { results } = (await inBatch).body
+      const webhookId = expect.any(String)
       expect(results).toEqual([
         { error: { code: 'idempotency_conflict', detail: expect.any(String) } },
-        { id: expect.any(String), type: 'other', createdAt: expect.any(String), duplicate: false },
+        { id: expect.any(String), type: 'other', createdAt: expect.any(String), duplicate: false, webhookId },
       ])
     } finally {
       holder.release()

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertEvent, insertJob } from '../support/fixtures.js'
+import { webhookIdOfStored } from '../support/webhook-ids.js'
 import { useApi } from './api-server.js'
 
 const database = useDatabase()
@@ -34,6 +35,7 @@ describe('events', () => {
     expect(status).toBe(200)
     expect(body).toEqual({
       id: delivery.eventId,
+      webhookId: await webhookIdOfStored(database.pool, delivery.eventId),
       type: 'order.placed',
       createdAt: expect.stringMatching(/Z$/),
       correlationId: null,
@@ -42,6 +44,16 @@ describe('events', () => {
       deliveriesNextCursor: null,
     })
     expect(await get('/v1/events/999999')).toMatchObject({ status: 404, body: { code: 'event_not_found' } })
+  })
+
+  it('[J3] one by its webhook id; 404 for that of another event with the same id', async () => {
+    const id = await insertEvent(database.pool)
+    const webhookId = await webhookIdOfStored(database.pool, id)
+    expect(await get(`/v1/events/${webhookId}`)).toMatchObject({ status: 200, body: { id, webhookId } })
+    expect(await get(`/v1/events/evt_${id}_1z`)).toMatchObject({
+      status: 404,
+      body: { code: 'event_not_found' },
+    })
   })
 
   it('[E1] lists go page by page, newest first, while others are stored', async () => {
@@ -108,6 +120,7 @@ describe('deliveries', () => {
     expect(body).toEqual({
       id: delivery.id,
       eventId: delivery.eventId,
+      webhookId: await webhookIdOfStored(database.pool, delivery.eventId),
       subscriptionId: delivery.subscriptionId,
       status: 'InProgress',
       attemptCount: 0,

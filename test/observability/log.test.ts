@@ -73,6 +73,7 @@ it('[J11] what is logged is not changed for the one who logs it', () => {
 it('[J11, O5] all parts name the same things alike, and every line of an event has a correlation id', () => {
   const fields = logFields({
     eventId: '1',
+    webhookId: 'evt_1_a',
     sagaId: '2',
     jobId: '3',
     subscriptionId: '4',

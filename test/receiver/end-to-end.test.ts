@@ -95,7 +95,7 @@ it.each([
       await expect.poll(() => events.length).toBe(1)
       expect(events[0]).toMatchObject({
         kind: 'event',
-        id: expect.stringMatching(/^evt_\d+$/),
+        id: expect.stringMatching(/^evt_\d+_[0-9a-z]+$/),
         type: eventType,
         attempt: 1,
         correlationId: 'checkout-4711',

@@ -43,7 +43,7 @@ it('[O2, E3] the way of a newcomer in the README works as it stands: start, curl
         .poll(() => printed)
         .toMatch(
           new RegExp(
-            `demo\\.hello +evt_\\d+ +attempt 1 +✓ verified +200 +${payload.replaceAll(/[{}]/g, '\\$&')}`,
+            `demo\\.hello +evt_\\d+_[0-9a-z]+ +attempt 1 +✓ verified +200 +${payload.replaceAll(/[{}]/g, '\\$&')}`,
           ),
         )
     await arrived('{"hello":"world"}')

@@ -18,6 +18,7 @@ import {
 } from '../../src/deliveries/list-deliveries-of-type.js'
 import { selectEvent } from '../../src/events/get-event.js'
 import { selectEventByKey, selectEvents } from '../../src/events/list-events.js'
+import { selectEventTimes } from '../../src/webhook-id/read-webhook-ids.js'
 import { useDatabase } from '../support/database.js'
 import { countRowsRead, explain } from '../support/explain.js'
 import { narrowPartitions } from '../support/partitions.js'
@@ -261,6 +262,11 @@ describe('a page of deliveries', () => {
       (_, index) => 1 + index * Math.floor(ROWS / EXAMINED_MAX),
     )
     await expectBounded(selectOfType, [ids, 'type.7'], ['events_pkey'], EXAMINED_MAX)
+  })
+
+  it('[J3] the webhook ids of a page are read by key, one event each', async () => {
+    const ids = Array.from({ length: PAGE }, (_, index) => 1 + index * Math.floor(ROWS / PAGE))
+    await expectBounded(selectEventTimes, [ids], ['events_pkey'], PAGE)
   })
 
   it('[S21] (one event, an error) reads the deliveries of the event', async () => {

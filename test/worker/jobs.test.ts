@@ -7,6 +7,7 @@ import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
 import { withoutWaiting } from '../support/lock-waiters.js'
+import { webhookIdOfStored } from '../support/webhook-ids.js'
 
 const database = useDatabase()
 let range: EventRange
@@ -95,6 +96,27 @@ describe('claiming', () => {
     )
     expect(Number(rows[0].left)).toBeGreaterThan(0)
     expect(Number(rows[0].left)).toBeLessThanOrEqual(LEASE_MS / 1000)
+  })
+
+  it('[J3] the webhook id is the same under every lease, for every attempt and every requeue', async () => {
+    const delivery = await insertDelivery(database.pool, 'InProgress')
+    await insertJob(database.pool, delivery)
+    const expected = await webhookIdOfStored(database.pool, delivery.eventId)
+    expect(await claim(1, 'lost')).toMatchObject([{ webhookId: expected, attempt: 1 }])
+    await moveClock(database.pool, '61 seconds')
+    await reset()
+    const again = await claim(1, 'heir')
+    expect(again).toMatchObject([{ webhookId: expected, attempt: 1 }])
+    await report(again, 'http_500')
+    const { rows } = await database.pool.query(
+      `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, requeued_from)
+       VALUES ($1, $2, 7) RETURNING id`,
+      [delivery.eventId, delivery.subscriptionId],
+    )
+    for (const id of [delivery.id, rows[0].id]) {
+      await insertJob(database.pool, { ...delivery, id })
+      expect(await claim(1)).toMatchObject([{ sagaId: id, webhookId: expected }])
+    }
   })
 
   it('[J4] workers at once never hold the same job', async () => {

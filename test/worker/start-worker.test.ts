@@ -1,7 +1,9 @@
+import { pino } from 'pino'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
 import { insertEvent, insertJob, insertSubscription } from '../support/fixtures.js'
+import { webhookIdOfStored } from '../support/webhook-ids.js'
 import { delivered, failed, useWorker } from './use-worker.js'
 
 const database = useDatabase()
@@ -130,7 +132,7 @@ describe('a delivery', () => {
     expect(sent.map(({ request }) => request)).toMatchObject([
       {
         url: 'https://receiver.example/hooks',
-        webhookId: `evt_${job.eventId}`,
+        webhookId: await webhookIdOfStored(database.pool, job.eventId),
         body: Buffer.from('{"order":  7}'),
         headers: {
           'x-tenant': 'blue',
@@ -142,6 +144,25 @@ describe('a delivery', () => {
       },
     ])
     await expect.poll(() => woken).toBe(1)
+  })
+
+  it('[J11, O5] is logged with the webhook id that the receiver got, delivered or not', async () => {
+    const lines: Record<string, unknown>[] = []
+    const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) })
+    const { jobs } = await newJobs(2)
+    const { sent } = start({ log })
+    await expect.poll(() => sent.length).toBe(2)
+    sent[0]?.answer(delivered)
+    sent[1]?.answer(failed(500))
+    await expect.poll(() => lines.map(({ msg }) => msg).sort()).toEqual(['delivered', 'not delivered'])
+    for (const { eventId } of jobs) {
+      expect(lines.filter((line) => line['event_id'] === eventId)).toMatchObject([
+        { webhook_id: await webhookIdOfStored(database.pool, eventId) },
+      ])
+    }
+    expect(sent.map(({ request }) => request.webhookId).sort()).toEqual(
+      lines.map((line) => line['webhook_id']).sort(),
+    )
   })
 
   it('[J6] without a readable secret is not sent and fails', async () => {

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { afterEach } from 'vitest'
 import type { WebhookOutcome, WebhookRequest } from '../../src/https/index.js'
 import { createWakeups } from '../../src/loop/index.js'
+import { eventIdIn } from '../../src/webhook-id/index.js'
 import { startWorker } from '../../src/worker/index.js'
 import type { WorkerOptions } from '../../src/worker/start-worker.js'
 
@@ -44,7 +45,7 @@ export function useWorker(defaults: () => Pick<WorkerOptions, 'pool' | 'window'>
       sender: {
         send: (request) =>
           new Promise((answer) => {
-            sent.push({ eventId: request.webhookId.replace('evt_', ''), request, answer })
+            sent.push({ eventId: String(eventIdIn(request.webhookId)), request, answer })
             if (respond) answer(respond())
           }),
         close: async () => {},

@@ -3,7 +3,17 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import { cutMember } from '../../../src/client/cut-member.js'
 import { callApi, type DeadLetterWithPayload, useMay, useText } from '../api/index.js'
-import { Facts, Page, Panel, PayloadView, ProblemNotice, Skeleton, showText, Time } from '../parts/index.js'
+import {
+  Facts,
+  LongValue,
+  Page,
+  Panel,
+  PayloadView,
+  ProblemNotice,
+  Skeleton,
+  showText,
+  Time,
+} from '../parts/index.js'
 
 export function DeadLetterPage({ id }: { id: string }) {
   const path = `/v1/dead-letters/${encodeURIComponent(id)}`
@@ -62,6 +72,7 @@ export function DeadLetterPage({ id }: { id: string }) {
                 ['Attempts', letter.attemptCount],
                 ['Delivery', <Reference key="delivery" to="deliveries" id={letter.deliveryId} />],
                 ['Event', <Reference key="event" to="events" id={letter.eventId} />],
+                ['Webhook id', letter.webhookId && <LongValue text={letter.webhookId} label="webhook id" />],
                 [
                   'Subscription',
                   <Reference key="subscription" to="subscriptions" id={letter.subscriptionId} />,

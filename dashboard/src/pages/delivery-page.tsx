@@ -7,6 +7,7 @@ import {
   EmptyState,
   Facts,
   formatDuration,
+  LongValue,
   Page,
   Panel,
   ProblemNotice,
@@ -45,6 +46,7 @@ export function DeliveryPage({ id }: { id: string }) {
                     {data.eventId}
                   </Link>,
                 ],
+                ['Webhook id', data.webhookId && <LongValue text={data.webhookId} label="webhook id" />],
                 [
                   'Subscription',
                   <Link

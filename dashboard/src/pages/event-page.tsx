@@ -18,11 +18,11 @@ import { useDeliveryColumns } from './delivery-columns.js'
 export function EventPage({ id }: { id: string }) {
   const path = `/v1/events/${encodeURIComponent(id)}`
   const { data, error } = useText(path)
-  const deliveries = useList<Delivery>('/v1/deliveries', { eventId: id }, data !== undefined)
   const columns = useDeliveryColumns({ withEvent: false })
   const event = data === undefined ? undefined : (JSON.parse(data) as EventWithPayload)
+  const deliveries = useList<Delivery>('/v1/deliveries', { eventId: event?.id ?? '' }, event !== undefined)
   return (
-    <Page title={`Event ${showText(id)}`} back={{ href: '/events', label: 'Events' }}>
+    <Page title={`Event ${showText(event?.id ?? id)}`} back={{ href: '/events', label: 'Events' }}>
       {error && <ProblemNotice error={error} />}
       {!event && !error && <Skeleton />}
       {event && data !== undefined && (
@@ -32,7 +32,7 @@ export function EventPage({ id }: { id: string }) {
               facts={[
                 ['Type', <LongValue key="type" text={event.type} label="type" />],
                 ['Published', <Time key="time" at={event.createdAt} whole />],
-                ['Webhook id', <LongValue key="id" text={`evt_${event.id}`} label="webhook id" />],
+                ['Webhook id', <LongValue key="id" text={event.webhookId} label="webhook id" />],
                 [
                   'Correlation id',
                   event.correlationId && (

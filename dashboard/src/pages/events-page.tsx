@@ -32,7 +32,7 @@ export function EventsPage() {
   const [, navigate] = useLocation()
   const list = useList<SagapostEvent>('/v1/events', values)
   const search = (form: FormData) => {
-    const id = textOf(form, 'id').trim().replace(/^evt_/, '')
+    const id = textOf(form, 'id').trim()
     if (id !== '') return navigate(`/events/${encodeURIComponent(id)}`)
     set({
       type: textOf(form, 'type'),
@@ -44,7 +44,7 @@ export function EventsPage() {
     <Page title="Events">
       <FilterBar onSubmit={search} onClear={clear} isFiltered={isFiltered}>
         <FilterField name="type" label="Type" value={values.type} placeholder="order.placed" isMain />
-        <FilterField name="id" label="Event id" value="" placeholder="1042 or evt_1042" />
+        <FilterField name="id" label="Event id" value="" placeholder="1042 or a webhook id" />
         <FilterField name="idempotencyKey" label="Idempotency key" value={values.idempotencyKey} />
         <PeriodFilter from={values.from} to={values.to} />
       </FilterBar>

@@ -123,8 +123,8 @@ function resultsOf(
   })
 }
 
-function receiptOf({ id, type, createdAt, duplicate }: Extract<StoreOutcome, { id: string }>) {
-  return { id, type, createdAt: createdAt.toISOString(), duplicate }
+function receiptOf({ id, type, createdAt, duplicate, webhookId }: Extract<StoreOutcome, { id: string }>) {
+  return { id, type, createdAt: createdAt.toISOString(), duplicate, webhookId }
 }
 
 function refused({ code, field, detail }: EventRefusal): ProblemError {

@@ -10,6 +10,7 @@ import {
   deliveryWithAttempts,
   event,
   eventFilter,
+  eventIdParameter,
   eventWithPayload,
   idParameter,
   pageFilter,
@@ -57,8 +58,9 @@ export function addEventReadRoutes(api: Api, { pools }: ApiOptions): void {
     schema: {
       operationId: 'getEvent',
       summary: 'One event with its payload and deliveries',
+      description: 'By its id or its webhookId. A webhookId of another event that once had the same id: 404.',
       tags: ['events'],
-      params: idParameter,
+      params: eventIdParameter,
       response: { 200: eventWithPayload },
     },
     async handler({ params }, reply) {

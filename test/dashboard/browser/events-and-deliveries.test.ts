@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { beforeAll, expect, it, vi } from 'vitest'
+import { webhookIdOfStored } from '../../support/webhook-ids.js'
 import { useDashboard } from './use-dashboard.js'
 
 const dashboard = useDashboard()
@@ -50,6 +51,21 @@ it('[E1] events are found by type, id, key and time', async () => {
   await page.getByLabel('Event id').fill(`evt_${eventId}`)
   await page.getByRole('button', { name: 'Search' }).click()
   await page.getByRole('heading', { name: `Event ${eventId}` }).waitFor()
+})
+
+it('[J3] an event is found by its webhook id, which its page and that of its delivery show', async () => {
+  const webhookId = await webhookIdOfStored(dashboard.database.pool, eventId)
+  const page = await dashboard.open('/events')
+  await page.getByLabel('Event id').fill(` ${webhookId} `)
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByRole('heading', { name: `Event ${eventId}`, exact: true }).waitFor()
+  await page.getByText(webhookId, { exact: true }).waitFor()
+  await page.getByRole('region', { name: 'Deliveries' }).locator('[data-row-link]').click()
+  await page.getByRole('heading', { name: /^Delivery / }).waitFor()
+  await page.getByText(webhookId, { exact: true }).waitFor()
+
+  const other = await dashboard.open(`/events/${webhookId}0`)
+  await other.getByText(`there is no event ${webhookId}0`).waitFor()
 })
 
 it('[O6] a hostile payload is text: nothing of it runs, and no character hides', async () => {

@@ -1,0 +1,21 @@
+import type pg from 'pg'
+import { type Page, type PagePosition, toPage } from '../database/index.js'
+import { readWebhookIds } from '../webhook-id/index.js'
+import { type Delivery, type DeliveryRow, toDelivery } from './delivery.js'
+
+/**
+ * A page of what was read, with the webhook ids of its events. In a statement of its own, since the lists have a way to
+ * their rows each: events never change, so the two agree.
+ */
+export async function pageDeliveries(
+  pool: pg.Pool,
+  rows: readonly DeliveryRow[],
+  rowsRead: number,
+  positionOf: (row: DeliveryRow) => PagePosition,
+): Promise<Page<Delivery>> {
+  const webhookIds = await readWebhookIds(
+    pool,
+    rows.map(({ event_id }) => event_id),
+  )
+  return toPage(rows, rowsRead, (row) => toDelivery(row, webhookIds.get(row.event_id) ?? null), positionOf)
+}
