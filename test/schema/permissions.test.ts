@@ -16,6 +16,7 @@ active_sagas             .          .       .       .             .       .     
 api_keys                 .          .       .       .             .       .         .     Siu   .           .     s
 completed_sagas          .          .       .       .             .       .         .     .     .           .     S
 dead_letters             .          .       .       .             .       S         .     .     .           .     S
+delivery_cancellations   .          .       .       SD            S       .         .     .     .           .     S
 delivery_minutes         .          .       .       SIu           .       .         .     .     SD          .     S
 delivery_result_queue    .          .       .       SuD           .       .         .     .     .           .     S
 event_keys               .          S       .       .             .       .         .     .     .           .     S
@@ -41,6 +42,7 @@ saga_table_sizes         .          .       .       .             .       .     
 saga_wakeups             .          .       .       .             .       .         .     .     .           SIUD  S
 subscription_breakers    .          .       .       .             SiuD    .         S     .     .           .     S
 subscription_secrets     .          .       .       .             S       .         Siu   .     .           .     s
+subscription_switches    .          .       .       S             SD      .         .     .     .           .     S
 subscription_version     .          .       S       .             .       .         .     .     .           .     S
 subscriptions            .          s       s       s             s       .         Siu   .     .           .     s
 unapplied_results        .          .       .       .             .       .         .     .     .           .     S
@@ -131,6 +133,8 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'start_secret_rotation(jsonb)': ['subscription_admin'],
   'remove_ended_secrets()': ['saga_app_role'],
   'ensure_partitions()': ['schema_maintainer'],
+  'cancel_delivery(bigint)': ['dead_letter_operator'],
+  'held_until(bigint)': ['job_worker', 'saga_readonly_role'],
   'expire_event_keys(timestamp with time zone,integer)': ['schema_maintainer'],
   'cleanup_expired_sagas(timestamp with time zone)': ['saga_app_role'],
   // Called by the CHECKs of the tables that saga_app_role writes.
