@@ -83,7 +83,9 @@ export function addDeliveriesCommands(program: Command, env: Environment): void 
     .action(async (id: string, { json }: { json?: true }) => {
       const client = await connectApi(env)
       const delivery = await client.deliveries.cancel(id)
-      await print(json ? JSON.stringify(delivery) : `Delivery ${id} is to be cancelled; it is ${delivery.status} now`)
+      await print(
+        json ? JSON.stringify(delivery) : `Delivery ${id} is to be cancelled; it is ${delivery.status} now`,
+      )
     })
 }
 

@@ -48,12 +48,16 @@ export function keepSwitches<Job extends ClaimedJob>(options: SwitchKeeperOption
   let lookedUntil: Date | undefined
 
   const isStopped = (job: ClaimedJob) =>
-    known.off.has(job.subscriptionId) || known.deleted.has(job.subscriptionId) || known.cancelled.has(job.sagaId)
+    known.off.has(job.subscriptionId) ||
+    known.deleted.has(job.subscriptionId) ||
+    known.cancelled.has(job.sagaId)
 
   function settle(jobs: readonly ClaimedJob[]): void {
     const settled = putAside(pool, jobs)
       .then(() => tell(jobs))
-      .catch((error: Error) => log.error({ err: error }, 'jobs could not be put aside; their leases will run out'))
+      .catch((error: Error) =>
+        log.error({ err: error }, 'jobs could not be put aside; their leases will run out'),
+      )
       .finally(() => settling.delete(settled))
     settling.add(settled)
   }
@@ -64,7 +68,8 @@ export function keepSwitches<Job extends ClaimedJob>(options: SwitchKeeperOption
       metrics.attemptFinished({ delivered: false, errorCode: job.stop, durationMs: 0 })
       log.info(fieldsOf(job), 'not sent')
     }
-    for (const job of jobs) if (job.stop === 'held') log.debug(fieldsOf(job), 'held: its subscription is inactive')
+    for (const job of jobs)
+      if (job.stop === 'held') log.debug(fieldsOf(job), 'held: its subscription is inactive')
     if (ended.length > 0) wakeups.wake('results')
     if (jobs.some(({ stop }) => stop === null)) wakeups.wake('claims')
   }

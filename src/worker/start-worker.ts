@@ -166,9 +166,11 @@ export function startWorker(options: WorkerOptions): Worker {
       await giveBack(claimed)
       throw error
     })
-    const held = switches.admit(claimed, askedAtMs).map((job) =>
-      Object.assign(job, { secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe }),
-    )
+    const held = switches
+      .admit(claimed, askedAtMs)
+      .map((job) =>
+        Object.assign(job, { secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe }),
+      )
     if (probe) for (const job of held) lanes.add(job)
     const refused = probe ? [] : bench.add(held)
     pump()

@@ -432,7 +432,9 @@ describe('broken data', () => {
     const named = found.find(({ invariant }) => invariant === 'deleted_subscription_has_no_open_delivery')
     expect(named?.ids).toContain(staged.waiting.sagaId)
     expect(named?.ids).not.toContain(staged.completed.sagaId)
-    expect((await violationsAfter(remove, [staged.subscriptionId])).map(({ invariant }) => invariant)).toEqual([])
+    expect(
+      (await violationsAfter(remove, [staged.subscriptionId])).map(({ invariant }) => invariant),
+    ).toEqual([])
   })
 
   it('[U5] takes what is held for an inactive subscription for no loss, when all has ended', async () => {

@@ -1,7 +1,12 @@
 import { cancelDelivery } from '../../src/deliveries/index.js'
 import { endStopped, forgetEndedCancellations } from '../../src/orchestrator/index.js'
 import { putAside } from '../../src/worker/put-aside.js'
-import { letGoHeldJobs, type StoppedJob, stopCancelledJobs, stopFreeJobs } from '../../src/worker/take-stopped.js'
+import {
+  letGoHeldJobs,
+  type StoppedJob,
+  stopCancelledJobs,
+  stopFreeJobs,
+} from '../../src/worker/take-stopped.js'
 import { killWorker, waitsFor, workerId } from './bind-job-operation.js'
 import { settings } from './rules.js'
 import type { Operation } from './steps.js'
@@ -84,10 +89,21 @@ function bindStopJobs(world: World, operation: Operation & { do: 'stop jobs' }, 
     async run(pool) {
       // As they are when it begins; the statement goes by what the rows say then.
       if (which === 'free') {
-        return (await stopFreeJobs(pool, taking, idsOf(({ active }) => !active), undefined)).jobs
+        return (
+          await stopFreeJobs(
+            pool,
+            taking,
+            idsOf(({ active }) => !active),
+            undefined,
+          )
+        ).jobs
       }
       if (which === 'cancelled') return stopCancelledJobs(pool, taking)
-      return letGoHeldJobs(pool, taking, idsOf(({ active, deleted }) => active || deleted))
+      return letGoHeldJobs(
+        pool,
+        taking,
+        idsOf(({ active, deleted }) => active || deleted),
+      )
     },
     plans: () => [planStopJobs(which, workerId(worker), shared)],
     observe: (ending, look) =>

@@ -188,7 +188,13 @@ export async function readState(owner: pg.Pool, origin: Origin): Promise<Look> {
     look.jobs.set(name, { id, status, token, worker })
     look.jobNames.set(id, name)
     const result = { error: row.error_code, response: row.response_status, retryAfterS: row.retry_after_s }
-    const lease = { worker, token, untilMs: row.held ? HELD_MS : row.until_ms, resets: row.lease_resets, probes }
+    const lease = {
+      worker,
+      token,
+      untilMs: row.held ? HELD_MS : row.until_ms,
+      resets: row.lease_resets,
+      probes,
+    }
     lines.push(jobLine(name, { delivery, attempt, status, ...lease, ...result, madeAtMs: row.made_ms }))
   }
   for (const { id, event_type: type, entries, since_ms: sinceMs } of found.unrouted) {

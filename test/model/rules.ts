@@ -71,7 +71,8 @@ function addDelivery(model: Model, event: string, subscription: string, requeues
 
 /** Why nothing more is sent of a delivery. */
 export function stopOf(model: Model, name: string): 'subscription_deleted' | 'cancelled' | null {
-  if (get(model.subscriptions, get(model.deliveries, name).subscription).deleted) return 'subscription_deleted'
+  if (get(model.subscriptions, get(model.deliveries, name).subscription).deleted)
+    return 'subscription_deleted'
   return model.cancelled.has(name) ? 'cancelled' : null
 }
 

@@ -228,6 +228,30 @@ describe('a subscription that is deleted', () => {
   })
 })
 
+it('[S15, J11] a limit lowered while a delivery waits: the dead letter and the log name its last job', async () => {
+  const receiver = await receive()
+  const id = await subscribe(receiver, 'stop.limit')
+  receiver.status = 500
+  const lines = await start(receiver)
+  await publish('stop.limit', 1)
+  await expect.poll(() => count(id, { status: 'PendingRetry' })).toBe(1)
+  await changeSubscription(admin(), id, { maxAttempts: 1 }, { allowedCidrs })
+  await moveClock(database.pool, '1 hour')
+  await expect.poll(() => count(id, { status: 'DeadLettered', final_error_code: 'http_500' })).toBe(1)
+  const { rows } = await database.pool.query(
+    'SELECT saga_id, job_id, worker_id, lease_expiration FROM sagapost.dead_letters WHERE subscription_id = $1',
+    [id],
+  )
+  expect(rows).toMatchObject([{ job_id: expect.any(String), worker_id: expect.any(String) }])
+  await expect
+    .poll(() => lines.find((line) => line['msg'] === 'delivery dead-lettered'))
+    .toMatchObject({
+      ...rows[0],
+      lease_expiration: rows[0].lease_expiration.toISOString(),
+      error_code: 'http_500',
+    })
+})
+
 describe('a subscription that is inactive', () => {
   it('[U5, S13, J12] has its open deliveries held, and they use no attempt; when it is active again they go on', async () => {
     const receiver = await receive()
@@ -282,7 +306,9 @@ describe('a subscription that is inactive', () => {
     await start(receiver)
     await publish('stop.gone', 1)
     const isActive = async () => {
-      const { rows } = await database.pool.query('SELECT active FROM sagapost.subscriptions WHERE id = $1', [id])
+      const { rows } = await database.pool.query('SELECT active FROM sagapost.subscriptions WHERE id = $1', [
+        id,
+      ])
       return rows[0].active
     }
     await expect.poll(isActive).toBe(false)
@@ -324,8 +350,12 @@ describe('a delivery that is cancelled', () => {
     const ended = (await deliveries(id)).find((row) => row.final_error_code === 'cancelled')
     await cancelDelivery(operator(), ended.id)
     const done = (await deliveries(id)).find((row) => row.status === 'Completed')
-    await expect(cancelDelivery(operator(), done.id)).rejects.toMatchObject({ code: 'delivery_not_cancellable' })
-    await expect(cancelDelivery(operator(), '999999999')).rejects.toMatchObject({ code: 'delivery_not_found' })
+    await expect(cancelDelivery(operator(), done.id)).rejects.toMatchObject({
+      code: 'delivery_not_cancellable',
+    })
+    await expect(cancelDelivery(operator(), '999999999')).rejects.toMatchObject({
+      code: 'delivery_not_found',
+    })
     const { rows } = await database.pool.query('SELECT id FROM sagapost.dead_letters WHERE saga_id = $1', [
       ended.id,
     ])

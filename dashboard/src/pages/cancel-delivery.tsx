@@ -29,8 +29,8 @@ export function CancelDelivery({ delivery, path }: { delivery: DeliveryWithAttem
           }}
         >
           <p>
-            Nothing more is sent; a request that is on its way is not called back. It ends as a dead letter, which can be
-            requeued.
+            Nothing more is sent; a request that is on its way is not called back. It ends as a dead letter,
+            which can be requeued.
           </p>
         </ActionDialog>
       )}
