@@ -103,8 +103,8 @@ export const stops: readonly Mutant[] = [
     edits: [
       {
         file: switchesFile,
-        find: '|| known.cancelled.has(job.sagaId)',
-        replace: '|| known.cancelled.has(job.id.repeat(2))',
+        find: 'known.cancelled.has(job.sagaId)',
+        replace: 'known.cancelled.has(`-${job.sagaId}`)',
       },
     ],
     test: isCancelled,

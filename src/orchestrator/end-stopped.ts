@@ -47,7 +47,7 @@ export async function endStopped(pool: pg.Pool, { batchMax }: { batchMax: number
 }
 
 // The whole table, which holds what is being cancelled; the deliveries by their key. One that retention took is gone, too.
-export const forgetEnded = prepared(`
+const forgetEnded = prepared(`
   DELETE FROM sagapost.delivery_cancellations AS cancellation
   WHERE NOT EXISTS (
     SELECT FROM sagapost.webhook_delivery_sagas AS saga

@@ -15,7 +15,7 @@ export interface TakenJob {
 
 // [J5, J12] What is held is Pending until a time that never comes, what is ended is Failed, and nothing was sent. Status and
 // keys: see report-results.ts.
-export const settle = `
+const settle = `
   UPDATE sagapost.webhook_delivery_jobs AS job
   SET status = (CASE WHEN taken.stop IS NULL OR taken.stop = 'held' THEN 'Pending' ELSE 'Failed' END)::sagapost.job_status,
       lease_until = CASE WHEN taken.stop IS NULL THEN sagapost.now()

@@ -12,7 +12,7 @@ export function stopOfJob(model: Model, name: string): 'held' | 'subscription_de
 }
 
 /** [J12] What is held is free when its subscription is on again, what is ended has failed, and no request was made. */
-export function settleJob(model: Model, name: string, stop: string | null, nowMs: number): void {
+function settleJob(model: Model, name: string, stop: string | null, nowMs: number): void {
   const settled: Partial<Job> =
     stop === null
       ? { status: 'Pending', untilMs: nowMs }
