@@ -8,6 +8,7 @@ import { queues } from './queues.js'
 import { routing } from './routing.js'
 import { sagaMoves } from './saga-moves.js'
 import { sagaResults } from './saga-results.js'
+import { stops } from './stops.js'
 import { subscriptions } from './subscriptions.js'
 import { unroutedEvents } from './unrouted.js'
 import { webhookIds } from './webhookid.js'
@@ -26,4 +27,5 @@ export const catalogue: readonly Mutant[] = [
   ...unroutedEvents,
   ...dns,
   ...webhookIds,
+  ...stops,
 ]

@@ -257,11 +257,13 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
     edits: [
       {
         file: makeJobsFile,
-        find: 'due.attempt_count < coalesce(subscription.max_attempts, $4) AS retry',
-        replace: 'due.attempt_count <= coalesce(subscription.max_attempts, $4) AS retry',
+        find: 'attempt_count < coalesce(max_attempts, $4) AS retry',
+        replace: 'attempt_count <= coalesce(max_attempts, $4) AS retry',
       },
     ],
-    test: orchestrate('[S15] a limit lowered while a delivery waits takes effect at its next decision'),
+    test: orchestrate(
+      '[S15, J11] a limit lowered while a delivery waits takes effect at its next decision, which names the last job',
+    ),
   },
   {
     id: 'job-for-a-dead-saga',
@@ -274,7 +276,9 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
         replace: 'attempt_count + 1 FROM decided',
       },
     ],
-    test: orchestrate('[S15] a limit lowered while a delivery waits takes effect at its next decision'),
+    test: orchestrate(
+      '[S15, J11] a limit lowered while a delivery waits takes effect at its next decision, which names the last job',
+    ),
   },
   {
     id: 'first-jobs-made-by-two',
@@ -329,7 +333,7 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
     breaks: 'Retries that wait in older partitions are not counted as open work.',
     edits: [
       {
-        file: 'migrations/0028_narrow_window.sql',
+        file: 'migrations/0032_stopped_deliveries.sql',
         find: `
           OR EXISTS (SELECT FROM sagapost.%1$I WHERE status = 'PendingRetry')`,
         replace: '',

@@ -76,6 +76,16 @@ export function addDeliveriesCommands(program: Command, env: Environment): void 
       const delivery = await client.deliveries.get(id)
       await print(json ? toJson(delivery) : asText(delivery))
     })
+
+  addVerb(deliveries, 'cancel', 'send nothing more of a delivery: it ends as a dead letter', [
+    'deliveries cancel 2042',
+  ])
+    .argument('<id>', 'id of the delivery', readId)
+    .action(async (id: string, { json }: { json?: true }) => {
+      const client = await connectApi(env)
+      const delivery = await client.deliveries.cancel(id)
+      await print(json ? toJson(delivery) : `Delivery ${id} is to be cancelled; it is ${delivery.status} now`)
+    })
 }
 
 function asText(delivery: DeliveryWithAttempts): string {

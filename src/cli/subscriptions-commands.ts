@@ -129,7 +129,7 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
       await printSubscription(await client.subscriptions.change(id, change), json)
     })
 
-  addVerb(subscriptions, 'delete', 'end a subscription, for good; open deliveries run on', [
+  addVerb(subscriptions, 'delete', 'end a subscription, for good; open deliveries end as dead letters', [
     'subscriptions delete 12',
   ])
     .argument('<id>', 'id of the subscription', readId)

@@ -74,8 +74,8 @@ export function addTrySubscriptionCommands(subscriptions: Command, env: Environm
     })
 
   for (const [verb, active, description] of [
-    ['pause', false, 'start no more deliveries; open ones run on'],
-    ['resume', true, 'deliver again what is published from now on'],
+    ['pause', false, 'start no more deliveries, and hold the open ones'],
+    ['resume', true, 'deliver again what is published from now on, and what was held'],
   ] as const) {
     addVerb(subscriptions, verb, description, [`subscriptions ${verb} 12`])
       .argument('<id>', 'id of the subscription', readId)

@@ -116,14 +116,14 @@ export interface paths {
         post?: never;
         /**
          * End a subscription, for good
-         * @description Repeatable. Open deliveries run on; it stays readable with `deletedAt`.
+         * @description Final, and repeatable. Open deliveries end as dead letters with `subscription_deleted`, and nothing more is sent; it stays readable with `deletedAt`.
          */
         delete: operations["deleteSubscription"];
         options?: never;
         head?: never;
         /**
          * Change what is given and leave the rest
-         * @description Another `callbackUrl` clears `verified` and `active`. `active: true` needs a verification.
+         * @description Another `callbackUrl` clears `verified` and `active`. `active: true` needs a verification. Open deliveries of an inactive subscription are held until it is active again.
          */
         patch: operations["changeSubscription"];
         trace?: never;
@@ -216,6 +216,26 @@ export interface paths {
         get: operations["getDelivery"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/deliveries/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send nothing more of a delivery
+         * @description It is asked for: 202, and the delivery as it is now. It ends as a dead letter with `cancelled`, which can be requeued; a request that is on its way is not called back, and completes the delivery if it arrives. Asked again: the same, so it needs no Idempotency-Key.
+         */
+        post: operations["cancelDelivery"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2729,6 +2749,110 @@ export interface operations {
             };
         };
     };
+    cancelDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1042 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryWithAttempts"];
+                };
+            };
+            /** @description request_malformed, request_invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description delivery_not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description delivery_not_cancellable */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description request_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description content_type_unsupported */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too_many_bad_keys */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database_unreachable, schema_outdated, permission_denied */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listDeadLetters: {
         parameters: {
             query?: {
@@ -2964,7 +3088,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description subscription_inactive */
+            /** @description subscription_inactive, subscription_deleted */
             409: {
                 headers: {
                     [name: string]: unknown;

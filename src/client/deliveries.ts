@@ -27,6 +27,8 @@ export interface Deliveries {
   list(filter?: DeliveryFilter & PageRequest, options?: CallOptions): Promise<Page<Delivery>>
   /** Every delivery that the filter finds, newest first. */
   all(filter?: DeliveryFilter, options?: CallOptions): AsyncGenerator<Delivery, void, undefined>
+  /** Sends nothing more of it; it ends as a dead letter with `cancelled`. Asked again, nothing more happens. */
+  cancel(id: string, options?: CallOptions): Promise<DeliveryWithAttempts>
 }
 
 export function createDeliveries(call: CallApi): Deliveries {
@@ -37,5 +39,7 @@ export function createDeliveries(call: CallApi): Deliveries {
     get: async (id, options = {}) => (await call('get', '/v1/deliveries/{id}', { ...options, id })).body,
     list,
     all: (filter = {}, options) => walkPages((page) => list({ ...filter, ...page }, options)),
+    cancel: async (id, options = {}) =>
+      (await call('post', '/v1/deliveries/{id}/cancel', { ...options, id, repeatable: true })).body,
   }
 }

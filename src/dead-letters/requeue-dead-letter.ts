@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { databaseErrorCode, inTransaction, isRowId } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 
-// migrations/0008: the letter by its key, the delivery of an earlier request by uniq_saga_requeued_from.
+// migrations/0030: the letter by its key, the delivery of an earlier request by uniq_saga_requeued_from.
 const requeue = 'SELECT delivery_id, created FROM sagapost.requeue_dead_letter($1)'
 
 export interface Requeued {
@@ -13,7 +13,7 @@ export interface Requeued {
 
 /**
  * [D4, S19] A new delivery for the dead letter's event and subscription, under the role dead_letter_operator. Asking
- * again answers with the same delivery. Throws `dead_letter_not_found` or `subscription_inactive`.
+ * again answers with the same delivery. Throws `dead_letter_not_found`, `subscription_inactive` or `subscription_deleted`.
  */
 export async function requeueDeadLetter(pool: pg.Pool, id: string): Promise<Requeued> {
   if (!isRowId(id)) throw new SagapostError('dead_letter_not_found', 'there is no such dead letter')

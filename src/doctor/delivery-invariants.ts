@@ -40,7 +40,8 @@ const pendingIsUntouched = `
       WHERE job.saga_id = saga.id AND job.event_id = saga.event_id))
   LIMIT $2`
 
-// Nothing waits for a time that no setting can have made: 30 days is the longest delay, a day the longest lease.
+// Nothing waits for a time that no setting can have made: 30 days is the longest delay, a day the longest lease. Those
+// that are held are the next one's business.
 const workIsWithinReach = `
   SELECT id, detail, count(*) OVER () AS total
   FROM (
@@ -49,7 +50,19 @@ const workIsWithinReach = `
     UNION ALL
     SELECT saga_id, format('job %s is %s until %s', id, status, lease_until) FROM sagapost.webhook_delivery_jobs
     WHERE status IN ('Pending', 'Leased') AND event_id >= $1 AND lease_until > sagapost.now() + interval '2 days'
+      AND (status = 'Leased' OR lease_until <> sagapost.held_until(subscription_id))
   ) AS out_of_reach
+  LIMIT $2`
+
+// A held job is of an inactive subscription, or of one that workers know to have been switched.
+const heldIsLetGo = `
+  SELECT job.saga_id AS id, format('job %s is held, and subscription %s is %s', job.id, job.subscription_id,
+           CASE WHEN subscription.active THEN 'active' ELSE 'deleted' END) AS detail, count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_jobs AS job
+  JOIN sagapost.subscriptions AS subscription ON subscription.id = job.subscription_id
+  WHERE job.status = 'Pending' AND job.event_id >= $1 AND job.lease_until = sagapost.held_until(job.subscription_id)
+    AND (subscription.active OR subscription.deleted_at IS NOT NULL)
+    AND NOT EXISTS (SELECT FROM sagapost.subscription_switches AS switch WHERE switch.subscription_id = job.subscription_id)
   LIMIT $2`
 
 const attemptCountIsAppliedResults = `
@@ -103,6 +116,7 @@ const successCompletes = `
   GROUP BY saga.id, saga.event_id, saga.status HAVING saga.status <> 'Completed' OR count(*) > 1
   LIMIT $2`
 
+// A delivery that was stopped ends with the reason for that; its attempts keep theirs.
 const failureIsRecorded = `
   SELECT saga.id, format('%s with error %L, last result %L with %L',
            saga.status, saga.final_error_code, last.status, last.error_code) AS detail, count(*) OVER () AS total
@@ -111,7 +125,8 @@ const failureIsRecorded = `
     ON last.saga_id = saga.id AND last.event_id = saga.event_id AND last.attempt = saga.attempt_count
   WHERE saga.status IN ('PendingRetry', 'DeadLettered') AND saga.event_id >= $1
     AND (last.status IS DISTINCT FROM 'Failed' OR last.error_code IS NULL
-      OR saga.final_error_code IS DISTINCT FROM last.error_code)
+      OR (saga.final_error_code IS DISTINCT FROM last.error_code AND NOT (saga.status = 'DeadLettered'
+        AND coalesce(saga.final_error_code IN ('subscription_deleted', 'cancelled'), false))))
   LIMIT $2`
 
 const attemptsWithoutGaps = `
@@ -142,6 +157,7 @@ export const deliveryInvariants: readonly Invariant[] = [
   },
   { name: 'pending_is_untouched', rules: ['S5', 'S19'], sql: pendingIsUntouched },
   { name: 'work_is_within_reach', rules: ['S10', 'S14', 'J8'], sql: workIsWithinReach },
+  { name: 'held_delivery_is_let_go', rules: ['S10', 'U5'], sql: heldIsLetGo },
   { name: 'attempt_count_is_applied_results', rules: ['S4', 'S13'], sql: attemptCountIsAppliedResults },
   { name: 'new_results_are_queued', rules: ['S4', 'S17', 'S18'], sql: newResultsAreQueued },
   { name: 'completed_ends_with_success', rules: ['S18'], sql: completedEndsWithSuccess },

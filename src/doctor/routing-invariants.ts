@@ -87,14 +87,34 @@ const nothingLeftToRoute = `
   WHERE event_id >= $1
   LIMIT $2`
 
+// What is held for an inactive subscription is where it shall be.
 const nothingLeftOpen = `
   SELECT id, format('%s since %s', status, updated_at) AS detail, count(*) OVER () AS total
-  FROM sagapost.webhook_delivery_sagas
-  WHERE status NOT IN ('Completed', 'DeadLettered') AND event_id >= $1
+  FROM sagapost.webhook_delivery_sagas AS saga
+  WHERE status NOT IN ('Completed', 'DeadLettered') AND event_id >= $1 AND NOT EXISTS (
+    SELECT FROM sagapost.webhook_delivery_jobs AS job
+    JOIN sagapost.subscriptions AS subscription ON subscription.id = job.subscription_id
+    WHERE job.saga_id = saga.id AND job.event_id = saga.event_id AND job.status = 'Pending'
+      AND job.lease_until = sagapost.held_until(job.subscription_id)
+      AND NOT subscription.active AND subscription.deleted_at IS NULL)
+  LIMIT $2`
+
+const deletedSubscriptionHasNoOpenDelivery = `
+  SELECT saga.id, format('%s, and subscription %s was deleted at %s', saga.status, subscription.id, subscription.deleted_at) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_sagas AS saga
+  JOIN sagapost.subscriptions AS subscription
+    ON subscription.id = saga.subscription_id AND subscription.deleted_at IS NOT NULL
+  WHERE saga.status NOT IN ('Completed', 'DeadLettered') AND saga.event_id >= $1
   LIMIT $2`
 
 /** Hold once everything that was published has come to its end. */
 export const settledInvariants: readonly Invariant[] = [
   { name: 'nothing_left_to_route', rules: ['R1'], sql: nothingLeftToRoute },
   { name: 'nothing_left_open', rules: ['S5', 'S22'], sql: nothingLeftOpen },
+  {
+    name: 'deleted_subscription_has_no_open_delivery',
+    rules: ['S15', 'S17'],
+    sql: deletedSubscriptionHasNoOpenDelivery,
+  },
 ]

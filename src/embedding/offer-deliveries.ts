@@ -5,15 +5,16 @@ import {
   requeueDeadLetter,
   requeueDeadLetters,
 } from '../dead-letters/index.js'
-import { getDelivery, listDeliveries } from '../deliveries/index.js'
+import { cancelDelivery, getDelivery, listDeliveries } from '../deliveries/index.js'
 import type { Context } from './context.js'
 import type { DeadLetterOperations, DeliveryOperations } from './operations.js'
 
-/** Under saga_readonly_role. */
+/** Reads under saga_readonly_role, cancels under dead_letter_operator. */
 export function offerDeliveries(context: Context): DeliveryOperations {
   return {
     get: async (id) => getDelivery(context.pool('saga_readonly_role'), id),
     list: async (filter) => listDeliveries(context.pool('saga_readonly_role'), filter),
+    cancel: async (id) => cancelDelivery(context.pool('dead_letter_operator'), id),
   }
 }
 

@@ -33,7 +33,7 @@ export interface SubscriptionOperations {
   get(id: string): Promise<Subscription | null>
   list(filter?: SubscriptionFilter): Promise<Page<Subscription>>
   change(id: string, change: SubscriptionChange): Promise<Subscription>
-  /** Final, and repeatable. Open deliveries run on. */
+  /** Final, and repeatable. Open deliveries end as dead letters with `subscription_deleted`. */
   delete(id: string): Promise<Subscription>
   /** Asks the callback's owner with a challenge, and activates the subscription if they agree. */
   verify(id: string): Promise<VerificationOutcome>
@@ -56,12 +56,17 @@ export interface EventOperations {
 export interface DeliveryOperations {
   get(id: string): Promise<WholeDelivery | null>
   list(filter?: DeliveryFilter): Promise<Page<Delivery>>
+  /**
+   * Sends nothing more of it; it ends as a dead letter with `cancelled`, unless what is on its way arrives. Asked again,
+   * nothing more happens. Throws `delivery_not_found` or `delivery_not_cancellable`.
+   */
+  cancel(id: string): Promise<void>
 }
 
 export interface DeadLetterOperations {
   get(id: string): Promise<WholeDeadLetter | null>
   list(filter?: DeadLetterFilter): Promise<Page<DeadLetter>>
-  /** A new delivery; asked again, the same one. Throws `dead_letter_not_found` or `subscription_inactive`. */
+  /** A new delivery; asked again, the same one. Throws `dead_letter_not_found`, `subscription_inactive` or `subscription_deleted`. */
   requeue(id: string): Promise<Requeued>
   /**
    * Starts a saga that requeues what the filter finds at this moment; `sagas.get` shows how far it is, `sagas.cancel` ends

@@ -75,7 +75,11 @@ export const errorCatalogue = {
   },
   subscription_deleted: {
     title: 'The subscription was deleted',
-    constraints: ['subscription_deleted_is_frozen', 'subscriptions_deleted_is_inactive'],
+    constraints: [
+      'subscription_deleted_is_frozen',
+      'subscriptions_deleted_is_inactive',
+      'requeue_needs_subscription',
+    ],
   },
   subscription_invalid: {
     title: 'A value of the subscription is out of its range',
@@ -180,7 +184,11 @@ export const errorCatalogue = {
     title: 'A dead letter and its delivery must agree',
     constraints: ['saga_writes_dead_letter', 'dead_letter_has_dead_saga', 'uniq_dead_saga'],
   },
-  delivery_not_found: { title: 'There is no such delivery' },
+  delivery_not_found: { title: 'There is no such delivery', constraints: ['cancelled_delivery_exists'] },
+  delivery_not_cancellable: {
+    title: 'The delivery has ended already',
+    constraints: ['cancelled_delivery_is_open'],
+  },
   dead_letter_not_found: { title: 'There is no such dead letter', constraints: ['dead_letter_exists'] },
   subscription_inactive: {
     title: 'The subscription is not active',

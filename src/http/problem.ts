@@ -34,6 +34,7 @@ export const statusByCode = {
   subscription_not_verified: 409,
   subscription_deleted: 409,
   subscription_inactive: 409,
+  delivery_not_cancellable: 409,
   subscription_secret_invalid: 409,
   subscription_secret_removed: 409,
   saga_not_cancellable: 409,

@@ -25,6 +25,7 @@ export const access = {
   changeSubscriptions: ['subscriptions', 'admin'],
   trySubscriptions: ['subscriptions', 'operator', 'admin'],
   requeue: ['operator', 'admin'],
+  cancelDeliveries: ['operator', 'admin'],
   settleSagas: ['operator', 'admin'],
   signal: ['ingest', 'operator', 'admin'],
   signIn: scopes,

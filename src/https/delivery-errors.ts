@@ -21,6 +21,8 @@ export const deliveryErrorCodes = {
   invalid_response: 'What came back is not HTTP/1.1, or its headers are too large',
   secret_unreadable: 'The secret of the subscription could not be decrypted, so nothing was sent',
   aborted: 'The worker stopped before the exchange ended',
+  subscription_deleted: 'The subscription was deleted before the request was made, so nothing was sent',
+  cancelled: 'The delivery was cancelled before the request was made, so nothing was sent',
   lease_expired: 'The workers that took the job were lost again and again before they could report',
 } as const
 

@@ -17,6 +17,7 @@ export const backlogStages = [
   'retries_due',
   'claims',
   'claims_paused',
+  'claims_held',
   'leased',
   'leases_expired',
   'results',
@@ -70,9 +71,13 @@ export const readBacklog = `
   UNION ALL
   SELECT 'claims_paused', count(*)::int, NULL, sagapost.now()
   FROM (SELECT FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Pending' AND subscription_id = ANY (ARRAY(
+        WHERE status = 'Pending' AND lease_until < sagapost.held_until(0) AND subscription_id = ANY (ARRAY(
           SELECT subscription_id FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()))
         LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'claims_held', count(*)::int, NULL, sagapost.now()
+  FROM (SELECT FROM sagapost.webhook_delivery_jobs
+        WHERE status = 'Pending' AND lease_until >= sagapost.held_until(0) LIMIT $1) AS waiting
   UNION ALL
   SELECT 'leased', count(*)::int, NULL, sagapost.now()
   FROM (SELECT FROM sagapost.webhook_delivery_jobs
@@ -109,7 +114,9 @@ interface Row {
 }
 
 /** Stages whose rows wait on purpose or are under way: their age says nothing. */
-const ageless: ReadonlySet<string> = new Set(['retries_waiting', 'claims_paused', 'leased', 'sagas_open'])
+const ageless: ReadonlySet<string> = new Set([
+  ...['retries_waiting', 'claims_paused', 'claims_held', 'leased', 'sagas_open'],
+])
 
 export interface BacklogOptions {
   countMax?: number

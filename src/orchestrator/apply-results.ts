@@ -7,7 +7,9 @@ import {
   type QueueRow,
   rangeAround,
 } from '../database/index.js'
+import type { Stop } from './decide-delivery.js'
 import { RETRY_AFTER_S_MAX, type RetryPolicy } from './retry-policy.js'
+import { stopOf } from './stop-of.js'
 
 interface AppliedResult {
   sagaId: string
@@ -79,13 +81,18 @@ export const applyNewResults = prepared(`
     saga.final_error_code, saga.correlation_id,
     date_part('epoch', sagapost.now() - saga.created_at) * 1e3 AS age_ms,
     CASE WHEN succeeded THEN false ELSE saga.attempt_count >= coalesce(
-      (SELECT max_attempts FROM sagapost.subscriptions WHERE id = saga.subscription_id), $4) END AS dead`)
+      (SELECT max_attempts FROM sagapost.subscriptions WHERE id = saga.subscription_id), $4) END AS dead,
+    CASE WHEN succeeded THEN NULL ELSE ${stopOf(
+      'saga.id',
+      'EXISTS (SELECT FROM sagapost.subscriptions WHERE id = saga.subscription_id AND deleted_at IS NOT NULL)',
+    )} END AS stop`)
 
 // [S17] A statement of its own: two moves of one row in one statement lose the second. The dead letter is written
 // by the move itself.
 export const deadLetter = `
-  UPDATE sagapost.webhook_delivery_sagas AS saga SET status = 'DeadLettered', updated_at = sagapost.now()
-  FROM unnest($3::bigint[], $4::bigint[]) AS dead (id, event_id)
+  UPDATE sagapost.webhook_delivery_sagas AS saga
+  SET status = 'DeadLettered', final_error_code = coalesce(dead.stop, saga.final_error_code), updated_at = sagapost.now()
+  FROM unnest($3::bigint[], $4::bigint[], $5::text[]) AS dead (id, event_id, stop)
   WHERE saga.id = ANY (ARRAY[dead.id]) AND saga.event_id = ANY (ARRAY[dead.event_id])
     AND saga.status = 'PendingRetry'
     AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)`
@@ -104,7 +111,9 @@ interface Row {
   attempt_count: number
   final_error_code: string | null
   correlation_id: string | null
+  /** Its attempts are used up. */
   dead: boolean
+  stop: Stop | null
 }
 
 export interface AppliedBatch {
@@ -181,13 +190,14 @@ async function applyTaken(
         `{${batch.map(({ job_ids }) => job_ids).join()}}`,
         `{${batch.map(({ event_ids }) => event_ids).join()}}`,
       ])
-      const dead = applied.filter((row) => row.dead)
+      const dead = applied.filter(isDead)
       if (dead.length > 0) {
         await client.query(deadLetter, [
           range.from,
           range.to,
           dead.map(({ saga_id }) => saga_id),
           dead.map(({ event_id }) => event_id),
+          dead.map(({ stop }) => stop),
         ])
       }
       return { results: applied.map(toResult), more }
@@ -196,6 +206,8 @@ async function applyTaken(
     throw isRefusal(error) && queueIds.length > 0 ? new ResultsRefused(queueIds, error) : error
   }
 }
+
+const isDead = ({ dead, stop }: Row) => dead || stop !== null
 
 function toResult(row: Row): AppliedResult {
   return {
@@ -207,9 +219,9 @@ function toResult(row: Row): AppliedResult {
     leaseExpiration: new Date(row.lease_until_ms),
     ageMs: row.age_ms,
     durationMs: row.duration_ms,
-    status: row.dead ? 'DeadLettered' : row.status,
+    status: isDead(row) ? 'DeadLettered' : row.status,
     attemptCount: row.attempt_count,
-    errorCode: row.final_error_code,
+    errorCode: row.stop ?? row.final_error_code,
     correlationId: row.correlation_id,
   }
 }

@@ -13,9 +13,13 @@ export type JobResult =
   | { succeeded: true }
   | { succeeded: false; errorCode: string; retryAfterS: number | null }
 
+/** Nothing more is to be sent: this is how the delivery ends. */
+export type Stop = 'subscription_deleted' | 'cancelled'
+
 export interface Circumstances {
   nowMs: number
   limit: number
+  stop?: Stop | null
   policy: Pick<RetryPolicy, 'baseDelayMs' | 'maxDelayMs'>
 }
 
@@ -27,16 +31,16 @@ export interface Circumstances {
 export function applyResult(
   state: DeliveryState,
   result: JobResult,
-  { nowMs, limit, policy }: Circumstances,
+  { nowMs, limit, stop = null, policy }: Circumstances,
 ): DeliveryState {
   if (state.status !== 'InProgress') return state
   const attemptCount = state.attemptCount + 1
   if (result.succeeded) return { ...state, status: 'Completed', attemptCount, finalErrorCode: null }
   return {
-    status: attemptCount < limit ? 'PendingRetry' : 'DeadLettered',
+    status: attemptCount < limit && stop === null ? 'PendingRetry' : 'DeadLettered',
     attemptCount,
     nextAttemptAtMs: nowMs + retryDelayMs(attemptCount, result.retryAfterS, policy),
-    finalErrorCode: result.errorCode,
+    finalErrorCode: stop ?? result.errorCode,
   }
 }
 
@@ -50,12 +54,17 @@ export function retryDelayMs(
   return Math.max(backoffMs, Math.min(retryAfterS ?? 0, RETRY_AFTER_S_MAX) * 1000)
 }
 
-/** [S12, S15, S16] What becomes of a delivery that waits: a job (InProgress), the end, or nothing yet. */
+/**
+ * [S12, S15, S16] What becomes of a delivery that waits: a job (InProgress), the end, or nothing yet. One that is stopped
+ * has a limit that it has reached, and ends before its time.
+ */
 export function takeUp(
   state: DeliveryState,
-  { nowMs, limit }: Pick<Circumstances, 'nowMs' | 'limit'>,
+  { nowMs, limit, stop = null }: Pick<Circumstances, 'nowMs' | 'limit' | 'stop'>,
 ): DeliveryState {
   if (state.status === 'Pending') return { ...state, status: 'InProgress' }
-  if (state.status !== 'PendingRetry' || state.nextAttemptAtMs > nowMs) return state
+  if (state.status !== 'PendingRetry') return state
+  if (stop !== null) return { ...state, status: 'DeadLettered', finalErrorCode: stop }
+  if (state.nextAttemptAtMs > nowMs) return state
   return { ...state, status: state.attemptCount < limit ? 'InProgress' : 'DeadLettered' }
 }

@@ -1,20 +1,13 @@
 import type pg from 'pg'
 import { type EventRange, prepared } from '../database/index.js'
+import { type DeadDelivery, lastJobColumns, selectFailedJobs, toDead } from './dead-delivery.js'
+import { stopOf } from './stop-of.js'
 
 export interface MadeJobs {
   first: number
   retries: number
-  /** Waited for a retry, but the limit was lowered meanwhile [S15]. */
+  /** Waited for a retry, but the limit was lowered meanwhile [S15], or nothing more is to be sent. */
   dead: DeadDelivery[]
-}
-
-export interface DeadDelivery {
-  sagaId: string
-  eventId: string
-  subscriptionId: string
-  errorCode: string | null
-  attemptCount: number
-  correlationId: string | null
 }
 
 // [S16 a] Sagas that have no job yet, by idx_saga_status. `attempt` and the times are the columns' defaults. `lazily`:
@@ -44,7 +37,7 @@ export const makeFirstJobs = prepared(`
   SELECT id, event_id, subscription_id, correlation_id FROM lazily CROSS JOIN due`)
 
 // [S16 b, S10, S12] Sagas whose retry is due, oldest first by idx_saga_status_retry: a new job under the limit,
-// the end at it.
+// the end at it, or when nothing more is to be sent. The last job is looked up for those that end, by idx_job_saga.
 export const makeRetryJobs = prepared(`
   WITH due AS MATERIALIZED (
     SELECT id, event_id, subscription_id, correlation_id, attempt_count, final_error_code
@@ -52,12 +45,16 @@ export const makeRetryJobs = prepared(`
     WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now() AND event_id >= $1 AND event_id < $2
     ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED
   ), decided AS MATERIALIZED (
-    SELECT due.*, due.attempt_count < coalesce(subscription.max_attempts, $4) AS retry
-    FROM due LEFT JOIN sagapost.subscriptions AS subscription ON subscription.id = ANY (ARRAY[due.subscription_id])
+    SELECT due.id, event_id, subscription_id, correlation_id, attempt_count, coalesce(stop, final_error_code) AS error_code,
+           stop IS NULL AND attempt_count < coalesce(max_attempts, $4) AS retry
+    FROM (
+      SELECT due.*, subscription.max_attempts, ${stopOf('due.id', 'subscription.deleted_at IS NOT NULL')} AS stop
+      FROM due LEFT JOIN sagapost.subscriptions AS subscription ON subscription.id = ANY (ARRAY[due.subscription_id])
+    ) AS due
   ), moved AS (
     UPDATE sagapost.webhook_delivery_sagas AS saga
     SET status = (CASE WHEN decided.retry THEN 'InProgress' ELSE 'DeadLettered' END)::sagapost.delivery_status,
-        updated_at = sagapost.now()
+        final_error_code = decided.error_code, updated_at = sagapost.now()
     FROM decided
     WHERE saga.id = ANY (ARRAY[decided.id]) AND saga.event_id + 0 = decided.event_id
       AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
@@ -65,7 +62,11 @@ export const makeRetryJobs = prepared(`
     INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, correlation_id, attempt)
     SELECT id, event_id, subscription_id, correlation_id, attempt_count + 1 FROM decided WHERE retry
   )
-  SELECT id, event_id, subscription_id, correlation_id, attempt_count, final_error_code, retry FROM decided`)
+  SELECT decided.*, ${lastJobColumns}
+  FROM decided LEFT JOIN LATERAL (${selectFailedJobs('decided')} AND NOT decided.retry
+    AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
+    ORDER BY attempt DESC LIMIT 1
+  ) AS last_job ON true`)
 
 export interface MakeJobsOptions {
   range: EventRange
@@ -88,13 +89,6 @@ export async function makeJobs(
   return {
     first: first.rowCount ?? 0,
     retries: rows.length - dead.length,
-    dead: dead.map((row) => ({
-      sagaId: row.id,
-      eventId: row.event_id,
-      subscriptionId: row.subscription_id,
-      errorCode: row.final_error_code,
-      attemptCount: row.attempt_count,
-      correlationId: row.correlation_id,
-    })),
+    dead: dead.map(toDead),
   }
 }

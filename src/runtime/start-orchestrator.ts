@@ -11,6 +11,7 @@ import {
   workDueInMs,
 } from '../orchestrator/index.js'
 import type { ResultCounter } from '../statistics/index.js'
+import { startEnding } from './start-ending.js'
 
 const BATCH_MAX = 500
 const PAUSE_MS_MIN = 20
@@ -64,10 +65,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
 
   async function make(range: EventRange, retries: boolean): Promise<{ done: number; more: boolean }> {
     const made = await makeJobs(pool, { range, batchMax: BATCH_MAX, limit: policy.limit, retries })
-    for (const delivery of made.dead) {
-      counter.countDead(delivery.subscriptionId)
-      bury(delivery)
-    }
+    buryWaiting(made.dead)
     metrics.jobsMade('first', made.first)
     metrics.jobsMade('retry', made.retries)
     const jobs = made.first + made.retries
@@ -76,6 +74,14 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       wakeups.wake('claims')
     }
     return { done: jobs, more: jobs >= BATCH_MAX }
+  }
+
+  /** They waited for a retry; no result came with their end. */
+  function buryWaiting(deliveries: readonly DeadDelivery[]): void {
+    for (const delivery of deliveries) {
+      counter.countDead(delivery.subscriptionId)
+      bury(delivery)
+    }
   }
 
   function bury(delivery: DeadDelivery): void {
@@ -124,12 +130,22 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       log.error({ err: error }, 'orchestrating failed; will try again')
     },
   })
+  const ending = startEnding({
+    pool,
+    wakeups,
+    pollMs,
+    onEnded: buryWaiting,
+    onError: (error) => {
+      metrics.loopFailed('orchestrator')
+      log.error({ err: error }, 'ending stopped deliveries failed; will try again')
+    },
+  })
   const unsubscribe = [wakeups.onWake('first-jobs', loop.wake), wakeups.onWake('results', loop.wake)]
   return {
     wake: loop.wake,
     async stop() {
       for (const each of unsubscribe) each()
-      await loop.stop()
+      await Promise.all([loop.stop(), ending.stop()])
     },
   }
 }

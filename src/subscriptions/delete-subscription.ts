@@ -4,8 +4,8 @@ import { getSubscription } from './get-subscription.js'
 import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.js'
 
 /**
- * By the primary key; one that is deleted already is not touched. Its secrets stay: deliveries that are open
- * run on and are signed. The challenge goes, and a verification that is under way ends in vain.
+ * By the primary key; one that is deleted already is not touched. The challenge goes, and a verification that is under way
+ * ends in vain. A trigger notes it (migrations/0030): workers and the orchestrator end what is open.
  */
 const markDeleted = `
   UPDATE sagapost.subscriptions

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { type EventRange, prepared } from '../database/index.js'
 import { eventTimeUs, webhookIdOf } from '../webhook-id/index.js'
+import { type Stop, stopOf } from './stop.js'
 
 export interface ClaimedJob {
   id: string
@@ -19,6 +20,8 @@ export interface ClaimedJob {
   traceparent: string | null
   callbackUrl: string
   headers: Record<string, string>
+  /** Why nothing is sent; null: it is to be sent. */
+  stop: Stop | null
 }
 
 // [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random
@@ -46,7 +49,7 @@ export const claim = prepared(`
     RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, correlation_id, free_since_ms
   ), complete AS (
     SELECT claimed.*, event.event_type, event.payload::text, event.traceparent, ${eventTimeUs} AS event_at_us,
-           subscription.callback_url, subscription.headers
+           subscription.callback_url, subscription.headers, ${stopOf('claimed', 'subscription')} AS stop
     FROM claimed
     JOIN sagapost.events AS event ON event.id = ANY (array_append('{}', claimed.event_id))
       AND (event.id >= $1 OR event.id > $2) AND (event.id < $2 OR event.id <= $1)
@@ -109,6 +112,7 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     traceparent: row.traceparent,
     callbackUrl: row.callback_url,
     headers: row.headers,
+    stop: row.stop,
   }))
   // A full batch ended somewhere; a look that found less went through to the present.
   const times = claimed.length === batchMax ? claimed.map((row) => row.free_since_ms) : [lookedAtMs]

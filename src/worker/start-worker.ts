@@ -10,6 +10,7 @@ import { type ClaimedJob, claimJobs } from './claim-jobs.js'
 import { findProbes } from './find-probes.js'
 import { findWaiting } from './find-waiting.js'
 import { keepBreakers } from './keep-breakers.js'
+import { keepSwitches } from './keep-switches.js'
 import { createLanes } from './lanes.js'
 import { type BreakerPolicy, defaultBreakerPolicy } from './note-outcomes.js'
 import { paceStarts } from './pace-starts.js'
@@ -84,6 +85,7 @@ export function startWorker(options: WorkerOptions): Worker {
     onClose: () => loop.wake(),
     onProbe: probe,
   })
+  const switches = keepSwitches<HeldJob>({ ...options, withdraw: lanes.withdraw, giveBack })
 
   async function claimRound(): Promise<boolean> {
     if (!breakers.isKnown()) return false
@@ -111,7 +113,10 @@ export function startWorker(options: WorkerOptions): Worker {
     const askedAtMs = performance.now()
     const failing = lanes.roomForDoubtful() === 0 ? breakers.failing() : []
     const except = [
-      ...new Set([...lanes.full(), ...breakers.open(), ...failing, ...bench.benched(askedAtMs)]),
+      ...new Set([
+        ...[...lanes.full(), ...breakers.open(), ...failing],
+        ...[...bench.benched(askedAtMs), ...switches.busy()],
+      ]),
     ]
     const { freeSince, takenUp } = passed.from(except, askedAtMs)
     // One that hangs may have thousands waiting, ahead of everybody's: beyond its room they would only go back.
@@ -150,20 +155,22 @@ export function startWorker(options: WorkerOptions): Worker {
 
   /** Those that are not worth holding come back: they are to be given back. */
   async function hold(
-    jobs: readonly ClaimedJob[],
+    claimed: readonly ClaimedJob[],
     { askedAtMs, probe }: { askedAtMs: number; probe: boolean },
   ): Promise<HeldJob[]> {
-    if (jobs.length === 0) return []
-    metrics.jobsClaimed(jobs.length)
+    if (claimed.length === 0) return []
+    metrics.jobsClaimed(claimed.length)
     const leaseEndsMs = askedAtMs + leaseMs
-    const ids = [...new Set(jobs.map(({ subscriptionId }) => subscriptionId))]
+    const ids = [...new Set(claimed.map(({ subscriptionId }) => subscriptionId))]
     const secrets = await options.readSecrets(ids).catch(async (error: Error) => {
-      await giveBack(jobs)
+      await giveBack(claimed)
       throw error
     })
-    const held = jobs.map((job) =>
-      Object.assign(job, { secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe }),
-    )
+    const held = switches
+      .admit(claimed, askedAtMs)
+      .map((job) =>
+        Object.assign(job, { secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe }),
+      )
     if (probe) for (const job of held) lanes.add(job)
     const refused = probe ? [] : bench.add(held)
     pump()
@@ -265,7 +272,7 @@ export function startWorker(options: WorkerOptions): Worker {
       stopping = true
       doubtfulPace.stop()
       unsubscribe()
-      await Promise.all([loop.stop(), breakers.stop()])
+      await Promise.all([loop.stop(), breakers.stop(), switches.stop()])
       await giveBack(lanes.withdraw(() => true))
       while (sending.size > 0) await Promise.all(sending)
       await Promise.all(returned)

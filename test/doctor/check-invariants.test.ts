@@ -228,6 +228,18 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
     values: () => [staged.leased.sagaId],
   },
   {
+    invariant: 'work_is_within_reach',
+    by: 'a job that is held for another subscription',
+    sql: `UPDATE sagapost.webhook_delivery_jobs SET lease_until = sagapost.held_until(subscription_id + 1) WHERE saga_id = $1`,
+    values: () => [staged.offered.sagaId],
+  },
+  {
+    invariant: 'held_delivery_is_let_go',
+    by: 'a job that is held though its subscription is active',
+    sql: `UPDATE sagapost.webhook_delivery_jobs SET lease_until = sagapost.held_until(subscription_id) WHERE saga_id = $1`,
+    values: () => [staged.offered.sagaId],
+  },
+  {
     invariant: 'attempt_count_is_applied_results',
     by: 'a result that was counted twice',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = attempt_count + 1 WHERE id = $1`,
@@ -444,6 +456,29 @@ describe('broken data', () => {
     )
   })
 
+  it('[S15, S17] sees an open delivery of a deleted subscription, when all has ended', async () => {
+    const remove = `UPDATE sagapost.subscriptions SET deleted_at = sagapost.now(), active = false WHERE id = $1`
+    const found = await violationsAfter(remove, [staged.subscriptionId], { settled: true })
+    const named = found.find(({ invariant }) => invariant === 'deleted_subscription_has_no_open_delivery')
+    expect(named?.ids).toContain(staged.waiting.sagaId)
+    expect(named?.ids).not.toContain(staged.completed.sagaId)
+    expect(
+      (await violationsAfter(remove, [staged.subscriptionId])).map(({ invariant }) => invariant),
+    ).toEqual([])
+  })
+
+  it('[U5] takes what is held for an inactive subscription for no loss, when all has ended', async () => {
+    const hold = `
+      WITH off AS (UPDATE sagapost.subscriptions SET active = false WHERE id = $1 RETURNING id)
+      UPDATE sagapost.webhook_delivery_jobs AS job SET lease_until = sagapost.held_until(off.id)
+      FROM off WHERE job.subscription_id = off.id AND job.status = 'Pending'`
+    const found = await violationsAfter(hold, [staged.subscriptionId], { settled: true })
+    const open = found.find(({ invariant }) => invariant === 'nothing_left_open')
+    expect(open?.ids).toContain(staged.leased.sagaId)
+    expect(open?.ids).not.toContain(staged.offered.sagaId)
+    expect(found.map(({ invariant }) => invariant)).not.toContain('work_is_within_reach')
+  })
+
   it('names at most ten examples, and says how many there are', async () => {
     const [violation] = await violationsAfter(
       `INSERT INTO sagapost.event_routing_queue (event_ids, event_type) SELECT array_agg(id), 'stage' FROM generate_series(1000, 1099) AS id`,
@@ -477,6 +512,7 @@ describe('broken data', () => {
       ...breaks.map(({ invariant }) => invariant),
       'nothing_left_to_route',
       'nothing_left_open',
+      'deleted_subscription_has_no_open_delivery',
       ...sagaBreaks.map(({ invariant }) => invariant),
       'no_saga_left_open',
     ])

@@ -20,6 +20,22 @@ export const deliveryCases: Record<string, Record<string, Case>> = {
     request_invalid: noQuery('GET', fixed('/v1/deliveries/1')),
   },
 
+  cancelDelivery: {
+    ...bodyCases('POST', async ({ delivery }) => `/v1/deliveries/${(await delivery()).id}/cancel`),
+    ...idCases('POST', '/v1/deliveries', '/cancel', 'delivery_not_found'),
+    '202': async ({ call, delivery }) => {
+      const { id } = await delivery()
+      return [
+        await call('POST', `/v1/deliveries/${id}/cancel`),
+        await call('POST', `/v1/deliveries/${id}/cancel`),
+      ]
+    },
+    delivery_not_cancellable: async ({ call, deadLetter }) => {
+      const { body } = await call('GET', `/v1/dead-letters/${await deadLetter()}`)
+      return call('POST', `/v1/deliveries/${body.deliveryId}/cancel`)
+    },
+  },
+
   listDeadLetters: {
     ...listCases(
       '/v1/dead-letters',
@@ -50,6 +66,12 @@ export const deliveryCases: Record<string, Record<string, Case>> = {
     },
     subscription_inactive: async ({ call, deadLetter }) =>
       call('POST', `/v1/dead-letters/${await deadLetter({ active: false })}/requeue`),
+    subscription_deleted: async ({ call, deadLetter }) => {
+      const id = await deadLetter()
+      const { body } = await call('GET', `/v1/dead-letters/${id}`)
+      await call('DELETE', `/v1/subscriptions/${body.subscriptionId}`)
+      return call('POST', `/v1/dead-letters/${id}/requeue`)
+    },
   },
 
   requeueDeadLetters: {

@@ -10,7 +10,7 @@ import { type Call, type Holding, observeValue, pick, type World } from './world
 type JobOperation = Operation & { do: 'claim' | 'report' | 'give back' | 'clean' }
 
 const workerIds = ['worker-a', 'worker-b'] as const
-const workerId = (worker: number): string => workerIds[worker] as string
+export const workerId = (worker: number): string => workerIds[worker] as string
 
 /** What it held, sent or not, is in nobody's hands any more. */
 export function killWorker(world: World, worker: number): void {
@@ -80,7 +80,7 @@ function bindClaim(world: World, operation: Operation & { do: 'claim' }, shared:
     plans: () => [planClaim(workerId(worker), most, shared)],
     observe: (ending, look) =>
       observeValue(({ jobs }: Awaited<ReturnType<typeof claimJobs>>) => ({
-        claimed: jobs.map(({ id }) => look.jobNames.get(id)).sort(),
+        claimed: jobs.map(({ id, stop }) => `${look.jobNames.get(id)} ${stop}`).sort(),
       }))(ending, look),
     learn(ending, look) {
       if (!('value' in ending)) return
@@ -133,7 +133,7 @@ function bindReport(world: World, operation: Operation & { do: 'report' }): Call
 }
 
 /** A job that is held under this very lease is waited for; one that is not is passed by. */
-const waitsFor =
+export const waitsFor =
   (holdings: readonly Holding[]) =>
   ({ jobs, locked }: Model): boolean =>
     holdings.some(({ name, job }) => {

@@ -5,6 +5,7 @@ import { expireEventKeys, publish, type StoreOutcome, storeEvents } from '../../
 import { applyResults, makeJobs } from '../../src/orchestrator/index.js'
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
 import { bindJobOperation } from './bind-job-operation.js'
+import { bindStopOperation } from './bind-stop-operation.js'
 import { bindSubscriptionOperation } from './bind-subscription-operation.js'
 import { deliveryName } from './model.js'
 import { get } from './plan.js'
@@ -112,6 +113,11 @@ export function bindOperation(world: World, operation: Operation, beside?: Opera
     case 'give back':
     case 'clean':
       return bindJobOperation(world, operation, beside?.do === operation.do)
+    case 'put aside':
+    case 'stop jobs':
+    case 'end stopped':
+    case 'cancel':
+      return bindStopOperation(world, operation, beside?.do === operation.do)
     default:
       return bindSubscriptionOperation(world, operation)
   }

@@ -13,7 +13,8 @@ const forgetAll = `
       EXECUTE format('ALTER TABLE sagapost.%I DISABLE TRIGGER truncate_is_refused', guarded.relname);
     END LOOP;
     TRUNCATE sagapost.events, sagapost.webhook_delivery_sagas, sagapost.webhook_delivery_jobs, sagapost.dead_letters,
-      sagapost.event_routing_queue, sagapost.delivery_result_queue, sagapost.event_keys, sagapost.subscriptions CASCADE;
+      sagapost.event_routing_queue, sagapost.delivery_result_queue, sagapost.event_keys, sagapost.subscriptions,
+      sagapost.subscription_switches, sagapost.delivery_cancellations CASCADE;
     FOR guarded IN
       SELECT relname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
       WHERE tgname = 'truncate_is_refused' AND relnamespace = 'sagapost'::regnamespace

@@ -2,9 +2,10 @@ import type { Job, Model } from './model.js'
 import { choose, get, Mismatch, type Plan } from './plan.js'
 import type { Look } from './read-state.js'
 import { settings } from './rules.js'
+import { stopOfJob } from './stop-rules.js'
 import { enqueue } from './take-rows.js'
 
-/** [J4, J9] Free jobs, those that have been free longest first, under one token that nobody has had. */
+/** [J4, J9] Free jobs, those that have been free longest first, under one token that nobody has had; each is to be sent or not. */
 export const planClaim =
   (worker: string, most: number, shared: boolean): Plan =>
   (model, look) => {
@@ -26,6 +27,7 @@ export const planClaim =
     if (chosen.length > most)
       throw new Mismatch(`claim: ${worker} has ${chosen.length} jobs, and wanted ${most}`)
     const untilMs = model.nowMs + settings.leaseMs
+    const told = chosen.map((name) => `${name} ${stopOfJob(model, name)}`).sort()
     return {
       locks: chosen.map((name) => `job ${name}`),
       commit(at, then) {
@@ -38,7 +40,7 @@ export const planClaim =
           at.tokens.add(token)
           Object.assign(get(at.jobs, name), { status: 'Leased', worker, token, untilMs })
         }
-        return { claimed: [...chosen].sort() }
+        return { claimed: told }
       },
     }
   }

@@ -16,6 +16,8 @@ export interface Model {
   unapplied: QueueRow[]
   /** By delivery. */
   letters: Map<string, Letter>
+  /** Deliveries that somebody has cancelled, until their end is noticed. */
+  cancelled: Set<string>
   /** Rows in the hands of the operation that stands still: others pass over them, or wait. */
   locked: Set<string>
   /** Tokens of all leases there have been: a new one is new. */
@@ -71,6 +73,9 @@ export interface Job {
   madeAtMs: number
 }
 
+/** `untilMs` of a job that is held for its subscription. */
+export const HELD_MS = Number.POSITIVE_INFINITY
+
 export interface Letter {
   error: string | null
   attempts: number
@@ -90,6 +95,7 @@ export function emptyModel(nowMs: number): Model {
     jobs: new Map(),
     unapplied: [],
     letters: new Map(),
+    cancelled: new Set(),
     locked: new Set(),
     tokens: new Set(),
     unsteady: new Set(),
@@ -112,8 +118,11 @@ export function modelLines(model: Model): string[] {
     ...model.unrouted.map((row) => queueLine('not routed', row)),
     ...model.unapplied.map((row) => queueLine('not counted', row)),
     ...[...model.letters].map(([name, row]) => letterLine(name, row)),
+    ...[...model.cancelled].map(cancelledLine),
   ].sort()
 }
+
+export const cancelledLine = (delivery: string) => `cancelled: ${delivery}`
 
 export const eventLine = (name: string, row: { type: string; payload: string }) =>
   `event ${name} of ${row.type}: ${row.payload}`

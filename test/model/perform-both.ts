@@ -9,7 +9,15 @@ import type { Call, Ending, World } from './world.js'
 const noFault: Fault = { kind: 'none' }
 
 /** Two of these share out what there is, in whichever way; only what they do together is ruled. */
-const sharing = new Set(['route', 'apply', 'make', 'clean', 'switch off the gone'])
+const sharing = new Set([
+  'route',
+  'apply',
+  'make',
+  'clean',
+  'switch off the gone',
+  'stop jobs',
+  'end stopped',
+])
 
 /**
  * Both calls at once. What they leave must be what their transactions leave one after the other, in one order or another,

@@ -1,9 +1,11 @@
 import type pg from 'pg'
 import {
+  cancelledLine,
   type Delivery,
   deliveryLine,
   deliveryName,
   eventLine,
+  HELD_MS,
   type Job,
   jobLine,
   jobName,
@@ -58,12 +60,14 @@ const readRows = `
     (SELECT coalesce(json_agg(row), '[]') FROM (
       SELECT id::text, saga_id::text, attempt, status, worker_id, lease_token, lease_resets, probes, error_code, response_status,
              retry_after_s, extract(epoch FROM lease_until) * 1000 AS until_ms,
+             lease_until = sagapost.held_until(subscription_id) AS held,
              extract(epoch FROM attempt_at) * 1000 AS made_ms
       FROM sagapost.webhook_delivery_jobs WHERE event_id >= $1) AS row) AS jobs,
     (SELECT coalesce(json_agg(row), '[]') FROM (
       SELECT id::text, saga_id::text, final_error_code, attempt_count, payload_snapshot::text AS payload, worker_id,
              extract(epoch FROM lease_expiration) * 1000 AS lease_ms
-      FROM sagapost.dead_letters WHERE event_id >= $1) AS row) AS letters`
+      FROM sagapost.dead_letters WHERE event_id >= $1) AS row) AS letters,
+    (SELECT coalesce(json_agg(saga_id::text), '[]') FROM sagapost.delivery_cancellations WHERE event_id >= $1) AS cancelled`
 
 interface Rows {
   events: { id: string; event_type: string; payload: string }[]
@@ -103,6 +107,7 @@ interface Rows {
     response_status: number | null
     retry_after_s: number | null
     until_ms: number
+    held: boolean
     made_ms: number
   }[]
   letters: {
@@ -114,6 +119,7 @@ interface Rows {
     worker_id: string | null
     lease_ms: number
   }[]
+  cancelled: string[]
 }
 
 /** Where a run's rows begin. */
@@ -182,7 +188,13 @@ export async function readState(owner: pg.Pool, origin: Origin): Promise<Look> {
     look.jobs.set(name, { id, status, token, worker })
     look.jobNames.set(id, name)
     const result = { error: row.error_code, response: row.response_status, retryAfterS: row.retry_after_s }
-    const lease = { worker, token, untilMs: row.until_ms, resets: row.lease_resets, probes }
+    const lease = {
+      worker,
+      token,
+      untilMs: row.held ? HELD_MS : row.until_ms,
+      resets: row.lease_resets,
+      probes,
+    }
     lines.push(jobLine(name, { delivery, attempt, status, ...lease, ...result, madeAtMs: row.made_ms }))
   }
   for (const { id, event_type: type, entries, since_ms: sinceMs } of found.unrouted) {
@@ -209,6 +221,7 @@ export async function readState(owner: pg.Pool, origin: Origin): Promise<Look> {
     const letter: Letter = { error, attempts, payload, worker, leaseMs: row.lease_ms }
     lines.push(letterLine(name, letter))
   }
+  for (const id of found.cancelled) lines.push(cancelledLine(deliveryNames.get(id) ?? `?${id}`))
   lines.sort()
   return look
 }

@@ -69,6 +69,13 @@ function addDelivery(model: Model, event: string, subscription: string, requeues
   model.deliveries.set(deliveryName(event, subscription, requeues), begun)
 }
 
+/** Why nothing more is sent of a delivery. */
+export function stopOf(model: Model, name: string): 'subscription_deleted' | 'cancelled' | null {
+  if (get(model.subscriptions, get(model.deliveries, name).subscription).deleted)
+    return 'subscription_deleted'
+  return model.cancelled.has(name) ? 'cancelled' : null
+}
+
 const limitOf = (model: Model, { subscription }: Delivery) =>
   get(model.subscriptions, subscription).limit ?? settings.policy.limit
 
@@ -90,7 +97,10 @@ export const planApply =
     const decide = (at: Model) =>
       jobs
         .filter((job) => isNew(at, job))
-        .map((job) => ({ job, limit: limitOf(at, get(at.deliveries, get(at.jobs, job).delivery)) }))
+        .map((job) => {
+          const { delivery } = get(at.jobs, job)
+          return { job, limit: limitOf(at, get(at.deliveries, delivery)), stop: stopOf(at, delivery) }
+        })
     const atStart = later.writes ? undefined : decide(model)
     const { nowMs } = model
     return {
@@ -101,8 +111,8 @@ export const planApply =
       commit(at) {
         removeRows(at, 'unapplied', batch)
         const ends = { Completed: 0, PendingRetry: 0, DeadLettered: 0 }
-        for (const { job, limit } of atStart ?? decide(at)) {
-          ends[count(at, get(at.jobs, job), limit, later.writes ? at.nowMs : nowMs)] += 1
+        for (const { job, ...end } of atStart ?? decide(at)) {
+          ends[count(at, get(at.jobs, job), end, later.writes ? at.nowMs : nowMs)] += 1
         }
         return { ...ends, more }
       },
@@ -112,7 +122,7 @@ export const planApply =
 function count(
   model: Model,
   job: Job,
-  limit: number,
+  { limit, stop }: { limit: number; stop: string | null },
   nowMs: number,
 ): 'Completed' | 'PendingRetry' | 'DeadLettered' {
   const delivery = get(model.deliveries, job.delivery)
@@ -124,8 +134,8 @@ function count(
   }
   delivery.nextMs = nowMs + delayMs(delivery.attempts, job.retryAfterS)
   delivery.status = 'PendingRetry'
-  if (delivery.attempts < limit) return 'PendingRetry'
-  bury(model, job.delivery)
+  if (delivery.attempts < limit && stop === null) return 'PendingRetry'
+  bury(model, job.delivery, stop)
   return 'DeadLettered'
 }
 
@@ -135,10 +145,11 @@ function delayMs(attempts: number, retryAfterS: number | null): number {
   return Math.max(backoffMs, Math.min((retryAfterS ?? 0) * 1000, DAY_MS))
 }
 
-/** [D2, D3, J11] */
-function bury(model: Model, name: string): void {
+/** [D2, D3, J11] One that was stopped ends with the reason for that. */
+export function bury(model: Model, name: string, stop: string | null): void {
   const delivery = get(model.deliveries, name)
   delivery.status = 'DeadLettered'
+  delivery.error = stop ?? delivery.error
   const last = get(model.jobs, jobName(name, delivery.attempts))
   model.letters.set(name, {
     error: delivery.error,
@@ -189,15 +200,16 @@ export const planRetries =
     })
     const again = chosen.filter((name) => {
       const delivery = get(model.deliveries, name)
-      return delivery.attempts < limitOf(model, delivery)
+      return delivery.attempts < limitOf(model, delivery) && stopOf(model, name) === null
     })
+    const stops = new Map(chosen.map((name) => [name, stopOf(model, name)]))
     const { nowMs } = model
     return {
       locks: chosen.map((name) => `delivery ${name}`),
       commit(at) {
         for (const name of chosen) {
           if (again.includes(name)) addJob(at, name, get(at.deliveries, name).attempts + 1, nowMs)
-          else bury(at, name)
+          else bury(at, name, stops.get(name) ?? null)
         }
         return { retries: again.length, dead: chosen.length - again.length }
       },
@@ -231,6 +243,7 @@ export const planRequeue =
     const heir = deliveryName(event, subscription, requeues + 1)
     if (model.deliveries.has(heir)) return nothing({ created: false, delivery: heir })
     const { active, verified } = get(model.subscriptions, subscription)
+    if (get(model.subscriptions, subscription).deleted) return nothing({ refused: 'subscription_deleted' })
     if (!active || !verified) return nothing({ refused: 'subscription_inactive' })
     const { nowMs } = model
     return {

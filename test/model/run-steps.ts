@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { WebhookOutcome } from '../../src/https/index.js'
 import { toRequest } from '../../src/worker/translate-job.js'
 import { moveClock } from '../support/clock.js'
@@ -67,6 +68,9 @@ const withoutChoice = (operation: Operation): Operation =>
 async function runBoth(world: World, operations: readonly [Operation, Operation]): Promise<void> {
   // A verification is several calls with another's answer in between: beside another one, it may rightly come to nothing.
   if (operations.some(({ do: verb }) => verb === 'verify')) return
+  // They pass over what the other is about to take: what each of them gets is ruled by no order of the two.
+  if (passOver(operations, 'claim', 'stop jobs') || passOver(operations, 'make', 'end stopped')) return
+  if (operations.every((each) => each.do === 'stop jobs') && !isDeepStrictEqual(...wishes(operations))) return
   const [first, second] = operations
   const a = bindOperation(world, first, second)
   const b = bindOperation(world, second, first)
@@ -74,6 +78,16 @@ async function runBoth(world: World, operations: readonly [Operation, Operation]
   if (a.waits?.(world.model) || b.waits?.(world.model)) await releaseHeld(world)
   await performBoth(world, [a, b])
 }
+
+const passOver = (operations: readonly Operation[], one: Operation['do'], other: Operation['do']) =>
+  [one, other].every((verb) => operations.some(({ do: made }) => made === verb))
+
+/** What they do, whoever does it. */
+const wishes = ([a, b]: readonly [Operation, Operation]) =>
+  [
+    { ...a, worker: 0 },
+    { ...b, worker: 0 },
+  ] as const
 
 async function offer(world: World, events: number): Promise<void> {
   for (let type = 0; type < events; type++) {
@@ -114,19 +128,28 @@ export async function runRound(world: World, answer: Answer, fault: Fault = noFa
   await runOperation(world, { do: 'route', router: 0, most }, noFault)
   await runOperation(world, { do: 'apply', most }, noFault)
   await runOperation(world, { do: 'make', most }, noFault)
+  await runOperation(world, { do: 'end stopped' }, noFault)
+  for (const which of ['free', 'held', 'cancelled'] as const) {
+    await runOperation(world, { do: 'stop jobs', worker: 0, which }, noFault)
+  }
   await runOperation(world, { do: 'claim', worker: 0, most }, noFault)
+  while (world.holdings.some(({ job }) => job.stop !== null)) {
+    await runOperation(world, { do: 'put aside', which: 0 }, noFault)
+  }
   await respondToAll(world, answer)
   await runOperation(world, { do: 'report', which: 0, how: 'all' }, noFault)
   await runOperation(world, { do: 'apply', most }, fault)
 }
 
 async function respondToAll(world: World, answer: Answer): Promise<void> {
-  while (world.holdings.some(({ outcome }) => outcome === null)) await respond(world, 0, answer)
+  while (world.holdings.some(isUnsent)) await respond(world, 0, answer)
 }
 
-/** The worker sends what it holds, whether it still has the lease or not: it cannot know. */
+const isUnsent = ({ job, outcome }: World['holdings'][number]) => outcome === null && job.stop === null
+
+/** The worker sends what it holds, unless it was told not to, whether it still has the lease or not: it cannot know. */
 async function respond(world: World, which: number, answer: Answer): Promise<void> {
-  const unsent = world.holdings.filter(({ outcome }) => outcome === null)
+  const unsent = world.holdings.filter(isUnsent)
   const holding = pick(unsent, which)
   if (!holding) return
   const { job, name } = holding

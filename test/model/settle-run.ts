@@ -24,6 +24,7 @@ export async function settleRun(world: World): Promise<void> {
   await releaseHeld(world)
   const before = await snapshotTerminals(readOnly)
   await publishUnacknowledged(world)
+  await letAllGo(world)
   for (let round = 0; !isSettled(world); round++) {
     if (round === ROUNDS_MAX) throw new Mismatch('it does not come to an end')
     await runRound(world, '200')
@@ -47,6 +48,15 @@ async function publishUnacknowledged(world: World): Promise<void> {
   for (const [which, { acknowledged }] of world.publications.entries()) {
     if (acknowledged) continue
     const call = bindOperation(world, { do: 'republish', which, other: false, how: 'batch' })
+    if (call) await performCall(world, call, { kind: 'none' })
+  }
+}
+
+/** What is held goes on when its subscription is active again; what was deleted never is. */
+async function letAllGo(world: World): Promise<void> {
+  for (const [which, [, { active, deleted }]] of [...world.model.subscriptions].entries()) {
+    if (active || deleted) continue
+    const call = bindOperation(world, { do: 'verify', which })
     if (call) await performCall(world, call, { kind: 'none' })
   }
 }

@@ -22,6 +22,11 @@ export type Operation =
   | { do: 'clean'; most: number }
   | { do: 'requeue'; which: number }
   | { do: 'forget keys' }
+  /** What a worker was told not to send. */
+  | { do: 'put aside'; which: number }
+  | { do: 'stop jobs'; worker: number; which: 'free' | 'held' | 'cancelled' }
+  | { do: 'end stopped' }
+  | { do: 'cancel'; which: number }
 
 export interface Subscribe {
   subscribe: number
@@ -91,6 +96,14 @@ const operations = {
   clean: fc.record({ do: fc.constant('clean'), most }),
   requeue: fc.record({ do: fc.constant('requeue'), which: index }),
   forget: fc.constant({ do: 'forget keys' }),
+  putAside: fc.record({ do: fc.constant('put aside'), which: index }),
+  stopJobs: fc.record({
+    do: fc.constant('stop jobs'),
+    worker: fc.nat({ max: 1 }),
+    which: fc.constantFrom('free', 'held', 'cancelled'),
+  }),
+  endStopped: fc.constant({ do: 'end stopped' }),
+  cancel: fc.record({ do: fc.constant('cancel'), which: index }),
 } as unknown as Record<string, fc.Arbitrary<Operation>>
 
 const weigh = (weights: Record<string, number>): fc.Arbitrary<Operation> =>
@@ -117,6 +130,10 @@ const operation = weigh({
   clean: 6,
   requeue: 5,
   forget: 1,
+  putAside: 3,
+  stopJobs: 5,
+  endStopped: 3,
+  cancel: 3,
 })
 
 const fault: fc.Arbitrary<Fault> = fc.oneof(

@@ -7,6 +7,7 @@ import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrat
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
 import { type ClaimedJob, claimJobs } from '../../src/worker/claim-jobs.js'
 import { reportResults, resetLeases } from '../../src/worker/index.js'
+import { letGoHeldJobs, stopFreeJobs } from '../../src/worker/take-stopped.js'
 import { installStoppedClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { insertEvent, insertSubscription } from '../support/fixtures.js'
@@ -98,6 +99,16 @@ it('[O5] every stage counts what waits there, and ages by the clock of the datab
   expect((paused['claims']?.[0] ?? 0) + (paused['claims_paused']?.[0] ?? 0)).toBe(3)
   await move(21)
   expect(await backlog()).toMatchObject({ claims: [3, expect.any(Number)] })
+
+  await database.pool.query('UPDATE sagapost.subscriptions SET active = false')
+  const { rows } = await database.pool.query('SELECT id FROM sagapost.subscriptions')
+  const taking = { batchMax: 100, leaseMs: 60_000, workerId: 'worker-1' }
+  const ids = rows.map(({ id }) => id)
+  await stopFreeJobs(database.as('job_worker'), taking, ids, undefined)
+  expect(await backlog()).toEqual({ claims_held: [3, null] })
+  await database.pool.query('UPDATE sagapost.subscriptions SET active = true')
+  await letGoHeldJobs(database.as('job_worker'), taking, ids)
+  expect(await backlog()).toEqual({ claims: [3, 0] })
 })
 
 it('[O5, R1] events that were set aside count until they are requeued', async () => {

@@ -1,17 +1,20 @@
 import fc from 'fast-check'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type EventRange, readWorkWindow } from '../../src/database/index.js'
+import { cancelDelivery } from '../../src/deliveries/index.js'
 import { takeResults } from '../../src/orchestrator/apply-results.js'
 import {
   applyResult,
   applyResults,
   type DeliveryState,
   defaultRetryPolicy,
+  endStopped,
   makeJobs,
   retryDelayMs,
   takeUp,
 } from '../../src/orchestrator/index.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
+import { deleteSubscription } from '../../src/subscriptions/index.js'
 import { installStoppedClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery } from '../support/fixtures.js'
@@ -119,7 +122,7 @@ describe('making jobs', () => {
     expect(rows).toEqual([{ attempt: 1 }, { attempt: 2 }])
   })
 
-  it('[S15] a limit lowered while a delivery waits takes effect at its next decision', async () => {
+  it('[S15, J11] a limit lowered while a delivery waits takes effect at its next decision, which names the last job', async () => {
     const delivery = await insertDelivery(database.pool)
     for (let n = 0; n < 2; n++) {
       await make()
@@ -130,10 +133,15 @@ describe('making jobs', () => {
     await database.pool.query('UPDATE sagapost.subscriptions SET max_attempts = 2 WHERE id = $1', [
       delivery.subscriptionId,
     ])
+    const { rows } = await database.pool.query(
+      `SELECT id, lease_until FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1 AND attempt = 2`,
+      [delivery.id],
+    )
+    const last = { jobId: rows[0].id, workerId: 'w', leaseExpiration: rows[0].lease_until }
     expect(await make()).toMatchObject({
       first: 0,
       retries: 0,
-      dead: [{ sagaId: delivery.id, attemptCount: 2 }],
+      dead: [{ sagaId: delivery.id, attemptCount: 2, errorCode: 'http_500', ...last }],
     })
     expect(await read(delivery)).toMatchObject({ status: 'DeadLettered', attemptCount: 2, jobs: 2 })
   })
@@ -368,6 +376,7 @@ describe('the decision', () => {
   })
 
   it('[S14, S15, S17] is what the SQL does, on random histories', async () => {
+    const stops = ['subscription_deleted', 'cancelled'] as const
     const step = fc.oneof(
       { weight: 3, arbitrary: fc.record({ kind: fc.constant('result' as const), result: results }) },
       { weight: 1, arbitrary: fc.record({ kind: fc.constant('wait' as const), seconds: fc.nat(4000) }) },
@@ -375,11 +384,16 @@ describe('the decision', () => {
         weight: 1,
         arbitrary: fc.record({ kind: fc.constant('limit' as const), limit: fc.integer({ min: 1, max: 8 }) }),
       },
+      {
+        weight: 1,
+        arbitrary: fc.record({ kind: fc.constant('stop' as const), by: fc.constantFrom(...stops) }),
+      },
     )
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 12 }), async (history) => {
         const delivery = await insertDelivery(database.pool)
         let limit = policy.limit
+        let stop: (typeof stops)[number] | null = null
         let model: DeliveryState = {
           status: 'Pending',
           attemptCount: 0,
@@ -388,7 +402,14 @@ describe('the decision', () => {
         }
         for (const event of history) {
           if (event.kind === 'wait') await moveClock(database.pool, `${event.seconds} seconds`)
-          if (event.kind === 'limit') {
+          if (event.kind === 'stop' && stop === null && ['Pending', 'PendingRetry'].includes(model.status)) {
+            stop = event.by
+            if (stop === 'cancelled') await cancelDelivery(database.as('dead_letter_operator'), delivery.id)
+            else await deleteSubscription(database.as('subscription_admin'), delivery.subscriptionId)
+            await endStopped(database.as('saga_orchestrator'), { batchMax: 100 })
+            if (model.status === 'PendingRetry') model = takeUp(model, { nowMs: 0, limit, stop })
+          }
+          if (event.kind === 'limit' && stop !== 'subscription_deleted') {
             limit = event.limit
             await database.pool.query('UPDATE sagapost.subscriptions SET max_attempts = $2 WHERE id = $1', [
               delivery.subscriptionId,
@@ -400,11 +421,12 @@ describe('the decision', () => {
               `SELECT extract(epoch FROM sagapost.now()) * 1000 AS now`,
             )
             await make()
-            model = takeUp(model, { nowMs: Number(rows[0].now), limit })
+            model = takeUp(model, { nowMs: Number(rows[0].now), limit, stop })
             if (model.status === 'InProgress') {
               await finish(delivery, event.result)
               await apply()
-              model = applyResult(model, event.result, { nowMs: (await read(delivery)).now, limit, policy })
+              const nowMs = (await read(delivery)).now
+              model = applyResult(model, event.result, { nowMs, limit, stop, policy })
             }
           }
           const { status, attemptCount, nextAttemptAtMs, finalErrorCode } = await read(delivery)

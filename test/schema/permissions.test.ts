@@ -16,6 +16,7 @@ active_sagas             .          .       .       .             .       .     
 api_keys                 .          .       .       .             .       .         .     Siu   .           .     s
 completed_sagas          .          .       .       .             .       .         .     .     .           .     S
 dead_letters             .          .       .       .             .       S         .     .     .           .     S
+delivery_cancellations   .          .       .       SD            S       .         .     .     .           .     S
 delivery_minutes         .          .       .       SIu           .       .         .     .     SD          .     S
 delivery_result_queue    .          .       .       SuD           .       .         .     .     .           .     S
 ended_sessions           .          .       .       .             .       .         .     SID   .           .     .
@@ -44,6 +45,7 @@ set_aside_events         .          .       i       .             .       .     
 subscription_breakers    .          .       .       .             SiuD    .         S     .     .           .     S
 subscription_routes      .          .       .       .             .       .         .     .     .           .     S
 subscription_secrets     .          .       .       .             S       .         Siu   .     .           .     s
+subscription_switches    .          .       .       S             SD      .         .     .     .           .     S
 subscription_version     .          .       S       .             .       .         .     .     .           .     S
 subscriptions            .          s       s       s             s       .         Siu   .     .           .     s
 unapplied_results        .          .       .       .             .       .         .     .     .           .     S
@@ -139,6 +141,8 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'lost_events(bigint,bigint)': ['saga_readonly_role'],
   'requeue_set_aside_events()': ['dead_letter_operator'],
   'requeue_lost_events(bigint,integer)': ['dead_letter_operator'],
+  'cancel_delivery(bigint)': ['dead_letter_operator'],
+  'held_until(bigint)': ['job_worker', 'saga_readonly_role'],
   'expire_event_keys(timestamp with time zone,integer)': ['schema_maintainer'],
   'cleanup_expired_sagas(timestamp with time zone)': ['saga_app_role'],
   // Called by the CHECKs of the tables that saga_app_role writes.

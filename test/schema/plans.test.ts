@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { pinnedPlans } from '../../src/database/role-pool.js'
 import { readBacklog } from '../../src/observability/collect-backlog.js'
 import { applyNewResults, deadLetter, takeResults } from '../../src/orchestrator/apply-results.js'
+import { endCancelled, endDeleted } from '../../src/orchestrator/end-stopped.js'
 import { lookAhead } from '../../src/orchestrator/look-ahead.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
 import { selectProcesses } from '../../src/processes/list-processes.js'
@@ -11,6 +13,7 @@ import { findOldestFree } from '../../src/worker/find-probes.js'
 import { selectWaiting } from '../../src/worker/find-waiting.js'
 import { report } from '../../src/worker/report-results.js'
 import { reset } from '../../src/worker/reset-leases.js'
+import { takeCancelled, takeFree, takeHeld } from '../../src/worker/take-stopped.js'
 import { useDatabase } from '../support/database.js'
 import { explain, explainPrepared } from '../support/explain.js'
 import { narrowPartitions } from '../support/partitions.js'
@@ -84,8 +87,13 @@ const hot = (...tables: string[]) => tables.map((table) => `${table}_from_${HOT_
 /** The two empty partitions ahead are no tables of any size; the parents are no tables at all. */
 const emptyOrParent = /_from_[56]00000$|^(events|webhook_delivery_sagas|webhook_delivery_jobs|dead_letters)$/
 const planOf = (sql: string, values: unknown[]) => explain(database.pool, sql, values, emptyOrParent)
-/** Subscriptions are configuration, a few thousand rows: the planner may read them whole. The queues: see below. */
-const notHot = new RegExp(`${emptyOrParent.source}|^subscriptions$|_queue$`)
+/**
+ * Subscriptions are configuration, a few thousand rows: the planner may read them whole, as it may what is being cancelled or
+ * was switched a short while ago. The queues: see below.
+ */
+const notHot = new RegExp(
+  `${emptyOrParent.source}|^subscriptions$|_queue$|^delivery_cancellations|^subscription_switches`,
+)
 const hotPlanOf = (sql: string, values: unknown[]) => explain(database.pool, sql, values, notHot)
 
 async function fillQueues(): Promise<void> {
@@ -114,7 +122,7 @@ const statements = [
     'S21, S10',
     'making retry jobs',
     'idx_saga_status_retry',
-    { sql: makeRetryJobs, more: [BATCH, 5], tables: ['webhook_delivery_sagas'] },
+    { sql: makeRetryJobs, more: [BATCH, 5], tables: ['webhook_delivery_jobs', 'webhook_delivery_sagas'] },
   ],
   [
     'J9, J4',
@@ -231,7 +239,7 @@ describe('bounded queries of the hot path', () => {
 
   it('[S17, S21] dead-lettering touches the hot partition only, by an index', async () => {
     const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
-    const plan = await hotPlanOf(deadLetter, [...bounds, ids, ids])
+    const plan = await hotPlanOf(deadLetter, [...bounds, ids, ids, ids.map(() => null)])
     expect(plan.relations).toEqual(hot('webhook_delivery_sagas'))
     expect(plan.scanned).toEqual([])
   })
@@ -247,6 +255,30 @@ describe('the sweep without bounds', () => {
       expect(met).toHaveLength(CLOSED_PARTITIONS + 1)
       expect(plan.indexes).toContain(index)
       expect(plan.scanned).toEqual([])
+    },
+  )
+})
+
+describe('stopping', () => {
+  const taking = [BATCH, 60_000, TOKEN, 'worker']
+  it.each([
+    ['what waits of deleted subscriptions', endDeleted, [BATCH], 'idx_saga_failing_subscription'],
+    ['cancelled deliveries that wait', endCancelled, [BATCH], 'webhook_delivery_sagas_pkey'],
+    ['free jobs', takeFree, [...taking, ['1', '2'], '-infinity'], 'idx_job_status_lease'],
+    ['held jobs', takeHeld, [...taking, ['1', '2']], 'idx_job_status_lease'],
+    ['jobs of cancelled deliveries', takeCancelled, taking, 'uniq_job_saga_active'],
+  ])(
+    '[S21, J9] %s are found by an index, as the parts plan it, and nothing is scanned',
+    async (_, sql, values, index) => {
+      const client = await database.pool.connect()
+      try {
+        for (const [name, value] of Object.entries(pinnedPlans)) await client.query(`SET ${name} = ${value}`)
+        const plan = await explain(client, sql, values, notHot)
+        expect(plan.indexes).toContain(index)
+        expect(plan.scanned).toEqual([])
+      } finally {
+        client.release(true)
+      }
     },
   )
 })

@@ -162,7 +162,7 @@ describe('a deleted subscription', () => {
     expect(await deleteSubscription(pool(), id)).toBeNull()
   })
 
-  it('[U1] keeps its secrets: open deliveries run on and are signed', async () => {
+  it('[U1] keeps its secrets: what is on its way is signed with them', async () => {
     const { id } = await created()
     await deleteSubscription(pool(), id)
     const { rows } = await database.pool.query(

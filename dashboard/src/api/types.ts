@@ -32,6 +32,7 @@ export type Right =
   | 'changeSubscriptions'
   | 'trySubscriptions'
   | 'requeue'
+  | 'cancelDeliveries'
   | 'settleSagas'
 
 export interface Session {

@@ -17,21 +17,22 @@ import {
   TextArea,
   Time,
 } from '../parts/index.js'
+import { CancelDelivery } from './cancel-delivery.js'
 import { StateDiagram } from './state-diagram.js'
 
 /** While it moves, it is looked at more often. */
 const MOVING_MS = 2_000
 
 export function DeliveryPage({ id }: { id: string }) {
-  const { data, error } = useOne<DeliveryWithAttempts>(`/v1/deliveries/${encodeURIComponent(id)}`, {
-    refreshMs: MOVING_MS,
-  })
+  const path = `/v1/deliveries/${encodeURIComponent(id)}`
+  const { data, error } = useOne<DeliveryWithAttempts>(path, { refreshMs: MOVING_MS })
   const to = useSubscriptionNames().get(data?.subscriptionId ?? '')
   return (
     <Page
       title={`Delivery ${showText(id)}`}
       back={{ href: '/deliveries', label: 'Deliveries' }}
       badge={data && <StatusBadge status={data.status} />}
+      actions={data && <CancelDelivery delivery={data} path={path} />}
     >
       {error && <ProblemNotice error={error} />}
       {!data && !error && <Skeleton />}
@@ -123,7 +124,7 @@ function Timeline({ delivery }: { delivery: DeliveryWithAttempts }) {
         )}
         {status === 'DeadLettered' && (
           <Moment tone="bg-bad" time={updatedAt}>
-            Dead-lettered: the limit of attempts was reached.{' '}
+            Dead-lettered: {whyDead(delivery.finalErrorCode)}.{' '}
             <Link href={`/dead-letters?subscriptionId=${delivery.subscriptionId}`} className="link">
               Dead letters of this subscription
             </Link>
@@ -133,6 +134,11 @@ function Timeline({ delivery }: { delivery: DeliveryWithAttempts }) {
       {attempts.length === 0 && status !== 'Pending' && <EmptyState title="No attempt is on record" />}
     </Panel>
   )
+}
+
+function whyDead(errorCode: string | null): string {
+  if (errorCode === 'subscription_deleted') return 'the subscription was deleted'
+  return errorCode === 'cancelled' ? 'it was cancelled' : 'the limit of attempts was reached'
 }
 
 function Moment({ tone, time, children }: { tone: string; time: string; children: ReactNode }) {

@@ -239,6 +239,7 @@ const stageNames: Record<string, string> = {
   retries_due: 'Retries, due',
   claims: 'Jobs to claim',
   claims_paused: 'Jobs of paused endpoints',
+  claims_held: 'Jobs of inactive subscriptions',
   leased: 'Being sent',
   leases_expired: 'Leases that ran out',
   results: 'Results to apply',

@@ -107,8 +107,8 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
         >
           <p>
             {active
-              ? 'New events make no deliveries for it. Those that are open run on.'
-              : 'New events make deliveries for it again. Those of the meantime are not made up for.'}
+              ? 'New events make no deliveries for it. Those that are open are held until it is active again.'
+              : 'New events make deliveries for it again, and those that were held go on. Events of the meantime are not made up for.'}
           </p>
         </ActionDialog>
       )}
@@ -163,7 +163,7 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
             await done()
           }}
         >
-          <p>This is final. Its deliveries stay on record; those that are open run on.</p>
+          <p>This is final. Nothing more is sent: deliveries that are open end as dead letters.</p>
         </ActionDialog>
       )}
       {outcome && <TestOutcomeDialog outcome={outcome} onClose={() => setOutcome(undefined)} />}

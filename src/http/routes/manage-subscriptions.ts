@@ -121,7 +121,8 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
       operationId: 'changeSubscription',
       summary: 'Change what is given and leave the rest',
       description:
-        'Another `callbackUrl` clears `verified` and `active`. `active: true` needs a verification.',
+        'Another `callbackUrl` clears `verified` and `active`. `active: true` needs a verification. Open deliveries of an ' +
+        'inactive subscription are held until it is active again.',
       tags: ['subscriptions'],
       params: idParameter,
       body: subscriptionChange,
@@ -140,7 +141,9 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
     schema: {
       operationId: 'deleteSubscription',
       summary: 'End a subscription, for good',
-      description: 'Repeatable. Open deliveries run on; it stays readable with `deletedAt`.',
+      description:
+        'Final, and repeatable. Open deliveries end as dead letters with `subscription_deleted`, and nothing more is sent; ' +
+        'it stays readable with `deletedAt`.',
       tags: ['subscriptions'],
       params: idParameter,
       response: { 204: z.null().describe('deleted') },

@@ -1,4 +1,4 @@
-import { getDelivery, listDeliveries } from '../../deliveries/index.js'
+import { cancelDelivery, getDelivery, listDeliveries } from '../../deliveries/index.js'
 import { checkEventType, getEvent, listEvents, listSetAsideEvents } from '../../events/index.js'
 import type { Api, ApiOptions } from '../api.js'
 import { present, withJsonField } from '../present.js'
@@ -74,7 +74,7 @@ export function addEventReadRoutes(api: Api, { pools }: ApiOptions): void {
   })
 }
 
-export function addDeliveryRoutes(api: Api, { pools }: ApiOptions): void {
+export function addDeliveryRoutes(api: Api, { pools, log }: ApiOptions): void {
   api.route({
     method: 'GET',
     url: '/v1/deliveries',
@@ -105,6 +105,35 @@ export function addDeliveryRoutes(api: Api, { pools }: ApiOptions): void {
     },
     handler: async ({ params: { id } }) =>
       present(required(await getDelivery(pools.reads, id), 'delivery_not_found', 'delivery', id)),
+  })
+
+  api.route({
+    method: 'POST',
+    url: '/v1/deliveries/:id/cancel',
+    config: {
+      access: access.cancelDeliveries,
+      refusals: ['delivery_not_found', 'delivery_not_cancellable'],
+    },
+    schema: {
+      operationId: 'cancelDelivery',
+      summary: 'Send nothing more of a delivery',
+      description:
+        'It is asked for: 202, and the delivery as it is now. It ends as a dead letter with `cancelled`, which can be ' +
+        'requeued; a request that is on its way is not called back, and completes the delivery if it arrives. Asked ' +
+        'again: the same, so it needs no Idempotency-Key.',
+      tags: ['deliveries'],
+      params: idParameter,
+      response: { 202: deliveryWithAttempts },
+    },
+    async handler({ params: { id }, caller }, reply) {
+      await cancelDelivery(pools.deadLetters, id)
+      log.info(
+        { saga_id: id, requested_by: `API key ${caller?.keyId ?? 'of the administrator'}` },
+        'delivery is to be cancelled',
+      )
+      const found = required(await getDelivery(pools.reads, id), 'delivery_not_found', 'delivery', id)
+      return reply.code(202).send(present(found))
+    },
   })
 }
 

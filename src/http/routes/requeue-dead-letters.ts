@@ -65,7 +65,10 @@ export function addDeadLetterRoutes(
   api.route({
     method: 'POST',
     url: '/v1/dead-letters/:id/requeue',
-    config: { access: access.requeue, refusals: ['dead_letter_not_found', 'subscription_inactive'] },
+    config: {
+      access: access.requeue,
+      refusals: ['dead_letter_not_found', 'subscription_inactive', 'subscription_deleted'],
+    },
     schema: {
       operationId: 'requeueDeadLetter',
       summary: 'Deliver the event to the subscription again',

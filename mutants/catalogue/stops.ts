@@ -1,0 +1,142 @@
+import type { Mutant } from '../mutant.js'
+import { orchestrate, testsOf } from './named-tests.js'
+
+const stopSending = testsOf('test/runtime/stop-sending.test.ts')
+const switchesFile = 'src/worker/keep-switches.ts'
+const endsAsDeadLetters = stopSending(
+  '[S5, S15, S17, D3] gets nothing more but what is on its way: all that is open ends as dead letters',
+)
+const isHeld = stopSending(
+  '[U5, S13, J12] has its open deliveries held, and they use no attempt; when it is active again they go on',
+)
+const isCancelled = stopSending(
+  '[S5, S17, D3, D4] ends as a dead letter wherever it stands, is Completed if it arrives, and can be requeued',
+)
+
+/** Sending that goes on although it was to stop, or does not go on although it was to. */
+export const stops: readonly Mutant[] = [
+  {
+    id: 'deleted-still-sent',
+    rules: ['S15', 'S17'],
+    breaks: 'What was claimed before its subscription was deleted is sent when its turn comes.',
+    edits: [
+      {
+        file: switchesFile,
+        find: 'await options.giveBack(options.withdraw(isStopped))',
+        replace:
+          'await options.giveBack(options.withdraw((job) => isStopped(job) && !known.deleted.has(job.subscriptionId)))',
+      },
+    ],
+    test: endsAsDeadLetters,
+  },
+  {
+    id: 'deleted-waits-for-its-retry',
+    rules: ['S15'],
+    breaks: 'Deliveries of a deleted subscription that wait for a retry wait until it is due.',
+    edits: [
+      {
+        file: 'src/orchestrator/end-stopped.ts',
+        find: 'subscription.deleted_at IS NOT NULL\n    JOIN',
+        replace: 'subscription.deleted_at > sagapost.now()\n    JOIN',
+      },
+    ],
+    test: stopSending(
+      '[S15, S17, J11] ends what waits for a retry at once, and a failure on its way with it; rows and log name the last job',
+    ),
+  },
+  {
+    id: 'deleted-is-retried',
+    rules: ['S12', 'S15'],
+    breaks: 'A failure that is reported after the deletion of its subscription leads to another attempt.',
+    edits: [
+      {
+        file: 'src/orchestrator/apply-results.ts',
+        find: 'dead || stop !== null',
+        replace: 'dead',
+      },
+    ],
+    test: orchestrate('[S14, S15, S17] is what the SQL does, on random histories'),
+  },
+  {
+    id: 'disabled-still-sent',
+    rules: ['U5', 'J12'],
+    breaks: 'Free jobs of an inactive subscription are sent like any others.',
+    edits: [
+      {
+        file: 'src/worker/stop.ts',
+        find: `WHEN NOT \${subscription}.active THEN 'held'`,
+        replace: `WHEN false THEN 'held'`,
+      },
+    ],
+    test: isHeld,
+  },
+  {
+    id: 'held-for-ever',
+    rules: ['U5'],
+    breaks: 'What was held stays so when its subscription is active again.',
+    edits: [
+      {
+        file: switchesFile,
+        find: 'const switched = [...on, ...deleted]',
+        replace: 'const switched = [...deleted]',
+      },
+    ],
+    test: isHeld,
+  },
+  {
+    id: 'switch-is-not-noted',
+    rules: ['U5'],
+    breaks: 'A subscription that is switched on or off leaves no note; only a deletion does.',
+    edits: [
+      {
+        file: 'migrations/0032_stopped_deliveries.sql',
+        find: 'WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.deleted_at',
+        replace: 'WHEN (OLD.deleted_at',
+      },
+    ],
+    test: isHeld,
+  },
+  {
+    id: 'cancelled-still-sent',
+    rules: ['S5', 'S17'],
+    breaks: 'A cancelled delivery is sent when its turn comes.',
+    edits: [
+      {
+        file: switchesFile,
+        find: 'known.cancelled.has(job.sagaId)',
+        replace: 'known.cancelled.has(`-${job.sagaId}`)',
+      },
+    ],
+    test: isCancelled,
+  },
+  {
+    id: 'cancelled-job-is-not-found',
+    rules: ['S5'],
+    breaks: 'A cancelled delivery whose job is held stays open.',
+    edits: [
+      {
+        file: 'src/worker/take-stopped.ts',
+        find: `ARRAY[cancellation.saga_id]) AND job.status = 'Pending'`,
+        replace: `ARRAY[cancellation.saga_id]) AND job.status = 'Pending' AND job.lease_until <= sagapost.now()`,
+      },
+    ],
+    test: stopSending('[S5, D3] ends although its subscription is inactive'),
+  },
+  {
+    id: 'lowered-limit-logged-bare',
+    rules: ['J11', 'S15'],
+    breaks: 'A dead letter by a lowered limit is logged without its job, its worker and its lease.',
+    edits: [
+      {
+        file: 'src/runtime/start-orchestrator.ts',
+        find: '      counter.countDead(delivery.subscriptionId)\n      bury(delivery)',
+        replace: `      counter.countDead(delivery.subscriptionId)
+      const { jobId: _, workerId: __, leaseExpiration: ___, ...bare } = delivery
+      bury(bare as DeadDelivery)`,
+      },
+    ],
+    test: stopSending(
+      '[S15, J11] a limit lowered while a delivery waits: the dead letter and the log name its last job',
+    ),
+  },
+]

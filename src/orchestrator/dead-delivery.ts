@@ -1,0 +1,43 @@
+/** A delivery that was dead-lettered, with what the log has of its last job [J11]. */
+export interface DeadDelivery {
+  sagaId: string
+  eventId: string
+  subscriptionId: string
+  jobId: string
+  workerId: string | null
+  leaseExpiration: Date
+  errorCode: string | null
+  attemptCount: number
+  correlationId: string | null
+}
+
+/** SQL: the failed jobs of a row of `delivery`, by idx_job_saga; the caller takes the last. Keys: see make-jobs.ts. */
+export const selectFailedJobs = (delivery: string) => `
+    SELECT id, worker_id, lease_until FROM sagapost.webhook_delivery_jobs AS job
+    WHERE job.saga_id = ANY (ARRAY[${delivery}.id]) AND job.event_id + 0 = ${delivery}.event_id AND job.status = 'Failed'`
+
+export const lastJobColumns = 'last_job.id AS job_id, last_job.worker_id, last_job.lease_until'
+
+export interface DeadRow {
+  id: string
+  event_id: string
+  subscription_id: string
+  correlation_id: string | null
+  attempt_count: number
+  error_code: string | null
+  job_id: string
+  worker_id: string | null
+  lease_until: Date
+}
+
+export const toDead = (row: DeadRow): DeadDelivery => ({
+  sagaId: row.id,
+  eventId: row.event_id,
+  subscriptionId: row.subscription_id,
+  jobId: row.job_id,
+  workerId: row.worker_id,
+  leaseExpiration: row.lease_until,
+  errorCode: row.error_code,
+  attemptCount: row.attempt_count,
+  correlationId: row.correlation_id,
+})

@@ -1,0 +1,60 @@
+import type pg from 'pg'
+import { prepared } from '../database/index.js'
+import { type DeadDelivery, type DeadRow, lastJobColumns, selectFailedJobs, toDead } from './dead-delivery.js'
+
+/** [S15] Ends deliveries that wait for a retry, before its time. In batches: one subscription may have any number. */
+const endThose = (found: string, stop: string) =>
+  prepared(`
+  WITH found AS MATERIALIZED (
+    SELECT saga.id, saga.event_id, saga.subscription_id, saga.correlation_id, saga.attempt_count${found}
+    LIMIT $1 FOR UPDATE OF saga SKIP LOCKED
+  ), moved AS (
+    UPDATE sagapost.webhook_delivery_sagas AS saga
+    SET status = 'DeadLettered', final_error_code = '${stop}', updated_at = sagapost.now()
+    FROM found WHERE saga.id = ANY (ARRAY[found.id]) AND saga.event_id + 0 = found.event_id
+  )
+  SELECT found.*, '${stop}' AS error_code, ${lastJobColumns}
+  FROM found LEFT JOIN LATERAL (${selectFailedJobs('found')}
+    ORDER BY attempt DESC LIMIT 1
+  ) AS last_job ON true`)
+
+// By idx_saga_failing_subscription, of subscriptions that were deleted a short while ago.
+export const endDeleted = endThose(
+  `
+    FROM sagapost.subscription_switches AS switch
+    JOIN sagapost.subscriptions AS subscription
+      ON subscription.id = ANY (ARRAY[switch.subscription_id]) AND subscription.deleted_at IS NOT NULL
+    JOIN sagapost.webhook_delivery_sagas AS saga
+      ON saga.subscription_id = ANY (ARRAY[switch.subscription_id]) AND saga.status = 'PendingRetry'`,
+  'subscription_deleted',
+)
+
+// By webhook_delivery_sagas_pkey.
+export const endCancelled = endThose(
+  `
+    FROM sagapost.delivery_cancellations AS cancellation
+    JOIN sagapost.webhook_delivery_sagas AS saga
+      ON saga.id = ANY (ARRAY[cancellation.saga_id]) AND saga.event_id + 0 = cancellation.event_id
+      AND saga.status = 'PendingRetry'`,
+  'cancelled',
+)
+
+/** Under the role saga_orchestrator, one transaction for each of the two; at most `batchMax` of each. */
+export async function endStopped(pool: pg.Pool, { batchMax }: { batchMax: number }): Promise<DeadDelivery[]> {
+  const { rows: deleted } = await pool.query<DeadRow>(endDeleted, [batchMax])
+  const { rows: cancelled } = await pool.query<DeadRow>(endCancelled, [batchMax])
+  return [...deleted, ...cancelled].map(toDead)
+}
+
+// The whole table, which holds what is being cancelled; the deliveries by their key. One that retention took is gone, too.
+const forgetEnded = prepared(`
+  DELETE FROM sagapost.delivery_cancellations AS cancellation
+  WHERE NOT EXISTS (
+    SELECT FROM sagapost.webhook_delivery_sagas AS saga
+    WHERE saga.id = ANY (ARRAY[cancellation.saga_id]) AND saga.event_id = ANY (ARRAY[cancellation.event_id])
+      AND saga.status IN ('Pending', 'InProgress', 'PendingRetry'))`)
+
+/** Cancellations of deliveries that have ended, in whichever way. Under the role saga_orchestrator. */
+export async function forgetEndedCancellations(pool: pg.Pool): Promise<void> {
+  await pool.query(forgetEnded)
+}

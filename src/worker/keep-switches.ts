@@ -1,0 +1,144 @@
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import { startLoop, type Wakeups } from '../loop/index.js'
+import { logFields, type Recorders } from '../observability/index.js'
+import type { ClaimedJob } from './claim-jobs.js'
+import { putAside } from './put-aside.js'
+import { forgetSwitches, readSwitches, type Switches } from './read-switches.js'
+import { letGoHeldJobs, type StoppedJob, stopCancelledJobs, stopFreeJobs } from './take-stopped.js'
+
+/** Jobs that are put aside in one transaction. */
+const BATCH_MAX = 500
+
+export interface SwitchKeeper {
+  /** Those that are to be sent; the others are put aside. */
+  admit(jobs: readonly ClaimedJob[], askedAtMs: number): readonly ClaimedJob[]
+  /** Subscriptions whose free jobs are being put aside just now: claim none of them. */
+  busy(): readonly string[]
+  stop(): Promise<void>
+}
+
+export interface SwitchKeeperOptions<Job> {
+  /** Under the role job_worker. */
+  pool: pg.Pool
+  wakeups: Wakeups
+  log: Logger
+  metrics: Pick<Recorders, 'attemptFinished' | 'loopFailed'>
+  workerId: string
+  leaseMs: number
+  pollMs: () => number
+  /** Takes back what was claimed and not begun. */
+  withdraw: (unwanted: (job: Job) => boolean) => Job[]
+  giveBack: (jobs: readonly ClaimedJob[]) => Promise<void>
+}
+
+/**
+ * What is not to be sent any more: of subscriptions that were switched off or deleted, and cancelled deliveries. A claim
+ * says so of each job, as the rows are then; this takes back what was claimed before, and works off what nobody has claimed,
+ * in batches, beside the claims: however much it is, others' jobs do not wait behind it.
+ */
+export function keepSwitches<Job extends ClaimedJob>(options: SwitchKeeperOptions<Job>): SwitchKeeper {
+  const { pool, wakeups, log, metrics, workerId, leaseMs } = options
+  const taking = { batchMax: BATCH_MAX, leaseMs, workerId }
+  const settling = new Set<Promise<void>>()
+  let known: Switches = { on: [], off: new Set(), deleted: new Set(), cancelled: new Set() }
+  let knownAtMs = Number.NEGATIVE_INFINITY
+  let busy = new Set<string>()
+  /** Up to where free jobs were looked at; undefined: a look begins. */
+  let lookedUntil: Date | undefined
+
+  const isStopped = (job: ClaimedJob) =>
+    known.off.has(job.subscriptionId) ||
+    known.deleted.has(job.subscriptionId) ||
+    known.cancelled.has(job.sagaId)
+
+  function settle(jobs: readonly ClaimedJob[]): void {
+    const settled = putAside(pool, jobs)
+      .then(() => tell(jobs))
+      .catch((error: Error) =>
+        log.error({ err: error }, 'jobs could not be put aside; their leases will run out'),
+      )
+      .finally(() => settling.delete(settled))
+    settling.add(settled)
+  }
+
+  function tell(jobs: readonly (ClaimedJob | StoppedJob)[]): void {
+    const ended = jobs.filter(({ stop }) => stop !== null && stop !== 'held')
+    for (const job of ended) {
+      metrics.attemptFinished({ delivered: false, errorCode: job.stop, durationMs: 0 })
+      log.info(fieldsOf(job), 'not sent')
+    }
+    for (const job of jobs)
+      if (job.stop === 'held') log.debug(fieldsOf(job), 'held: its subscription is inactive')
+    if (ended.length > 0) wakeups.wake('results')
+    if (jobs.some(({ stop }) => stop === null)) wakeups.wake('claims')
+  }
+
+  // [J11, O5]
+  const fieldsOf = (job: ClaimedJob | StoppedJob) =>
+    logFields({
+      ...job,
+      jobId: job.id,
+      workerId,
+      leaseExpiration: job.leaseUntil,
+      errorCode: job.stop === 'held' ? null : job.stop,
+    })
+
+  /** One batch of each kind; true when there may be more. */
+  async function work(): Promise<boolean> {
+    const { on, off, deleted, cancelled } = known
+    const stopped = [...off, ...deleted]
+    const switched = [...on, ...deleted]
+    const free = stopped.length > 0 ? await stopFreeJobs(pool, taking, stopped, lookedUntil) : undefined
+    const isWhole = free !== undefined && free.jobs.length < BATCH_MAX
+    for (const { subscriptionId } of free?.jobs ?? []) busy.add(subscriptionId)
+    if (isWhole) busy = new Set()
+    lookedUntil = isWhole ? undefined : free?.lookedUntil
+    const held = switched.length > 0 ? await letGoHeldJobs(pool, taking, switched) : []
+    const ended = cancelled.size > 0 ? await stopCancelledJobs(pool, taking) : []
+    const jobs = [...(free?.jobs ?? []), ...held, ...ended]
+    tell(jobs)
+    const heldNow = jobs.filter(({ stop }) => stop === 'held').length
+    if (heldNow > 0) log.info({ jobs: heldNow }, 'jobs are held: their subscriptions are inactive')
+    if (held.length > 0) log.info({ jobs: held.length }, 'held jobs go on')
+    if (jobs.length === 0) await forgetSwitches(pool, [...on, ...stopped])
+    return [free?.jobs ?? [], held, ended].some(({ length }) => length === BATCH_MAX)
+  }
+
+  const loop = startLoop({
+    round: async () => {
+      known = await readSwitches(pool)
+      knownAtMs = performance.now()
+      const { on, off, deleted, cancelled } = known
+      if (on.length + off.size + deleted.size + cancelled.size === 0) return false
+      // Another claim tells of each what is to become of it.
+      await options.giveBack(options.withdraw(isStopped))
+      return work()
+    },
+    idleMs: options.pollMs,
+    onError: (error) => {
+      metrics.loopFailed('worker')
+      log.error({ err: error }, 'looking for what is not to be sent failed; will try again')
+    },
+  })
+  const unsubscribe = wakeups.onWake('switches', loop.wake)
+
+  return {
+    admit(jobs, askedAtMs) {
+      // A claim that was under way during the last look may be older than that: the next one tells.
+      const isOld = (job: ClaimedJob) => askedAtMs < knownAtMs && isStopped(job)
+      if (jobs.every((job) => job.stop === null && !isOld(job))) return jobs
+      const stopped = jobs.filter(({ stop }) => stop !== null)
+      if (stopped.length > 0) settle(stopped)
+      const rest = jobs.filter(({ stop }) => stop === null)
+      void options.giveBack(rest.filter(isOld))
+      return rest.filter((job) => !isOld(job))
+    },
+    busy: () => [...busy],
+    async stop() {
+      unsubscribe()
+      await loop.stop()
+      await Promise.all(settling)
+    },
+  }
+}
