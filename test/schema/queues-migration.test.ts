@@ -29,14 +29,20 @@ async function migrateBefore(): Promise<void> {
 it('[S4, R1, G11] what waited in the queues of the version before waits in the new ones, and what is under way as well', async () => {
   await migrateBefore()
   const { pool } = database
-  const counted = await insertDelivery(pool, 'InProgress')
+  // Not by the fixture, which calls what this version does not have yet.
+  const { rows: subscribed } = await pool.query<{ id: string }>(
+    `INSERT INTO sagapost.subscriptions (event_type, callback_url, active, verified)
+     VALUES ('order.placed', 'https://receiver.example/hooks', true, true) RETURNING id`,
+  )
+  const to = subscribed[0]?.id
+  const counted = await insertDelivery(pool, 'InProgress', to)
   await insertJob(pool, counted, 'Completed')
   await pool.query('UPDATE sagapost.webhook_delivery_jobs SET applied_at = now()')
   await pool.query(`UPDATE sagapost.webhook_delivery_sagas SET status = 'Completed', attempt_count = 1`)
-  const reported = await insertDelivery(pool, 'InProgress')
+  const reported = await insertDelivery(pool, 'InProgress', to)
   // By hand, without the time.
   await insertJob(pool, reported, 'Completed')
-  const sending = await insertDelivery(pool, 'InProgress')
+  const sending = await insertDelivery(pool, 'InProgress', to)
   const job = await insertJob(pool, sending, 'Leased')
   // Of the deliveries' own events nothing is left to route.
   await pool.query('DELETE FROM sagapost.event_routing_queue')

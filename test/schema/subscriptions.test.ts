@@ -188,7 +188,7 @@ it('[R5] every change of a subscription is counted in its own transaction', asyn
     return Number(rows[0].version)
   }
   const start = await version()
-  const id = await insertSubscription(database.pool)
+  const id = await insertSubscription(database.pool, { active: false })
   expect(await version()).toBe(start + 1)
   const client = await database.pool.connect()
   try {
