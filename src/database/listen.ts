@@ -76,7 +76,8 @@ export function listen(options: ListenOptions): Listener {
     }, RETRY_MS)
   }
 
-  connecting = open()
+  // Not before the caller has the listener: the first thing it hears may be that there is none.
+  connecting = Promise.resolve().then(open)
   return {
     isListening: () => listening,
     async stop() {

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { SagapostError } from '../errors/index.js'
 import { connectionDefaults, serverProcess, withSettings } from './connect.js'
+import { failLater } from './fail-later.js'
 import { PreparingClient } from './prepared.js'
 import type { DatabaseRole } from './roles.js'
 import { type SettledSession, settleSession, settleValues } from './session-settings.js'
@@ -61,7 +62,7 @@ export function createRolePool({
   }
   const pool = new pg.Pool({
     ...connectionDefaults,
-    ...(preparedStatements && { Client: PreparingClient }),
+    Client: failLater(preparedStatements ? PreparingClient : pg.Client),
     connectionString: withSettings(databaseUrl, `sagapost ${role}`, { role, ...settings }),
     query_timeout: queryTimeoutMs,
     max: connectionsMax,

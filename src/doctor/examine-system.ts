@@ -1,10 +1,11 @@
 import type pg from 'pg'
 import { checkReadiness, databaseRoles, type Migration } from '../database/index.js'
 import { createBacklogCollector } from '../observability/index.js'
+import { examineDurability } from './examine-durability.js'
 
 /** What an operator is told: all is well, look at this, or this does not work. */
 export interface Finding {
-  check: 'database' | 'roles' | 'backlog' | 'breakers' | 'dead_letters'
+  check: 'database' | 'durability' | 'roles' | 'backlog' | 'breakers' | 'dead_letters'
   severity: 'ok' | 'attention' | 'failing'
   detail: string
 }
@@ -60,6 +61,7 @@ export async function examineSystem(pool: pg.Pool, migrations: readonly Migratio
       severity: 'ok',
       detail: `PostgreSQL ${rows[0]?.server}, schema version ${migrations.length}`,
     },
+    ...(await examineDurability(pool)),
     await examineRoles(pool),
     ...(await examineBacklog(pool)),
     await examineBreakers(pool),
