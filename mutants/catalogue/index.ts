@@ -6,6 +6,7 @@ import { queues } from './queues.js'
 import { routing } from './routing.js'
 import { sagaMoves } from './saga-moves.js'
 import { sagaResults } from './saga-results.js'
+import { session } from './session.js'
 import { subscriptions } from './subscriptions.js'
 
 /** At least one for every rule of S, J, D, E, U and R: test/mutants/catalogue.test.ts holds that. */
@@ -18,4 +19,5 @@ export const catalogue: readonly Mutant[] = [
   ...subscriptions,
   ...routing,
   ...queues,
+  ...session,
 ]

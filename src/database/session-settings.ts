@@ -55,7 +55,10 @@ export interface SettledSession {
 }
 
 /** What `settleSession` is asked for: the server's process as the connection was told of it, and all settings. */
-export function settleValues(processId: number | undefined, settings: Record<string, string> = {}): unknown[] {
+export function settleValues(
+  processId: number | undefined,
+  settings: Record<string, string> = {},
+): unknown[] {
   const wanted = {
     ...sessionSettings,
     ...settings,

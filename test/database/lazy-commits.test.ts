@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
+import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { connect, createRolePool, migrate, startEmbeddedPostgres } from '../../src/database/index.js'
 import { Sagapost, saga } from '../../src/index.js'
@@ -13,7 +13,8 @@ const apiKey = 'the-administrators-key-of-the-environment'
 const settings = { wal_writer_delay: '10s', wal_writer_flush_after: '1GB' }
 
 const book = saga<{ item: string }>('book').transaction('book', {
-  run: ({ tx, input }) => tx.query('INSERT INTO public.bookings VALUES ($1)', [input.item]).then(() => 'booked'),
+  run: ({ tx, input }) =>
+    tx.query('INSERT INTO public.bookings VALUES ($1)', [input.item]).then(() => 'booked'),
 })
 
 /** What is acknowledged, and whether it is there. Each is the last thing that happens before the server is killed. */
@@ -119,7 +120,9 @@ describe('a connection of a part', () => {
     await owner.query(`ALTER DATABASE ${names[0].name} SET synchronous_commit = '${found}'`)
     const pool = createRolePool({ databaseUrl: database.url, role: 'event_ingest_writer', connectionsMax: 1 })
     const login = await connect(database.url)
-    const shown = await Promise.all([pool, login].map((each: pg.Pool | pg.Client) => each.query('SHOW synchronous_commit')))
+    const shown = await Promise.all(
+      [pool, login].map((each: pg.Pool | pg.Client) => each.query('SHOW synchronous_commit')),
+    )
     await Promise.all([pool.end(), login.end()])
     await owner.query(`ALTER DATABASE ${names[0].name} RESET ALL`)
     owner.release()

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect as dial, createServer } from 'node:net'
+import { type AddressInfo, createServer, connect as dial } from 'node:net'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createRolePool, loadMigrations, migrate, migrationsFolder } from '../../src/database/index.js'
@@ -70,15 +70,22 @@ describe('a login for each role', () => {
       client.write(chunk)
     })
     client.pipe(server)
-    for (const socket of [client, server]) {
-      socket.on('error', () => {})
-      socket.on('close', () => [client, server].forEach((each) => each.destroy()))
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      socket.on('error', () => {}).on('close', () => other.destroy())
     }
   })
   const urlAt = (port: string | number) =>
     `postgres://login_${process.pid}_{role}:change-me@127.0.0.1:${port}${new URL(database.url).pathname}`
   const readThrough = async (port: string | number) => {
-    const pool = createRolePool({ databaseUrl: urlAt(port), role: 'job_worker', connectionsMax: 1, pinnedPlans: true })
+    const pool = createRolePool({
+      databaseUrl: urlAt(port),
+      role: 'job_worker',
+      connectionsMax: 1,
+      pinnedPlans: true,
+    })
     try {
       const { rows } = await pool.query(
         `SELECT timestamptz '2026-01-31 08:15:00Z' AS at, current_setting('synchronous_commit') AS commit,

@@ -3,7 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { connect, createRolePool, type EmbeddedPostgres, listen, migrate, startEmbeddedPostgres } from '../../src/database/index.js'
+import {
+  connect,
+  createRolePool,
+  type EmbeddedPostgres,
+  listen,
+  migrate,
+  startEmbeddedPostgres,
+} from '../../src/database/index.js'
 import { makeCertificate, type ServerCertificate } from '../../src/https/index.js'
 import { Sagapost, saga } from '../../src/index.js'
 
@@ -129,7 +136,10 @@ describe('TLS to the database', () => {
     ['of another authority', () => url(`sslmode=verify-full&sslrootcert=${files.other}`)],
     ['of an authority that nobody named', () => url('sslmode=verify-full')],
     ['the same with sslmode=require, which checks as much', () => url('sslmode=require')],
-    ['the same with sslmode=require and another authority', () => url(`sslmode=require&sslrootcert=${files.other}`)],
+    [
+      'the same with sslmode=require and another authority',
+      () => url(`sslmode=require&sslrootcert=${files.other}`),
+    ],
   ])('[G15] refuses a server with a certificate %s', async (_, databaseUrl) => {
     const { login, lost } = await refusals(databaseUrl())
     expect(login).toMatchObject({ code: 'database_unreachable' })
@@ -140,12 +150,18 @@ describe('TLS to the database', () => {
 
   it('[G15] refuses a connection without TLS where the server wants it, and says so', async () => {
     const { login } = await refusals(url('sslmode=disable'))
-    expect(login).toMatchObject({ code: 'database_login_refused', message: expect.stringContaining('no encryption') })
+    expect(login).toMatchObject({
+      code: 'database_login_refused',
+      message: expect.stringContaining('no encryption'),
+    })
   })
 
   it('[G15] says which file of the URL cannot be read', async () => {
     const { login, lost } = await refusals(url(`sslmode=verify-full&sslrootcert=${folder}/none.pem`))
-    expect(login).toMatchObject({ code: 'database_unreachable', message: expect.stringContaining('none.pem') })
+    expect(login).toMatchObject({
+      code: 'database_unreachable',
+      message: expect.stringContaining('none.pem'),
+    })
     expect(lost.message).toContain('none.pem')
   })
 
@@ -156,7 +172,12 @@ describe('TLS to the database', () => {
     expect(rows).toEqual([{ ssl: true }])
   })
 
-  it('[G15] refuses a certificate for another host', async () => {
+  it('[G15] refuses a certificate for another host, be it dialled by name or by address', async () => {
+    const byAddress = await refusals(url(`sslmode=verify-full&sslrootcert=${files.good}`, '127.0.0.1'))
+    expect(byAddress.login).toMatchObject({
+      code: 'database_unreachable',
+      message: expect.stringMatching(/127\.0\.0\.1.*does not match/),
+    })
     const elsewhere = await makeCertificate({ hosts: ['db.example'] })
     await writeFile(files.good, elsewhere.certificateAuthority)
     await show(elsewhere)

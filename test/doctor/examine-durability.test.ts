@@ -64,7 +64,9 @@ describe('the doctor', () => {
     )
     const lines = await found()
     expect(lines).toEqual([
-      expect.stringMatching(/^attention: synchronous_commit is off: .*; ALTER DATABASE sagapost RESET synchr/),
+      expect.stringMatching(
+        /^attention: synchronous_commit is off: .*; ALTER DATABASE sagapost RESET synchr/,
+      ),
       expect.stringMatching(/^attention: synchronous_commit is local: .*; ALTER ROLE shop RESET synchr/),
       expect.stringMatching(
         /^attention: synchronous_commit is off: .*; ALTER ROLE shop IN DATABASE sagapost RESET synchr/,
@@ -82,7 +84,9 @@ describe('the doctor', () => {
       'SELECT pg_reload_conf()',
     )
     const expected = ['fsync', 'full_page_writes', 'synchronous_commit'].map((name) =>
-      expect.stringMatching(new RegExp(`^attention: ${name} is off: .*; set ${name} = on in postgresql\\.conf$`)),
+      expect.stringMatching(
+        new RegExp(`^attention: ${name} is off: .*; set ${name} = on in postgresql\\.conf$`),
+      ),
     )
     await expect.poll(found).toEqual(expected)
   })

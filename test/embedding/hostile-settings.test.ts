@@ -55,7 +55,7 @@ describe.each(Object.entries(hostile))('on a database with settings %s', (_, set
   const database = useDatabase({ migrated: false })
   const { embed, receive } = useInstances()
 
-  it('[O3, O2, G15] everything works the same: HTTP, SQL, embedding, sagas, from the migration on', async () => {
+  it('[O3, O2] everything works the same: HTTP, SQL, embedding, sagas, from the migration on', async () => {
     const { rows } = await database.pool.query('SELECT current_database() AS name')
     await database.pool.query('CREATE SCHEMA decoys')
     await database.pool.query(
@@ -112,7 +112,9 @@ describe.each(Object.entries(hostile))('on a database with settings %s', (_, set
     expectRecent(made.createdAt)
     const subscription = `/v1/subscriptions/${made.id}`
     await http('POST', `${subscription}/verify`)
-    expectRecent((await http('POST', `${subscription}/rotate-secret`, { overlapMs: 60_000 })).previousExpiresAt)
+    expectRecent(
+      (await http('POST', `${subscription}/rotate-secret`, { overlapMs: 60_000 })).previousExpiresAt,
+    )
     expect((await http('GET', '/v1/subscriptions')).data).toMatchObject([
       { id: made.id, headers: { 'x-tenant': 'it\\s' }, active: true },
     ])
@@ -144,7 +146,8 @@ describe.each(Object.entries(hostile))('on a database with settings %s', (_, set
     const deliveries = async () => (await http('GET', '/v1/deliveries?status=Completed')).data
     await expect.poll(async () => (await deliveries()).length).toBe(5)
     for (const { updatedAt } of await deliveries()) expectRecent(updatedAt)
-    for (const { createdAt } of (await instance.events.list({ type: 'odd.thing' })).data) expectRecent(createdAt)
+    for (const { createdAt } of (await instance.events.list({ type: 'odd.thing' })).data)
+      expectRecent(createdAt)
 
     const started = await instance.sagas.start(shop, { sku: 'a' }, { key: 'a' })
     await application.query('BEGIN')

@@ -27,7 +27,10 @@ export async function startSagas(
   const given = JSON.stringify(sagas.map((saga) => toStartParameter(saga, box)))
   const { rows } = (await (lockTimeout === undefined
     ? client.query(startSagasSql, [given])
-    : client.query(startAloneSql, [given, lockTimeout]))) as pg.QueryResult<{ saga_id: string; moment: string }>
+    : client.query(startAloneSql, [given, lockTimeout]))) as pg.QueryResult<{
+    saga_id: string
+    moment: string
+  }>
   const made = new Map(rows.map(({ saga_id, moment }) => [saga_id, new Date(JSON.parse(moment))]))
   const outcomes: StartOutcome[] = []
   for (const saga of sagas) {
