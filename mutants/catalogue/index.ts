@@ -8,6 +8,7 @@ import { queues } from './queues.js'
 import { routing } from './routing.js'
 import { sagaMoves } from './saga-moves.js'
 import { sagaResults } from './saga-results.js'
+import { session } from './session.js'
 import { stops } from './stops.js'
 import { subscriptions } from './subscriptions.js'
 import { unroutedEvents } from './unrouted.js'
@@ -28,4 +29,5 @@ export const catalogue: readonly Mutant[] = [
   ...dns,
   ...webhookIds,
   ...stops,
+  ...session,
 ]

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { connectionDefaults, requireSingleLogin } from './connect.js'
+import { failLater } from './fail-later.js'
 
 const IDLE_CONNECTION_MS = 60_000
 
@@ -18,6 +19,7 @@ export function createApplicationPool({
   const pool = new pg.Pool({
     connectionTimeoutMillis,
     keepAlive,
+    Client: failLater(pg.Client),
     connectionString: requireSingleLogin(databaseUrl),
     application_name: 'sagapost saga transactions',
     max: connectionsMax,

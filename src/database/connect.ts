@@ -2,6 +2,7 @@ import pg from 'pg'
 import { hasLoginPerRole, ROLE_PLACE } from '../config/index.js'
 import { SagapostError } from '../errors/index.js'
 import { valueParsers } from './parse-values.js'
+import { asStartOptions, sessionSettings, settleSession, settleValues } from './session-settings.js'
 
 const CONNECT_TIMEOUT_MS = 10_000
 
@@ -40,23 +41,6 @@ function invalidUrl(why: string): SagapostError {
 }
 
 /**
- * What our own SQL relies on, whatever the login or the database has set for its sessions, from the first statement
- * on. Above all the search path: with another one, a function of somebody else could run with the login's rights.
- */
-const sessionSettings = {
-  search_path: 'pg_catalog,pg_temp',
-  TimeZone: 'UTC',
-  standard_conforming_strings: 'on',
-  default_transaction_isolation: 'read\\ committed',
-  default_transaction_read_only: 'off',
-  statement_timeout: '0',
-  idle_in_transaction_session_timeout: '0',
-  // To PostgreSQL before 18 a plan that goes through what is switched off (pinnedPlans, role-pool.ts) costs 10^10, so where
-  // it has a compiler (Debian's has) it compiled each statement anew: 185 deliveries/s, and 2,930 without.
-  jit: 'off',
-} as const
-
-/**
  * The URL with settings that the server applies when the connection starts. They go into the URL because `pg` lets
  * what stands there override what is given beside it, and behind the user's own because the last one counts.
  */
@@ -71,9 +55,7 @@ export function withSettings(
     return parseDatabaseUrl(databaseUrl.replaceAll(ROLE_PLACE, role)).href
   }
   const url = new URL(requireSingleLogin(databaseUrl))
-  const options = Object.entries({ ...sessionSettings, ...settings }).map(
-    ([name, value]) => `-c ${name}=${value}`,
-  )
+  const options = asStartOptions({ ...sessionSettings, ...settings })
   const own = url.searchParams.get('options')
   url.searchParams.set('options', [...(own ? [own] : []), ...options].join(' '))
   url.searchParams.set('application_name', applicationName)
@@ -99,11 +81,17 @@ export async function connect(databaseUrl: string): Promise<pg.Client> {
     client.on('error', () => {})
     await client.connect()
     await requireSupportedServer(client)
+    await client.query(settleSession, settleValues(serverProcess(client)))
     return client
   } catch (error) {
     await client?.end().catch(() => {})
     throw explainConnectError(error, client ?? { host: url.hostname, port: Number(url.port || 5432) })
   }
+}
+
+/** Of the server, as it said when the connection began: a pooler says a number of its own. */
+export function serverProcess(client: pg.ClientBase): number | undefined {
+  return (client as { processID?: number }).processID
 }
 
 async function requireSupportedServer(client: pg.Client): Promise<void> {

@@ -32,7 +32,8 @@ export function databaseErrorCode(error: unknown): ErrorCode | undefined {
     case NOT_NULL_VIOLATION:
       return error.column === 'payload' ? 'payload_invalid' : undefined
     case INVALID_TEXT:
-      return error.message.endsWith('type json') ? 'payload_invalid' : undefined
+      // By the function of the server that refused it: the message is in the server's language.
+      return error.routine?.startsWith('json_') ? 'payload_invalid' : undefined
   }
   // PostgreSQL names no constraint when a row finds no partition.
   if (error.code === CHECK_VIOLATION && error.schema === 'sagapost') return 'partition_missing'

@@ -35,13 +35,20 @@ export function listen(options: ListenOptions): Listener {
   let connecting: Promise<void> = Promise.resolve()
 
   async function open(): Promise<void> {
-    const opened = new pg.Client({
-      ...connectionDefaults,
-      connectionString: withSettings(databaseUrl, 'sagapost listen', { role: 'saga_readonly_role' }),
-      query_timeout: ANSWER_MS_MAX,
-      // A peer that is gone without a word is noticed; nothing else is ever sent on this connection.
-      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    })
+    let opened: pg.Client
+    try {
+      opened = new pg.Client({
+        ...connectionDefaults,
+        connectionString: withSettings(databaseUrl, 'sagapost listen', { role: 'saga_readonly_role' }),
+        query_timeout: ANSWER_MS_MAX,
+        // A peer that is gone without a word is noticed; nothing else is ever sent on this connection.
+        keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      })
+    } catch (error) {
+      // A certificate that the URL names is being replaced: it cannot be read right now.
+      lost(undefined, error as Error)
+      return
+    }
     client = opened
     opened.on('notification', ({ payload = '' }) => onNotification(payload))
     opened.on('error', (error) => lost(opened, error))
@@ -58,7 +65,7 @@ export function listen(options: ListenOptions): Listener {
     }
   }
 
-  function lost(which: pg.Client, error: Error): void {
+  function lost(which: pg.Client | undefined, error: Error): void {
     if (which !== client || stopped) return
     client = undefined
     listening = false
@@ -69,7 +76,8 @@ export function listen(options: ListenOptions): Listener {
     }, RETRY_MS)
   }
 
-  connecting = open()
+  // Not before the caller has the listener: the first thing it hears may be that there is none.
+  connecting = Promise.resolve().then(open)
   return {
     isListening: () => listening,
     async stop() {

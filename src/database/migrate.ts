@@ -10,6 +10,9 @@ const MIGRATION_LOCK = 0x73616761
 /** A migration that cannot get its lock gives up instead of standing in front of all traffic. */
 const LOCK_TIMEOUT_MS = 10_000
 
+/** SQLSTATE of a write where only reading is allowed. */
+const READ_ONLY = '25006'
+
 // CREATE SCHEMA IF NOT EXISTS asks for the right to create even when the schema is there.
 const createVersionTable = `
   DO $$ BEGIN
@@ -67,8 +70,11 @@ export async function migrate({
   try {
     await requireOwnSchema(client)
     await takeLock(client, onWaiting)
-    await asMigrator(client, () => client.query(createVersionTable))
-    const { rows: applied } = await client.query<Applied>(selectApplied)
+    let applied = await readApplied(client)
+    if (applied === undefined) {
+      await asMigrator(client, () => client.query(createVersionTable))
+      applied = []
+    }
     requireSameHistory(migrations, applied)
     const pending = migrations.slice(applied.length)
     for (const migration of pending) {
@@ -89,13 +95,7 @@ export async function migrationStatus({
   const migrations = await loadMigrations(folder)
   const client = await connect(databaseUrl)
   try {
-    let applied: Applied[] = []
-    await asMigrator(client, async () => {
-      const { rows } = await client.query<{ present: boolean }>(
-        `SELECT to_regclass('sagapost.saga_schema_version') IS NOT NULL AS present`,
-      )
-      if (rows[0]?.present) applied = (await client.query<Applied>(selectApplied)).rows
-    })
+    const applied = (await readApplied(client)) ?? []
     requireSameHistory(migrations, applied)
     return migrations.map(({ version, name }, index) => ({
       version,
@@ -105,6 +105,18 @@ export async function migrationStatus({
   } finally {
     await client.end()
   }
+}
+
+/** Undefined: nothing was ever applied. A database that is up to date is only read, be it fenced off or a standby. */
+async function readApplied(client: pg.Client): Promise<Applied[] | undefined> {
+  let applied: Applied[] | undefined
+  await asMigrator(client, async () => {
+    const { rows } = await client.query<{ present: boolean }>(
+      `SELECT to_regclass('sagapost.saga_schema_version') IS NOT NULL AS present`,
+    )
+    if (rows[0]?.present) applied = (await client.query<Applied>(selectApplied)).rows
+  })
+  return applied
 }
 
 // A schema of that name that somebody else has made may hold what they like, triggers included.
@@ -177,6 +189,13 @@ async function asMigrator(client: pg.Client, work: () => Promise<unknown>): Prom
   try {
     await work()
   } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === READ_ONLY) {
+      throw new SagapostError(
+        'migration_failed',
+        `The database takes no writes (${error.message}): it is a standby, or default_transaction_read_only is on`,
+        { cause: error },
+      )
+    }
     if (!(error instanceof pg.DatabaseError) || error.code !== '42501') throw error
     const missing = await missingRoles(client)
     throw new SagapostError(

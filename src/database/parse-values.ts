@@ -1,8 +1,16 @@
 import pg from 'pg'
 
+const BOOLEAN = 16
+const BYTES = 17
 const BIGINT = 20
+const SMALLINT = 21
+const INTEGER = 23
 const JSON_TEXT = 114
+const REAL = 700
 const DOUBLE = 701
+const INTEGERS = 1007
+const TEXTS = 1009
+const BIGINTS = 1016
 const TIMESTAMPTZ = 1184
 const JSONB = 3802
 
@@ -11,20 +19,47 @@ function parseTime(text: string): Date {
   return new Date(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'))
 }
 
+/** As PostgreSQL writes it: `\\x00ff`; behind a pooler a login may have the older way, with its escapes. */
+function parseBytes(text: string): Buffer {
+  if (text.startsWith('\\x')) return Buffer.from(text.slice(2), 'hex')
+  const plain = text.replace(/\\(\\|[0-7]{3})/g, (_, escaped: string) =>
+    escaped === '\\' ? escaped : String.fromCharCode(Number.parseInt(escaped, 8)),
+  )
+  return Buffer.from(plain, 'latin1')
+}
+
+// Not as its types say: an object that makes parsers.
+const { create } = pg.types.arrayParser as unknown as {
+  create(text: string, parse: (item: string) => unknown): { parse(): unknown[] }
+}
+
+function parseArray(parse: (item: string) => unknown): (text: string) => unknown[] {
+  return (text) => create(text, parse).parse()
+}
+
 const parsers = new Map<number, (text: string) => unknown>([
+  [BOOLEAN, (text) => text === 't'],
+  [BYTES, parseBytes],
   [BIGINT, String],
+  [SMALLINT, Number],
+  [INTEGER, Number],
   [JSON_TEXT, JSON.parse],
+  [REAL, Number],
   [DOUBLE, Number],
+  [INTEGERS, parseArray(Number)],
+  [TEXTS, parseArray(String)],
+  [BIGINTS, parseArray(String)],
   [TIMESTAMPTZ, parseTime],
   [JSONB, JSON.parse],
 ])
 
 /**
- * How our own connections read values. `pg.types` belongs to the whole process: an application that embeds us may read
- * bigint as number, or times as text, and our ids, numbers and times must stay what our code takes them for.
+ * How our own connections read values: all others as text. `pg.types` belongs to the whole process: an application that
+ * embeds us may read bigint as number, or times as text, and ours must stay what our code takes them for.
  */
 export const valueParsers: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    (format !== 'binary' && parsers.get(oid)) ||
-    pg.types.getTypeParser(oid, format as 'text')) as pg.CustomTypesConfig['getTypeParser'],
+    format === 'binary'
+      ? pg.types.getTypeParser(oid, format)
+      : (parsers.get(oid) ?? String)) as pg.CustomTypesConfig['getTypeParser'],
 }

@@ -1,14 +1,16 @@
 import pg from 'pg'
 import { SagapostError } from '../errors/index.js'
-import { connectionDefaults, withSettings } from './connect.js'
+import { connectionDefaults, serverProcess, withSettings } from './connect.js'
+import { failLater } from './fail-later.js'
 import { PreparingClient } from './prepared.js'
 import type { DatabaseRole } from './roles.js'
+import { type SettledSession, settleSession, settleValues } from './session-settings.js'
 
 /** No statement of a part takes long; one that does hangs on a server that is gone. */
 const QUERY_TIMEOUT_MS = 30_000
 
 /** A process that was stopped or cut off in mid-transaction gives its rows back after this. */
-const STALLED_TRANSACTION = '60s'
+const STALLED_TRANSACTION = '1min'
 
 /**
  * The parts' statements take a few hundred rows by an index in its order and reach others by their keys, whatever the
@@ -54,22 +56,22 @@ export function createRolePool({
   preparedStatements = false,
   queryTimeoutMs = QUERY_TIMEOUT_MS,
 }: RolePoolOptions): pg.Pool {
+  const settings = {
+    idle_in_transaction_session_timeout: STALLED_TRANSACTION,
+    ...(pinned && pinnedPlans),
+  }
   const pool = new pg.Pool({
     ...connectionDefaults,
-    ...(preparedStatements && { Client: PreparingClient }),
-    connectionString: withSettings(databaseUrl, `sagapost ${role}`, {
-      role,
-      idle_in_transaction_session_timeout: STALLED_TRANSACTION,
-      ...(pinned && pinnedPlans),
-    }),
+    Client: failLater(preparedStatements ? PreparingClient : pg.Client),
+    connectionString: withSettings(databaseUrl, `sagapost ${role}`, { role, ...settings }),
     query_timeout: queryTimeoutMs,
     max: connectionsMax,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
     // A pooler in between may drop the settings: then nothing runs, instead of everything as the login.
     verify: (client: pg.PoolClient, done: (error?: Error) => void) => {
       client
-        .query('SELECT current_user AS role')
-        .then(({ rows }) => done(rows[0].role === role ? undefined : wrongRole(role, rows[0].role)), done)
+        .query<SettledSession>(settleSession, settleValues(serverProcess(client), settings))
+        .then(({ rows }) => done(rows[0] && refuseSession(role, rows[0])), done)
     },
   } as pg.PoolConfig)
   // An idle connection that breaks is dropped by the pool; the next query opens another or says why not.
@@ -80,9 +82,16 @@ export function createRolePool({
   return pool
 }
 
-function wrongRole(role: DatabaseRole, actual: string): SagapostError {
+function refuseSession(role: DatabaseRole, session: SettledSession): SagapostError | undefined {
+  if (session.role !== role) {
+    return new SagapostError(
+      'permission_denied',
+      `A connection for ${role} runs as ${session.role}: something between here and PostgreSQL dropped the role`,
+    )
+  }
+  if (session.lacking === null) return undefined
   return new SagapostError(
-    'permission_denied',
-    `A connection for ${role} runs as ${actual}: something between here and PostgreSQL dropped the role`,
+    'login_settings_missing',
+    `Behind a pooler the login ${session.login} must bring its settings along: ${session.lacking}`,
   )
 }

@@ -2,12 +2,13 @@ import type pg from 'pg'
 import { checkReadiness, databaseRoles, type Migration } from '../database/index.js'
 import { countWaiting } from '../dead-letters/index.js'
 import { createBacklogCollector } from '../observability/index.js'
+import { examineDurability } from './examine-durability.js'
 import { examineRouting } from './examine-routing.js'
 import { readFirstEventId, readThrough } from './read-snapshot.js'
 
 /** What an operator is told: all is well, look at this, or this does not work. */
 export interface Finding {
-  check: 'database' | 'roles' | 'routing' | 'backlog' | 'breakers' | 'dead_letters'
+  check: 'database' | 'durability' | 'roles' | 'routing' | 'backlog' | 'breakers' | 'dead_letters'
   severity: 'ok' | 'attention' | 'failing'
   detail: string
 }
@@ -62,6 +63,7 @@ export async function examineSystem(pool: pg.Pool, migrations: readonly Migratio
       severity: 'ok',
       detail: `PostgreSQL ${rows[0]?.server}, schema version ${migrations.length}`,
     },
+    ...(await examineDurability(pool)),
     await examineRoles(pool),
     ...(await examineRouting(pool, await readFirstEventId(readThrough(pool)))),
     ...(await examineBacklog(pool)),

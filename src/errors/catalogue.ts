@@ -24,6 +24,7 @@ export const errorCatalogue = {
   database_login_refused: { title: 'PostgreSQL refused the login' },
   database_missing: { title: 'The database does not exist' },
   database_not_utf8: { title: 'The database is not in UTF8' },
+  login_settings_missing: { title: 'Behind a pooler a login lacks settings that Sagapost relies on' },
   postgres_too_old: { title: 'The server is older than the oldest supported PostgreSQL' },
   permission_denied: { title: "The part's database role may not do this" },
 

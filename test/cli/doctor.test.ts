@@ -27,6 +27,10 @@ describe('sagapost doctor', () => {
     expect(stderr).toBe('')
     expect(stdout.trim().split('\n')).toEqual([
       expect.stringMatching(/^ok +database +PostgreSQL \d+\.\d+, schema version \d+$/),
+      // As the tests' server is started, for speed.
+      expect.stringMatching(/^attention +durability +fsync is off: .*; set fsync = on in postgresql\.conf$/),
+      expect.stringMatching(/^attention +durability +full_page_writes is off: /),
+      expect.stringMatching(/^attention +durability +synchronous_commit is off: /),
       'ok         roles         the login may work as each of 11 roles',
       'ok         routing       every recent event is routed, or waits to be',
       'ok         backlog       nothing waits',

@@ -87,6 +87,32 @@ describe.each(days)('[G15] saga_events, partitioned by time, begun on %s', (_, t
     expect(rows).toEqual([{ enough: true, too_many: false }])
   })
 
+  it('[O3] has the same bounds for every reader, whatever DateStyle and TimeZone its session has', async () => {
+    const client = await database.pool.connect()
+    const boundsIn = async (style: string, zone: string) => {
+      await client.query(`SELECT set_config('DateStyle', $1, false), set_config('TimeZone', $2, false)`, [
+        style,
+        zone,
+      ])
+      const { rows } = await client.query(
+        `SELECT partition_name, extract(epoch FROM from_time)::text AS from_time, extract(epoch FROM to_time)::text AS to_time
+         FROM sagapost.saga_event_partitions ORDER BY partition_name`,
+      )
+      return rows
+    }
+    try {
+      const expected = await boundsIn('ISO, YMD', 'UTC')
+      expect(expected.length).toBeGreaterThan(2)
+      // Its abbreviations mean another zone elsewhere: IST is India's, Israel's and Ireland's.
+      expect(await boundsIn('SQL, DMY', 'Asia/Kolkata')).toEqual(expected)
+      expect(await boundsIn('Postgres, MDY', 'Asia/Shanghai')).toEqual(expected)
+      expect(await boundsIn('German, DMY', 'Europe/Dublin')).toEqual(expected)
+    } finally {
+      await client.query('RESET DateStyle; RESET TimeZone')
+      client.release()
+    }
+  })
+
   it('runs sagas as before, with their history in the newest partitions and in order', async () => {
     await moveClock(database.pool, '1 hour')
     const id = await runOne()

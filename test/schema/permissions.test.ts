@@ -154,6 +154,7 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'is_saga_event_type(text)': ['saga_app_role'],
   'ensure_saga_event_partitions(interval,integer)': ['schema_maintainer'],
   'drop_saga_event_partitions(timestamp with time zone)': ['schema_maintainer'],
+  'saga_event_bounds(oid)': ['saga_readonly_role', 'schema_maintainer'],
   'saga_slow_queries(integer)': ['saga_readonly_role', 'schema_maintainer'],
   'slow_statements(integer)': ['saga_readonly_role'],
   // The coordinator's writes.

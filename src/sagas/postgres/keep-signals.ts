@@ -7,17 +7,20 @@ import { signalTopic } from '../topics.js'
 
 type Queryable = Pick<pg.ClientBase, 'query'> | pg.Pool
 
-/** migrations/0022: one statement, in whichever transaction it is called. Its login need not be able to read signals. */
+/**
+ * migrations/0022: one statement, in whichever transaction it is called. Its login need not be able to read signals, and
+ * its session may write times as it likes: JSON has one way.
+ */
 const keepSignal = `
-  SELECT created, received_at, expires_at, same,
-         has_column_privilege('sagapost.saga_signals', 'payload', 'SELECT') AS readable
-  FROM sagapost.signal($1, $2, $3)`
+  SELECT to_json(kept)::text AS kept,
+         has_column_privilege('sagapost.saga_signals', 'payload', 'SELECT')::text AS readable
+  FROM sagapost.signal($1, $2, $3) AS kept`
 
 /** The same in a transaction of its own, which waits for a lock no longer than this: the function is called after that is set. */
 const keepSignalAlone = `
   WITH limited AS MATERIALIZED (SELECT set_config('lock_timeout', $4, true) AS wait)
-  SELECT kept.created, kept.received_at, kept.expires_at, kept.same,
-         has_column_privilege('sagapost.saga_signals', 'payload', 'SELECT') AS readable
+  SELECT to_json(kept)::text AS kept,
+         has_column_privilege('sagapost.saga_signals', 'payload', 'SELECT')::text AS readable
   FROM limited
   CROSS JOIN LATERAL sagapost.signal(CASE WHEN limited.wait <> '' THEN $1::text END, $2, $3::json) AS kept`
 
@@ -48,12 +51,12 @@ export const deleteSignals = `
     LIMIT $1
     FOR UPDATE OF kept SKIP LOCKED))`
 
-interface SignalRow {
+/** As JSON, which has no dates. */
+interface KeptSignal {
   created: boolean
-  received_at: Date
-  expires_at: Date
+  received_at: string
+  expires_at: string
   same: boolean | null
-  readable: boolean
 }
 
 export async function signal(
@@ -66,13 +69,17 @@ export async function signal(
   const sealed = payload === undefined ? null : box.seal(payload, place)
   const { rows } = (await (lockTimeout === undefined
     ? client.query(keepSignal, [name, key, sealed])
-    : client.query(keepSignalAlone, [name, key, sealed, lockTimeout]))) as pg.QueryResult<SignalRow>
+    : client.query(keepSignalAlone, [name, key, sealed, lockTimeout]))) as pg.QueryResult<{
+    kept: string
+    readable: string
+  }>
   const row = rows[0]
   // Only under REPEATABLE READ: the first one was committed after this transaction's snapshot was taken.
   if (row === undefined) throw new Error(`the signal ${name} cannot be seen by this transaction`)
-  const { created, received_at: receivedAt, expires_at: expiresAt, readable } = row
-  const same = row.same ?? (readable ? await compareSealed(client, { name, key, payload }, box) : undefined)
-  return { created, receivedAt, expiresAt, same }
+  const { created, ...kept } = JSON.parse(row.kept) as KeptSignal
+  const readable = row.readable === 'true'
+  const same = kept.same ?? (readable ? await compareSealed(client, { name, key, payload }, box) : undefined)
+  return { created, receivedAt: new Date(kept.received_at), expiresAt: new Date(kept.expires_at), same }
 }
 
 /** With the one that is kept, where one of the two is encrypted. Undefined: this process lacks the key. */

@@ -4,13 +4,16 @@ import { type NewSaga, newRecord } from '../records.js'
 import type { StartOutcome } from '../state-storage.js'
 import { getSagaByKey } from './read-sagas.js'
 
-/** migrations/0018: one statement, so that a caller's transaction has all of it or nothing. */
-const startSagasSql = 'SELECT saga_id, moment FROM sagapost.start_sagas($1)'
+/**
+ * migrations/0018: one statement, so that a caller's transaction has all of it or nothing. JSON has one way to write a
+ * time: the caller's session may have another DateStyle, and its `pg` other parsers.
+ */
+const startSagasSql = `SELECT saga_id, to_json(moment)::text AS moment FROM sagapost.start_sagas($1)`
 
 /** The same in a transaction of its own, which waits for a lock no longer than this: the function is called after that is set. */
 const startAloneSql = `
   WITH limited AS MATERIALIZED (SELECT set_config('lock_timeout', $2, true) AS wait)
-  SELECT made.saga_id, made.moment
+  SELECT made.saga_id, to_json(made.moment)::text AS moment
   FROM limited CROSS JOIN LATERAL sagapost.start_sagas(CASE WHEN limited.wait <> '' THEN $1::jsonb END) AS made`
 
 type Queryable = Pick<pg.ClientBase, 'query'>
@@ -24,8 +27,11 @@ export async function startSagas(
   const given = JSON.stringify(sagas.map((saga) => toStartParameter(saga, box)))
   const { rows } = (await (lockTimeout === undefined
     ? client.query(startSagasSql, [given])
-    : client.query(startAloneSql, [given, lockTimeout]))) as pg.QueryResult<{ saga_id: string; moment: Date }>
-  const made = new Map(rows.map(({ saga_id, moment }) => [saga_id, moment]))
+    : client.query(startAloneSql, [given, lockTimeout]))) as pg.QueryResult<{
+    saga_id: string
+    moment: string
+  }>
+  const made = new Map(rows.map(({ saga_id, moment }) => [saga_id, new Date(JSON.parse(moment))]))
   const outcomes: StartOutcome[] = []
   for (const saga of sagas) {
     const moment = made.get(saga.id)

@@ -8,8 +8,13 @@ import { lendTransaction } from './lend-transaction.js'
 import { createTurns } from './take-turns.js'
 import { applyChangesInTransaction } from './write-changes.js'
 
-/** The process id of this transaction's server, also behind a pooler, and when the transaction began. */
-const begin = 'BEGIN; SELECT pg_backend_pid() AS pid, extract(epoch FROM now())::text AS began'
+/**
+ * The process id of this transaction's server, also behind a pooler, and when the transaction began. What the step has
+ * done counts as done when its COMMIT is answered: by default that waits for the disk; the step itself may say otherwise.
+ */
+const begin = `BEGIN; SELECT pg_backend_pid() AS pid, extract(epoch FROM now())::text AS began,
+  CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
+       THEN set_config('synchronous_commit', 'on', true) END`
 
 /** Ends a server process of the same login, if it still is in this transaction: another may have its number by now. */
 const terminate = `

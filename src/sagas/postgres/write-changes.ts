@@ -11,12 +11,12 @@ const writeSagaChanges =
 
 /**
  * The same inside of a transaction that is ended by another statement: a process that is cut off in between holds the
- * saga's row no longer than its lease.
+ * saga's row no longer than its lease. As JSON: the session is the application's, with its DateStyle and its parsers.
  */
 const writeInTransaction = `
-  SELECT saga_id, cancel_requested, overdue, moment,
+  SELECT to_json(moved)::text AS moved,
          set_config('idle_in_transaction_session_timeout', least($2::bigint, 2147483647)::text, true)
-  FROM sagapost.write_saga_changes($1, $2)`
+  FROM sagapost.write_saga_changes($1, $2) AS moved`
 
 interface MovedRow {
   saga_id: string
@@ -31,7 +31,11 @@ export async function applyChanges(
   leaseMs: number,
   box: DataBox,
 ): Promise<WriteOutcome[]> {
-  return run(client, writeSagaChanges, changes, leaseMs, box)
+  const { rows } = (await client.query(
+    writeSagaChanges,
+    toParameters(changes, leaseMs, box),
+  )) as pg.QueryResult<MovedRow>
+  return toOutcomes(changes, rows)
 }
 
 export async function applyChangesInTransaction(
@@ -40,18 +44,22 @@ export async function applyChangesInTransaction(
   leaseMs: number,
   box: DataBox,
 ): Promise<WriteOutcome[]> {
-  return run(client, writeInTransaction, changes, leaseMs, box)
+  const { rows } = (await client.query(
+    writeInTransaction,
+    toParameters(changes, leaseMs, box),
+  )) as pg.QueryResult<{ moved: string }>
+  const moved = rows.map(({ moved }) => JSON.parse(moved) as MovedRow & { moment: string })
+  return toOutcomes(
+    changes,
+    moved.map((row) => ({ ...row, moment: new Date(row.moment) })),
+  )
 }
 
-async function run(
-  client: Pick<pg.ClientBase, 'query'> | pg.Pool,
-  sql: string,
-  changes: readonly SagaChange[],
-  leaseMs: number,
-  box: DataBox,
-): Promise<WriteOutcome[]> {
-  const parameters = [JSON.stringify(changes.map((change) => toParameter(change, box))), leaseMs]
-  const { rows } = (await client.query(sql, parameters)) as pg.QueryResult<MovedRow>
+function toParameters(changes: readonly SagaChange[], leaseMs: number, box: DataBox): unknown[] {
+  return [JSON.stringify(changes.map((change) => toParameter(change, box))), leaseMs]
+}
+
+function toOutcomes(changes: readonly SagaChange[], rows: readonly MovedRow[]): WriteOutcome[] {
   const moved = new Map(rows.map((row) => [row.saga_id, row]))
   return changes.map(({ sagaId }) => {
     const row = moved.get(sagaId)

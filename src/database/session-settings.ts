@@ -1,0 +1,69 @@
+/**
+ * What our own SQL and the reading of its answers rely on, whatever the login or the database has set for its sessions,
+ * from the first statement on. Above all the search path: with another one, a function that another user made could run
+ * with the login's rights. `default_transaction_read_only` is absent: a database that was fenced off stays so.
+ */
+export const sessionSettings = {
+  search_path: 'pg_catalog,pg_temp',
+  DateStyle: 'ISO, YMD',
+  IntervalStyle: 'postgres',
+  TimeZone: 'UTC',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  array_nulls: 'on',
+  quote_all_identifiers: 'off',
+  standard_conforming_strings: 'on',
+  default_transaction_isolation: 'read committed',
+  default_transaction_deferrable: 'off',
+  statement_timeout: '0',
+  lock_timeout: '0',
+  idle_session_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+  // To PostgreSQL before 18 a plan that goes through what is switched off (pinnedPlans, role-pool.ts) costs 10^10, so where
+  // it has a compiler (Debian's has) it compiled each statement anew: 185 deliveries/s, and 2,930 without.
+  jit: 'off',
+} as const
+
+/** As the server takes them when a connection starts. */
+export function asStartOptions(settings: Record<string, string>): string[] {
+  return Object.entries(settings).map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
+}
+
+/**
+ * Looks at a new connection, and mends what it lacks. What cannot be given at its start is set here: `remote_apply` and
+ * `remote_write` must stay, and PostgreSQL before 17 does not know transaction_timeout. Behind a pooler, whose process id
+ * ($1) is not the server's, a setting would stay with a server connection that others use: then the login must bring
+ * along what data would be lost or misread without, and what it does not is answered as `lacking`.
+ */
+export const settleSession = `
+  WITH mended AS MATERIALIZED (
+    SELECT name, value, CASE WHEN pg_backend_pid() = $1 THEN set_config(name, value, false) END AS set_to
+    FROM unnest($2::text[], $3::text[]) AS wanted (name, value)
+    CROSS JOIN LATERAL current_setting(name, true) AS found
+    WHERE CASE name WHEN 'synchronous_commit' THEN found IN ('off', 'local')
+                    WHEN 'DateStyle' THEN found NOT LIKE 'ISO,%'
+                    ELSE found <> value END)
+  SELECT current_user AS role, session_user AS login,
+         (SELECT string_agg(format('ALTER ROLE %I SET %s = %L', session_user, name, value), '; ') FROM mended
+          WHERE set_to IS NULL AND name IN ('synchronous_commit', 'DateStyle', 'standard_conforming_strings', 'array_nulls',
+                                            'default_transaction_isolation')) AS lacking`
+
+export interface SettledSession {
+  role: string
+  login: string
+  lacking: string | null
+}
+
+/** What `settleSession` is asked for: the server's process as the connection was told of it, and all settings. */
+export function settleValues(
+  processId: number | undefined,
+  settings: Record<string, string> = {},
+): unknown[] {
+  const wanted = {
+    ...sessionSettings,
+    ...settings,
+    synchronous_commit: 'on',
+    transaction_timeout: '0',
+  }
+  return [processId, Object.keys(wanted), Object.values(wanted)]
+}
