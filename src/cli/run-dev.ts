@@ -22,7 +22,7 @@ export async function runDev(
   { demo }: { demo: boolean },
 ): Promise<void> {
   const given = readConfig(env)
-  await runUntilStopped(async (onStop) => {
+  const run: Parameters<typeof runUntilStopped>[0] = async (onStop) => {
     const startedAt = performance.now()
     const { url, embedded } = await openDatabase(given)
     if (embedded) {
@@ -55,7 +55,7 @@ export async function runDev(
       log: createLog({ level: config.logLevel ?? 'warn', destination: STDERR }),
       extraCertificateAuthorities: [certificate.certificateAuthority],
     })
-    onStop(() => system.stop())
+    onStop(async () => (await system.stop()).givenUp.length === 0)
 
     console.log(`${pc.bold('Sagapost')} is ready at ${pc.cyan(system.url)} ${pc.dim('(Ctrl-C stops it)')}`)
     console.log(pc.dim(`  API reference: ${system.url}/docs`))
@@ -76,5 +76,6 @@ export async function runDev(
       )
     })
     return { crashed }
-  })
+  }
+  await runUntilStopped(run, { deadlineMs: given.stopDeadlineMs })
 }

@@ -1,7 +1,9 @@
 import pg from 'pg'
 import { SagapostError } from '../errors/index.js'
 import { connectionDefaults, withSettings } from './connect.js'
+import type { DatabaseWatch } from './database-watch.js'
 import { PreparingClient } from './prepared.js'
+import { RoleClient } from './role-client.js'
 import type { DatabaseRole } from './roles.js'
 
 /** No statement of a part takes long; one that does hangs on a server that is gone. */
@@ -38,8 +40,10 @@ export interface RolePoolOptions {
   pinnedPlans?: boolean
   /** Whether statements that are marked as `prepared` are sent under a name. */
   preparedStatements?: boolean
-  /** A statement that takes longer is given up, and its connection with it. */
+  /** A statement that takes longer is given up, here and on the server, and its connection with it. */
   queryTimeoutMs?: number
+  /** Hears of whatever fails and works. */
+  watch?: DatabaseWatch | undefined
 }
 
 /**
@@ -53,10 +57,11 @@ export function createRolePool({
   pinnedPlans: pinned = false,
   preparedStatements = false,
   queryTimeoutMs = QUERY_TIMEOUT_MS,
+  watch,
 }: RolePoolOptions): pg.Pool {
   const pool = new pg.Pool({
     ...connectionDefaults,
-    ...(preparedStatements && { Client: PreparingClient }),
+    Client: preparedStatements ? PreparingClient : RoleClient,
     connectionString: withSettings(databaseUrl, `sagapost ${role}`, {
       role,
       idle_in_transaction_session_timeout: STALLED_TRANSACTION,
@@ -77,7 +82,32 @@ export function createRolePool({
   // One that breaks while it is lent out, between two statements, would end the process; whoever has it gets the
   // error from its next statement.
   pool.on('connect', (client) => client.on('error', () => {}))
+  if (watch) watchPool(pool, (error) => watch.failed(error, role), watch.answered)
   return pool
+}
+
+function watchPool(pool: pg.Pool, onFailed: (error: unknown) => void, onAnswered: () => void): void {
+  pool.on('connect', (client) => {
+    ;(client as unknown as RoleClient).onFailed = onFailed
+  })
+  pool.on('release', (error) => {
+    if (!error) onAnswered()
+  })
+  // Both shapes: `pool.query` itself calls the one with a callback.
+  const connect = pool.connect.bind(pool) as (
+    callback?: (error?: Error, ...rest: unknown[]) => void,
+  ) => unknown
+  pool.connect = ((callback?: (error?: Error, ...rest: unknown[]) => void) => {
+    if (callback) {
+      return connect((error, ...rest) => {
+        if (error) onFailed(error)
+        callback(error, ...rest)
+      })
+    }
+    const connecting = connect() as Promise<pg.PoolClient>
+    connecting.catch(onFailed)
+    return connecting
+  }) as typeof pool.connect
 }
 
 function wrongRole(role: DatabaseRole, actual: string): SagapostError {
