@@ -93,8 +93,10 @@ export interface Parts {
   coordinator: Coordinator | undefined
   /** All at once: nothing new is begun, what is under way is finished. */
   stop(): Promise<void>
-  /** Gives up what `stop` waits for, and says what that was. Leases run out by themselves. */
-  abandon(): Promise<string[]>
+  /** What `stop` waits for. */
+  left(): string[]
+  /** Gives that up. Leases run out by themselves. */
+  abandon(): Promise<void>
 }
 
 /** Starts the parts, each on connections under its own role [O2]. Whatever was started is stopped when one fails. */
@@ -113,9 +115,7 @@ export async function startParts({
   const pools: pg.Pool[] = []
   let sagas: Sagas | undefined
   const abandon = async () => {
-    const left = stops.left()
     await Promise.all([...pools.map(abandonPool), sagas?.abandon()])
-    return left
   }
   const openPool = (role: DatabaseRole, connectionsMax: number): pg.Pool => {
     const pool = createRolePool({
@@ -288,7 +288,7 @@ export async function startParts({
       stops.add('work', 'sagas', () => started.stop())
       sagas = started
     }
-    return { wakeups, coordinator: sagas?.coordinator, stop: stops.run, abandon }
+    return { wakeups, coordinator: sagas?.coordinator, stop: stops.run, left: stops.left, abandon }
   } catch (error) {
     await within(config.stopDeadlineMs, stops.run(), abandon).catch(() => {})
     throw error

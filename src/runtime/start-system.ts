@@ -65,10 +65,12 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     if (isLast) await server?.stop(requestsMsMax)
     await reads?.end()
   }
-  const giveUp = async (afterMs: number) => {
-    const [left = []] = await Promise.all([parts?.abandon(), server?.abandon(), reads && abandonPool(reads)])
-    const givenUp = server?.isStopped() === false ? [...left, hasApi ? 'api' : 'health and metrics'] : left
+  const giveUp = async (afterMs: number, keptMs: number) => {
+    const givenUp = parts?.left() ?? []
+    if (server?.isStopped() === false) givenUp.push(hasApi ? 'api' : 'health and metrics')
     log.error({ given_up: givenUp, after_s: afterMs / 1_000 }, STOPPED_LATE)
+    const abandoned = Promise.all([parts?.abandon(), server?.abandon(), reads && abandonPool(reads)])
+    await within(keptMs / 2, abandoned, () => {})
     return { givenUp }
   }
   const stop = async () => {
@@ -78,7 +80,7 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     const keptMs = Math.min(GIVING_UP_MS, config.stopDeadlineMs * GIVING_UP_SHARE)
     const endMs = Math.max(0, config.stopDeadlineMs - drainMs - keptMs)
     const ended = end(endMs * REQUESTS_SHARE).then(() => ({ givenUp: [] }))
-    return await within(endMs, ended, () => giveUp(drainMs + endMs)).finally(watch.stop)
+    return await within(endMs, ended, () => giveUp(drainMs + endMs, keptMs)).finally(watch.stop)
   }
 
   try {

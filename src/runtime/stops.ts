@@ -12,7 +12,7 @@ export interface Stops {
   add(stage: Stage, name: string, stop: Started['stop']): void
   /** Stage by stage, everything of one stage at the same time. Throws the first failure, after all have ended. */
   run(): Promise<void>
-  /** What has not ended. */
+  /** What has not ended, of the stage that is waited for. */
   left(): string[]
 }
 
@@ -35,8 +35,9 @@ export function createStops(): Stops {
       }
       if (failures.length > 0) throw failures[0]
     },
-    left: () => [
-      ...new Set([...started.values()].flatMap((entries) => [...entries].map(({ name }) => name))),
-    ],
+    left() {
+      const waited = stages.map((stage) => started.get(stage) ?? new Set()).find(({ size }) => size > 0)
+      return [...new Set([...(waited ?? [])].map(({ name }) => name))]
+    },
   }
 }

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
 import { copyCluster } from '../../faults/system/copy-cluster.js'
 import { findFreePort, startServer } from '../../faults/system/start-server.js'
@@ -9,7 +11,6 @@ import { useOwnPostgres } from '../support/own-postgres.js'
 import { runCli } from '../support/spawn-cli.js'
 
 const postgres = useOwnPostgres({ disk: true })
-const event = { type: 'order.placed', payload: 1 }
 
 async function startApi(url: string) {
   const api = await startTestApi(url)
@@ -17,14 +18,18 @@ async function startApi(url: string) {
   const ask = async (path: string) => (await call(api.url + path, 'GET', { key: null })).body
   return {
     readiness: () => ask('/readyz'),
-    publish: async () => {
-      const { status, body } = await call(`${api.url}/v1/events`, 'POST', { body: event })
-      return [status, body.code]
+    publish: async (payload: unknown = 1) => {
+      const body = { type: 'order.placed', payload }
+      const { status, body: answer } = await call(`${api.url}/v1/events`, 'POST', { body })
+      return [status, answer.code]
     },
   }
 }
 
-const notReady = (code: string) => ({ status: 'not_ready', obstacles: [{ code, detail: expect.any(String) }] })
+const notReady = (code: string) => ({
+  status: 'not_ready',
+  obstacles: [{ code, detail: expect.any(String) }],
+})
 
 it('[O7] a hot standby is not ready, says so to publishers and to the doctor, and is ready once promoted', async () => {
   const cluster = await copyCluster(postgres.admin, postgres.cluster, join(postgres.folder, 'standby'))
@@ -39,10 +44,7 @@ it('[O7] a hot standby is not ready, says so to publishers and to the doctor, an
   expect(doctor.stdout).toMatch(/^failing +writes +PostgreSQL is a standby .*\[database_read_only\]$/m)
   expect(doctor.code).toBe(1)
 
-  const owner = createRolePool({ databaseUrl: standby.url, role: 'schema_maintainer', connectionsMax: 1 })
-  onTestFinished(() => owner.end())
-  const { Client } = (await import('pg')).default
-  const admin = new Client({ connectionString: standby.url })
+  const admin = new pg.Client({ connectionString: standby.url })
   await admin.connect()
   await admin.query('SELECT pg_promote(true, 60)')
   await admin.end()
@@ -79,16 +81,31 @@ it('[O7] a commit that waits for a missing standby: not ready, and every time-ou
   await expect.poll(waiting).toBe(0)
 
   const doctor = await runCli(['doctor'], { DATABASE_URL: postgres.server.url })
-  expect(doctor.stdout).toMatch(/^failing +writes .*synchronous_standby_names is "gone".*\[database_timed_out\]$/m)
+  expect(doctor.stdout).toMatch(
+    /^failing +writes .*synchronous_standby_names is "gone".*\[database_timed_out\]$/m,
+  )
   await postgres.set('synchronous_standby_names', '')
   await expect.poll(api.readiness).toEqual({ status: 'ready' })
 })
 
-it('[O7] a database that was made read-only is not ready, and says why', async () => {
-  const api = await startApi(`${postgres.server.url}?options=-c%20default_transaction_read_only%3Don`)
-  await postgres.admin.query('SELECT 1')
-  const fenced = await api.readiness()
-  expect([fenced, await api.publish()]).toEqual([notReady('database_read_only'), [503, 'database_read_only']])
+it('[O7] logins that were made read-only are not ready, and publishers hear why', async () => {
+  for (const role of ['schema_maintainer', 'event_ingest_writer']) {
+    await postgres.admin.query(`
+      CREATE ROLE fenced_${role} LOGIN PASSWORD 'fenced' IN ROLE ${role};
+      ALTER ROLE fenced_${role} SET role = ${role};
+      ALTER ROLE fenced_${role} SET default_transaction_read_only = on`)
+  }
+  const url = `postgres://fenced_{role}:fenced@127.0.0.1:${postgres.server.port}/sagapost`
+  const api = await startApi(url)
+  expect(await api.readiness()).toEqual(notReady('database_read_only'))
+  expect(await api.publish()).toEqual([503, 'database_read_only'])
+  for (const role of ['schema_maintainer', 'event_ingest_writer']) {
+    await postgres.admin.query(`ALTER ROLE fenced_${role} RESET default_transaction_read_only`)
+  }
+  await postgres.admin.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename LIKE 'fenced%'`,
+  )
+  await expect.poll(api.readiness).toEqual({ status: 'ready' })
 })
 
 it('[O7] a full disk: not ready, and publishers and the doctor hear of it', async ({ skip }) => {
@@ -99,8 +116,8 @@ it('[O7] a full disk: not ready, and publishers and the doctor hear of it', asyn
   fill(file)
   onTestFinished(() => rmSync(file, { force: true }))
   await expect.poll(api.readiness).toEqual(notReady('database_full'))
-  const large = createRolePool({ databaseUrl: postgres.server.url, role: 'event_ingest_writer', connectionsMax: 1 })
-  onTestFinished(() => large.end())
+  // Too large for the pages that are there, and for any compression.
+  expect(await api.publish(randomBytes(100_000).toString('base64'))).toEqual([503, 'database_full'])
   const doctor = await runCli(['doctor'], { DATABASE_URL: postgres.server.url })
   expect(doctor.stdout).toMatch(/^failing +writes .*No space left on device.*\[database_full\]$/m)
   rmSync(file)
