@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutant.js'
+import { availability } from './availability.js'
 import { deadLetters } from './dead-letters.js'
 import { events } from './events.js'
 import { jobs } from './jobs.js'
@@ -18,4 +19,5 @@ export const catalogue: readonly Mutant[] = [
   ...subscriptions,
   ...routing,
   ...queues,
+  ...availability,
 ]

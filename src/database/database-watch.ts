@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import { type Outage, outageOf } from './outage.js'
-import type { DatabaseRole } from './roles.js'
 
 /** While it is away, its log is told so often that it still is. */
 const TELL_EVERY_MS = 60_000
@@ -13,7 +12,7 @@ const BURST_MS = 500
 /** One for all connections of a process: an outage is told once, not by each loop and request that meets it. */
 export interface DatabaseWatch {
   /** A connection or a statement failed. What is no outage is passed over. */
-  failed(error: unknown, role: DatabaseRole): void
+  failed(error: unknown, role: string): void
   /** A connection did what it was asked. */
   answered(): void
   isAway(): boolean
@@ -31,7 +30,7 @@ export interface DatabaseWatchOptions {
 interface Trouble {
   code: Outage
   reason: string
-  role: DatabaseRole
+  role: string
   failures: number
   firstAtMs: number
   lastAtMs: number

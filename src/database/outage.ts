@@ -9,7 +9,6 @@ export type Outage = Extract<
 
 const READ_ONLY = '25006'
 const DISK_FULL = '53100'
-const CANCELLED = '57014'
 /** Connections, resources, shutdown, failover, a file system that fails, a login or a database that is not taken. */
 const AWAY_STATES = /^(08|53|57P|58|28|3D)/
 /** A limit that the operator has set on temporary files and the like: the same statement fails again. */
@@ -28,7 +27,6 @@ export function outageOf(error: unknown): Outage | undefined {
   if (isDatabaseError(error)) {
     if (state === READ_ONLY) return 'database_read_only'
     if (state === DISK_FULL) return 'database_full'
-    if (state === CANCELLED) return 'database_timed_out'
     return AWAY_STATES.test(state) && state !== LIMIT_EXCEEDED ? 'database_unreachable' : undefined
   }
   if (isReadTimeout(error)) return 'database_timed_out'

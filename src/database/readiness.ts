@@ -30,7 +30,9 @@ export interface ReadinessOptions {
   databaseUrl: string
   log: Logger
   watch: DatabaseWatch
+  /** Other times than these, for tests. */
   lookEveryMs?: number
+  writeEveryMs?: number
 }
 
 /** On a connection of its own, so that it tells a database that hangs from a pool that is busy. */
@@ -39,6 +41,7 @@ export async function createReadiness({
   log,
   watch,
   lookEveryMs = LOOK_EVERY_MS,
+  writeEveryMs = WRITE_EVERY_MS,
 }: ReadinessOptions): Promise<Readiness> {
   const migrations = await loadMigrations(migrationsFolder)
   const pool = createRolePool({
@@ -56,7 +59,7 @@ export async function createReadiness({
 
   async function look(): Promise<readonly Obstacle[]> {
     const obstacles = await checkReadiness(pool, migrations)
-    if (obstacles.length === 0 && performance.now() - wroteAtMs >= WRITE_EVERY_MS) {
+    if (obstacles.length === 0 && performance.now() - wroteAtMs >= writeEveryMs) {
       obstacles.push(...((await checkWrites(pool)) ?? []))
       if (obstacles.length === 0) wroteAtMs = performance.now()
     }

@@ -5,6 +5,7 @@ import type { DatabaseWatch } from './database-watch.js'
 import { PreparingClient } from './prepared.js'
 import { RoleClient } from './role-client.js'
 import type { DatabaseRole } from './roles.js'
+import { watchPool } from './watch-pool.js'
 
 /** No statement of a part takes long; one that does hangs on a server that is gone. */
 const QUERY_TIMEOUT_MS = 30_000
@@ -82,32 +83,8 @@ export function createRolePool({
   // One that breaks while it is lent out, between two statements, would end the process; whoever has it gets the
   // error from its next statement.
   pool.on('connect', (client) => client.on('error', () => {}))
-  if (watch) watchPool(pool, (error) => watch.failed(error, role), watch.answered)
+  if (watch) watchPool(pool, watch, role)
   return pool
-}
-
-function watchPool(pool: pg.Pool, onFailed: (error: unknown) => void, onAnswered: () => void): void {
-  pool.on('connect', (client) => {
-    ;(client as unknown as RoleClient).onFailed = onFailed
-  })
-  pool.on('release', (error) => {
-    if (!error) onAnswered()
-  })
-  // Both shapes: `pool.query` itself calls the one with a callback.
-  const connect = pool.connect.bind(pool) as (
-    callback?: (error?: Error, ...rest: unknown[]) => void,
-  ) => unknown
-  pool.connect = ((callback?: (error?: Error, ...rest: unknown[]) => void) => {
-    if (callback) {
-      return connect((error, ...rest) => {
-        if (error) onFailed(error)
-        callback(error, ...rest)
-      })
-    }
-    const connecting = connect() as Promise<pg.PoolClient>
-    connecting.catch(onFailed)
-    return connecting
-  }) as typeof pool.connect
 }
 
 function wrongRole(role: DatabaseRole, actual: string): SagapostError {

@@ -78,6 +78,8 @@ function fromFastify(error: FastifyError): Problem | undefined {
   }
 }
 
+/** A time limit of the server's own, or an operator, has ended the statement. */
+const CANCELLED = '57014'
 /** Two transactions in each other's way, or an object that is in use: it will pass. */
 const PASSING_STATES = /^(40|55000)/
 const NOT_MIGRATED_STATES = /^(3F000|42P01|42883|42703)/
@@ -87,6 +89,7 @@ function fromDatabase(error: unknown): Problem | undefined {
   if (isPoolEnded(error)) return problem('database_unreachable', outageDetails.database_unreachable)
   if (!(error instanceof pg.DatabaseError)) return undefined
   const { code: state = '' } = error
+  if (state === CANCELLED) return problem('database_timed_out', outageDetails.database_timed_out)
   if (PASSING_STATES.test(state)) return problem('database_unreachable', outageDetails.database_unreachable)
   if (NOT_MIGRATED_STATES.test(state)) {
     return problem('schema_outdated', errorCatalogue.schema_outdated.title)

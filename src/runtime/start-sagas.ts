@@ -1,5 +1,11 @@
 import type { Logger } from 'pino'
-import { abandonPool, createApplicationPool, createRolePool, type DatabaseWatch } from '../database/index.js'
+import {
+  abandonPool,
+  createApplicationPool,
+  createDatabaseWatch,
+  createRolePool,
+  type DatabaseWatch,
+} from '../database/index.js'
 import { startLoop, type Wakeups } from '../loop/index.js'
 import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import {
@@ -86,6 +92,9 @@ export function startSagas({
     ? createApplicationPool({
         databaseUrl: options.transactionUrl ?? databaseUrl,
         connectionsMax: TRANSACTIONS_MAX,
+        watch: options.transactionUrl
+          ? createDatabaseWatch({ databaseUrl: options.transactionUrl, log })
+          : watch,
       })
     : undefined
   const storage = createPostgresStorage({

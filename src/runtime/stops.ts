@@ -36,7 +36,9 @@ export function createStops(): Stops {
       if (failures.length > 0) throw failures[0]
     },
     left() {
-      const waited = stages.map((stage) => started.get(stage) ?? new Set()).find(({ size }) => size > 0)
+      const waited = stages
+        .map((stage) => started.get(stage) ?? new Set<Started>())
+        .find(({ size }) => size > 0)
       return [...new Set([...(waited ?? [])].map(({ name }) => name))]
     },
   }

@@ -27,6 +27,7 @@ describe('sagapost doctor', () => {
     expect(stderr).toBe('')
     expect(stdout.trim().split('\n')).toEqual([
       expect.stringMatching(/^ok +database +PostgreSQL \d+\.\d+, schema version \d+$/),
+      'ok         writes        a transaction was committed, and the disk has room',
       'ok         roles         the login may work as each of 11 roles',
       'ok         backlog       nothing waits',
       'ok         breakers      no endpoint is paused',
