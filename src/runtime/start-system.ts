@@ -60,10 +60,12 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
   }
 
   const end = async (requestsMsMax: number) => {
-    const isLast = !hasApi // health and metrics are there until the parts have ended
-    await Promise.all([parts?.stop(), isLast ? undefined : server?.stop(requestsMsMax)])
-    if (isLast) await server?.stop(requestsMsMax)
+    const stopServer = () => server?.stop(requestsMsMax)
+    const ends = await Promise.allSettled([parts?.stop(), hasApi ? stopServer() : undefined])
+    // Health and metrics alone are there until the parts have ended.
+    if (!hasApi) await stopServer()
     await reads?.end()
+    for (const each of ends) if (each.status === 'rejected') throw each.reason
   }
   const giveUp = async (afterMs: number, keptMs: number) => {
     const givenUp = parts?.left() ?? []
