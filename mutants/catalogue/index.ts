@@ -1,5 +1,6 @@
 import type { Mutant } from '../mutant.js'
 import { access } from './access.js'
+import { availability } from './availability.js'
 import { deadLetters } from './dead-letters.js'
 import { dns } from './dns.js'
 import { events } from './events.js'
@@ -30,4 +31,5 @@ export const catalogue: readonly Mutant[] = [
   ...webhookIds,
   ...stops,
   ...session,
+  ...availability,
 ]

@@ -23,7 +23,7 @@ export async function runDev(
   { demo }: { demo: boolean },
 ): Promise<void> {
   const given = readConfig(env)
-  await runUntilStopped(async (onStop) => {
+  const run: Parameters<typeof runUntilStopped>[0] = async (onStop) => {
     const startedAt = performance.now()
     const { url, embedded } = await openDatabase(given)
     if (embedded) {
@@ -56,7 +56,7 @@ export async function runDev(
       log: createLog({ level: config.logLevel ?? 'warn', destination: STDERR }),
       extraCertificateAuthorities: [certificate.certificateAuthority],
     })
-    onStop(() => system.stop())
+    onStop(async () => (await system.stop()).givenUp.length === 0)
     const noted = await noteDevServer(given.dataDir, system.url ?? '')
     onStop(() => noted.remove())
 
@@ -79,5 +79,6 @@ export async function runDev(
       )
     })
     return { crashed }
-  })
+  }
+  await runUntilStopped(run, { deadlineMs: given.stopDeadlineMs })
 }

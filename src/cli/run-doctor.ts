@@ -16,11 +16,14 @@ import type { Environment } from './connect-api.js'
 import { formatFields, makeVisible } from './format-table.js'
 import { print } from './print-list.js'
 import { toJson } from './to-json.js'
-import { withRole } from './with-role.js'
+import { withDatabase } from './with-role.js'
 
 const EXIT_FAILING = 1
 /** Of PostgreSQL's: the statement is longer than a pool's own limit would allow, and reads whole tables. */
 const STATEMENT_MS_MAX = 30 * 60_000
+
+/** A commit that takes longer waits for something that is not there. */
+const WRITE_MS_MAX = 5_000
 
 export interface DoctorArguments {
   invariants?: true
@@ -36,27 +39,32 @@ export async function runDoctor(env: Environment, options: DoctorArguments): Pro
   if (hashes !== undefined) await onFile(hashes, () => readHashes(hashes))
   const migrations = await loadMigrations(migrationsFolder)
   const queryTimeoutMs = checking ? STATEMENT_MS_MAX : undefined
-  const { findings, violations } = await withRole(
-    env,
-    'saga_readonly_role',
-    async (pool) => {
-      const findings = await examineSystem(pool, migrations)
-      const isMigrated = !findings.some(
-        ({ check, severity }) => check === 'database' && severity === 'failing',
-      )
-      if (!checking || !isMigrated) return { findings }
-      const violations = await checkInvariants(pool, { settled: options.settled === true })
-      if (hashes !== undefined) {
-        const before = await onFile(hashes, () => readHashes(hashes))
-        const after = await snapshotTerminals(pool)
-        const changed = before ? compareTerminals(before, after) : []
-        violations.push(...changed)
-        // What has changed is told until somebody takes the file away: it is the evidence.
-        if (changed.length === 0) await onFile(hashes, () => writeHashes(hashes, after))
-      }
-      return { findings, violations }
-    },
-    queryTimeoutMs,
+  const { findings, violations } = await withDatabase(env, ({ as }) =>
+    as(
+      'saga_readonly_role',
+      async (pool) => {
+        const findings = await as(
+          'schema_maintainer',
+          (writes) => examineSystem(pool, migrations, writes),
+          WRITE_MS_MAX,
+        )
+        const isMigrated = !findings.some(
+          ({ check, severity }) => check === 'database' && severity === 'failing',
+        )
+        if (!checking || !isMigrated) return { findings }
+        const violations = await checkInvariants(pool, { settled: options.settled === true })
+        if (hashes !== undefined) {
+          const before = await onFile(hashes, () => readHashes(hashes))
+          const after = await snapshotTerminals(pool)
+          const changed = before ? compareTerminals(before, after) : []
+          violations.push(...changed)
+          // What has changed is told until somebody takes the file away: it is the evidence.
+          if (changed.length === 0) await onFile(hashes, () => writeHashes(hashes, after))
+        }
+        return { findings, violations }
+      },
+      queryTimeoutMs,
+    ),
   )
   await print(json ? toJson({ findings, violations }) : describe(findings, violations))
   if (findings.some(({ severity }) => severity === 'failing') || (violations?.length ?? 0) > 0) {

@@ -6,6 +6,10 @@ import { type SystemPart, startSystem, systemParts } from '../runtime/index.js'
 import { openDatabase } from './open-database.js'
 import { runUntilStopped } from './run-until-stopped.js'
 
+/** As long as load balancers take to notice that a process is not ready, unless they are told otherwise. */
+const DRAIN_MS = 5_000
+const DRAIN_SHARE_MAX = 0.2
+
 /** The parts as a supervisor runs them, on a schema that is there; logs as JSON lines on stdout. */
 export async function runServe(
   env: Readonly<Record<string, string | undefined>>,
@@ -16,17 +20,24 @@ export async function runServe(
   if (config.masterKey === undefined || config.apiKey === undefined) {
     throw new SagapostError('config_invalid', 'serve needs SAGAPOST_API_KEY and SAGAPOST_MASTER_KEY')
   }
-  const { masterKey } = config
+  const { masterKey, stopDeadlineMs } = config
+  const drainDelayMs = config.drainDelayMs ?? Math.min(DRAIN_MS, stopDeadlineMs * DRAIN_SHARE_MAX)
   const log = createLog({ level: config.logLevel })
-  await runUntilStopped(async (onStop) => {
+  const serve: Parameters<typeof runUntilStopped>[0] = async (onStop) => {
     const { url, embedded } = await openDatabase(config)
     if (embedded) onStop(() => embedded.stop())
     await requireMigrated(url)
-    const system = await startSystem({ databaseUrl: url, config: { ...config, masterKey }, only: parts, log })
-    onStop(() => system.stop())
+    const system = await startSystem({
+      databaseUrl: url,
+      config: { ...config, masterKey, drainDelayMs },
+      only: parts,
+      log,
+    })
+    onStop(async () => (await system.stop()).givenUp.length === 0)
     log.info({ parts }, 'serving')
     return {}
-  })
+  }
+  await runUntilStopped(serve, { deadlineMs: stopDeadlineMs })
 }
 
 function readParts(only: string | undefined): readonly SystemPart[] {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { readConfig } from '../config/index.js'
-import type { DatabaseRole } from '../database/index.js'
+import type { DatabaseRole, Outage } from '../database/index.js'
 import { errorCatalogue, SagapostError } from '../errors/index.js'
 import type { Environment } from './connect-api.js'
 import { visitDatabase } from './open-database.js'
@@ -42,7 +42,7 @@ export async function withDatabase<Result>(
     )
   }
   // Loaded when it is asked for: most commands talk to the API alone.
-  const { connect, createRolePool } = await import('../database/index.js')
+  const { connect, createRolePool, outageOf } = await import('../database/index.js')
   const { url, embedded } = await visitDatabase(config)
   try {
     await (await connect(url)).end() // says what is wrong better than a pool does
@@ -56,7 +56,7 @@ export async function withDatabase<Result>(
         })
         return await work(pool)
           .catch((error: unknown) => {
-            throw explainRefusal(error, role)
+            throw explainRefusal(error, role, outageOf(error))
           })
           .finally(() => pool.end())
       },
@@ -64,7 +64,7 @@ export async function withDatabase<Result>(
         const client = await connect(url)
         return await work(client)
           .catch((error: unknown) => {
-            throw explainRefusal(error, 'the owner of the schema')
+            throw explainRefusal(error, 'the owner of the schema', outageOf(error))
           })
           .finally(() => client.end())
       },
@@ -78,8 +78,9 @@ export async function withDatabase<Result>(
 const NOT_MIGRATED = ['22023', '3F000', '42P01', '42703']
 const PERMISSION_DENIED = '42501'
 
-function explainRefusal(error: unknown, role: string): unknown {
+function explainRefusal(error: unknown, role: string, outage: Outage | undefined): unknown {
   const { code = '', message } = error as { code?: string; message: string }
+  if (outage) return new SagapostError(outage, `${errorCatalogue[outage].title}: ${message}`)
   if (NOT_MIGRATED.includes(code)) {
     return new SagapostError('schema_outdated', `${errorCatalogue.schema_outdated.title} (${message})`)
   }

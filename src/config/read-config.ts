@@ -30,6 +30,10 @@ export interface Config {
   /** Proxies whose X-Forwarded-For is believed, as text; src/http reads it. */
   trustedProxies: string
   deduplicationWindowMs: number
+  /** A stop that takes longer gives up what is left. */
+  stopDeadlineMs: number
+  /** How long the API still serves while it says that it is not ready. Absent: 5 s for `serve`, else 0. */
+  drainDelayMs: number | undefined
   /** Absent: `info` for `serve`, `warn` for `dev`. */
   logLevel: LogLevel | undefined
 }
@@ -69,7 +73,14 @@ export function readConfig(env: Environment): Config {
     allowedCidrs: env['SAGAPOST_ALLOWED_CIDRS'] ?? '',
     trustedProxies: env['SAGAPOST_TRUSTED_PROXIES'] ?? '',
     deduplicationWindowMs: readDuration(env, 'SAGAPOST_DEDUPLICATION_WINDOW', '30d', 60_000, 3650 * DAY_MS),
+    stopDeadlineMs: readDuration(env, 'SAGAPOST_STOP_DEADLINE', '25s', 1_000, DAY_MS),
+    drainDelayMs: env['SAGAPOST_DRAIN_DELAY']
+      ? readDuration(env, 'SAGAPOST_DRAIN_DELAY', '', 0, DAY_MS)
+      : undefined,
     logLevel: readLogLevel(env),
+  }
+  if ((config.drainDelayMs ?? 0) >= config.stopDeadlineMs) {
+    throw invalid('SAGAPOST_DRAIN_DELAY must be shorter than SAGAPOST_STOP_DEADLINE, which it is part of')
   }
   if (config.leaseMs < requestTimeoutMs + LEASE_MARGIN_MS) {
     throw invalid(

@@ -1,6 +1,8 @@
 import pg from 'pg'
 import { connectionDefaults, requireSingleLogin } from './connect.js'
+import type { DatabaseWatch } from './database-watch.js'
 import { failLater } from './fail-later.js'
+import { watchPool } from './watch-pool.js'
 
 const IDLE_CONNECTION_MS = 60_000
 
@@ -11,9 +13,11 @@ const IDLE_CONNECTION_MS = 60_000
 export function createApplicationPool({
   databaseUrl,
   connectionsMax,
+  watch,
 }: {
   databaseUrl: string
   connectionsMax: number
+  watch?: DatabaseWatch | undefined
 }): pg.Pool {
   const { connectionTimeoutMillis, keepAlive } = connectionDefaults
   const pool = new pg.Pool({
@@ -28,5 +32,6 @@ export function createApplicationPool({
   // As in role-pool.ts: whoever has a connection that breaks gets the error from its next statement.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
+  if (watch) watchPool(pool, watch, 'application')
   return pool
 }

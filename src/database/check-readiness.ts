@@ -1,16 +1,21 @@
 import type pg from 'pg'
-import type { ErrorCode } from '../errors/index.js'
-import { SagapostError } from '../errors/index.js'
+import { type ErrorCode, errorCatalogue, SagapostError } from '../errors/index.js'
 import { within } from '../loop/index.js'
 import type { Migration } from './load-migrations.js'
+import { outageOf } from './outage.js'
 
 export interface Obstacle {
   code: ErrorCode
+  /** In our own words: strangers may read it. */
   detail: string
+  /** In the server's or the driver's, for operators. */
+  cause?: string
 }
 
 const selectReadiness = `
-  SELECT (SELECT max(version) FROM sagapost.saga_schema_version) AS version, headroom::text, low
+  SELECT (SELECT max(version) FROM sagapost.saga_schema_version) AS version, headroom::text, low,
+         pg_catalog.pg_is_in_recovery() AS is_standby,
+         pg_catalog.current_setting('transaction_read_only') = 'on' AS is_read_only
   FROM sagapost.partition_headroom()`
 
 /** Schema, table or function that is not there; or the role that the connection was to run under. */
@@ -18,12 +23,18 @@ const NOT_MIGRATED = ['3F000', '42P01', '42883', '22023']
 const PERMISSION_DENIED = '42501'
 const ANSWER_MS_MAX = 3_000
 
-/** What keeps this process from taking work right now; an empty list means it is ready. Never throws. */
+/** What keeps this process from taking work, as far as reading tells; an empty list means none. Never throws. */
 export async function checkReadiness(pool: pg.Pool, migrations: readonly Migration[]): Promise<Obstacle[]> {
   const known = migrations.length
   try {
     const { rows } = await inTime(
-      pool.query<{ version: number; headroom: string; low: boolean }>(selectReadiness),
+      pool.query<{
+        version: number
+        headroom: string
+        low: boolean
+        is_standby: boolean
+        is_read_only: boolean
+      }>(selectReadiness),
     )
     const found = rows[0]
     const obstacles: Obstacle[] = []
@@ -40,6 +51,12 @@ export async function checkReadiness(pool: pg.Pool, migrations: readonly Migrati
         detail: `only ${found.headroom} more events fit into the partitions that are there`,
       })
     }
+    if (found?.is_standby || found?.is_read_only) {
+      const detail = found.is_standby
+        ? 'PostgreSQL is a standby and takes no writes'
+        : 'PostgreSQL takes no writes: default_transaction_read_only is on'
+      obstacles.push({ code: 'database_read_only', detail })
+    }
     return obstacles
   } catch (error) {
     return [obstacleOf(error)]
@@ -54,10 +71,16 @@ function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
 }
 
 function obstacleOf(error: unknown): Obstacle {
-  const { code = '', message } = error as { code?: string; message: string }
-  if (error instanceof SagapostError) return { code: error.code, detail: message }
-  if (NOT_MIGRATED.includes(code))
-    return { code: 'schema_outdated', detail: `the database is not migrated: ${message}` }
-  if (code === PERMISSION_DENIED) return { code: 'permission_denied', detail: message }
-  return { code: 'database_unreachable', detail: message }
+  const { code: state = '', message: cause } = error as { code?: string; message: string }
+  const obstacle = (code: ErrorCode): Obstacle => ({ code, detail: errorCatalogue[code].title, cause })
+  if (error instanceof SagapostError) return obstacle(error.code)
+  if (NOT_MIGRATED.includes(state))
+    return { ...obstacle('schema_outdated'), detail: 'the database is not migrated' }
+  if (state === PERMISSION_DENIED) return obstacle('permission_denied')
+  return obstacle(outageOf(error) ?? 'database_unreachable')
+}
+
+/** The whole of it in one line, for operators. */
+export function explainObstacle({ detail, cause }: Obstacle): string {
+  return cause === undefined ? detail : `${detail}: ${cause}`
 }

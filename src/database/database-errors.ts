@@ -55,6 +55,6 @@ export function isRefusal(error: unknown): error is pg.DatabaseError {
 }
 
 /** By its fields, not its class: an application that publishes may have a `pg` of its own. */
-function isDatabaseError(error: unknown): error is pg.DatabaseError {
+export function isDatabaseError(error: unknown): error is pg.DatabaseError {
   return error instanceof Error && 'severity' in error && 'code' in error && 'routine' in error
 }

@@ -1,9 +1,12 @@
+export { abandonPool } from './abandon-connection.js'
 export { createApplicationPool } from './application-pool.js'
-export { checkReadiness, type Obstacle } from './check-readiness.js'
+export { checkReadiness, explainObstacle, type Obstacle } from './check-readiness.js'
 export { checkTimeRange, type TimeRange } from './check-time-range.js'
+export { checkWrites } from './check-writes.js'
 export { connect, requireSingleLogin } from './connect.js'
 export { cutBatch, type QueueRow } from './cut-batch.js'
 export { databaseErrorCode, isRefusal, LOCK_TIMED_OUT } from './database-errors.js'
+export { createDatabaseWatch, type DatabaseWatch } from './database-watch.js'
 export {
   type EmbeddedPostgres,
   findRunningServer,
@@ -18,6 +21,7 @@ export { listen } from './listen.js'
 export { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
 export { type MigrationState, migrate, migrationStatus } from './migrate.js'
 export { onConnection } from './on-connection.js'
+export { isPoolEnded, type Outage, outageOf } from './outage.js'
 export {
   encodeCursor,
   PAGE_ROWS_MAX,
@@ -30,6 +34,7 @@ export {
   toPage,
 } from './page-rows.js'
 export { prepared } from './prepared.js'
+export { createReadiness, type Readiness } from './readiness.js'
 export { requireMigrated } from './require-migrated.js'
 export { createRolePool } from './role-pool.js'
 export { type DatabaseRole, databaseRoles } from './roles.js'

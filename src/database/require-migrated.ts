@@ -1,15 +1,21 @@
 import { SagapostError } from '../errors/index.js'
-import { checkReadiness } from './check-readiness.js'
+import { checkReadiness, explainObstacle } from './check-readiness.js'
 import { loadMigrations, migrationsFolder } from './load-migrations.js'
 import { createRolePool } from './role-pool.js'
 
-/** Throws what keeps the parts from starting. Few event ids left is no obstacle: the parts themselves make more. */
+/**
+ * What the parts start with all the same: they make more partitions themselves, and a standby may be promoted while they
+ * wait.
+ */
+const WAITED_FOR: readonly string[] = ['partition_headroom_low', 'database_read_only']
+
+/** Throws what keeps the parts from starting. */
 export async function requireMigrated(databaseUrl: string): Promise<void> {
   const pool = createRolePool({ databaseUrl, role: 'saga_readonly_role', connectionsMax: 1 })
   try {
-    const [obstacle] = await checkReadiness(pool, await loadMigrations(migrationsFolder))
-    if (obstacle && obstacle.code !== 'partition_headroom_low')
-      throw new SagapostError(obstacle.code, obstacle.detail)
+    const obstacles = await checkReadiness(pool, await loadMigrations(migrationsFolder))
+    const obstacle = obstacles.find(({ code }) => !WAITED_FOR.includes(code))
+    if (obstacle) throw new SagapostError(obstacle.code, explainObstacle(obstacle))
   } finally {
     await pool.end()
   }

@@ -1,10 +1,13 @@
 import pg from 'pg'
 import { SagapostError } from '../errors/index.js'
 import { connectionDefaults, serverProcess, withSettings } from './connect.js'
+import type { DatabaseWatch } from './database-watch.js'
 import { failLater } from './fail-later.js'
 import { PreparingClient } from './prepared.js'
+import { RoleClient } from './role-client.js'
 import type { DatabaseRole } from './roles.js'
 import { type SettledSession, settleSession, settleValues } from './session-settings.js'
+import { watchPool } from './watch-pool.js'
 
 /** No statement of a part takes long; one that does hangs on a server that is gone. */
 const QUERY_TIMEOUT_MS = 30_000
@@ -40,8 +43,10 @@ export interface RolePoolOptions {
   pinnedPlans?: boolean
   /** Whether statements that are marked as `prepared` are sent under a name. */
   preparedStatements?: boolean
-  /** A statement that takes longer is given up, and its connection with it. */
+  /** A statement that takes longer is given up, here and on the server, and its connection with it. */
   queryTimeoutMs?: number
+  /** Hears of whatever fails and works. */
+  watch?: DatabaseWatch | undefined
 }
 
 /**
@@ -55,6 +60,7 @@ export function createRolePool({
   pinnedPlans: pinned = false,
   preparedStatements = false,
   queryTimeoutMs = QUERY_TIMEOUT_MS,
+  watch,
 }: RolePoolOptions): pg.Pool {
   const settings = {
     idle_in_transaction_session_timeout: STALLED_TRANSACTION,
@@ -62,7 +68,7 @@ export function createRolePool({
   }
   const pool = new pg.Pool({
     ...connectionDefaults,
-    Client: failLater(preparedStatements ? PreparingClient : pg.Client),
+    Client: failLater(preparedStatements ? PreparingClient : RoleClient),
     connectionString: withSettings(databaseUrl, `sagapost ${role}`, { role, ...settings }),
     query_timeout: queryTimeoutMs,
     max: connectionsMax,
@@ -79,6 +85,7 @@ export function createRolePool({
   // One that breaks while it is lent out, between two statements, would end the process; whoever has it gets the
   // error from its next statement.
   pool.on('connect', (client) => client.on('error', () => {}))
+  if (watch) watchPool(pool, watch, role)
   return pool
 }
 

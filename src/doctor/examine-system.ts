@@ -1,5 +1,12 @@
 import type pg from 'pg'
-import { checkReadiness, databaseRoles, type Migration } from '../database/index.js'
+import {
+  checkReadiness,
+  checkWrites,
+  databaseRoles,
+  explainObstacle,
+  type Migration,
+  type Obstacle,
+} from '../database/index.js'
 import { countWaiting } from '../dead-letters/index.js'
 import { createBacklogCollector } from '../observability/index.js'
 import { examineDurability } from './examine-durability.js'
@@ -8,7 +15,7 @@ import { readFirstEventId, readThrough } from './read-snapshot.js'
 
 /** What an operator is told: all is well, look at this, or this does not work. */
 export interface Finding {
-  check: 'database' | 'durability' | 'roles' | 'routing' | 'backlog' | 'breakers' | 'dead_letters'
+  check: 'database' | 'writes' | 'durability' | 'roles' | 'routing' | 'backlog' | 'breakers' | 'dead_letters'
   severity: 'ok' | 'attention' | 'failing'
   detail: string
 }
@@ -46,16 +53,21 @@ const selectMissingRoles = `
 const countPaused = `
   SELECT count(*)::int AS paused FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()`
 
-/** Looks at a live system as an operator would who was just woken up. Under saga_readonly_role; reads indexes only. */
-export async function examineSystem(pool: pg.Pool, migrations: readonly Migration[]): Promise<Finding[]> {
+/** What is in the way of writes alone: the rest can be looked at. */
+const WRITES_ONLY: readonly string[] = ['database_read_only']
+
+/**
+ * Looks at a live system as an operator would who was just woken up. Under saga_readonly_role, reading indexes only;
+ * `writes` is under schema_maintainer, with a short time-out, and commits one empty transaction.
+ */
+export async function examineSystem(
+  pool: pg.Pool,
+  migrations: readonly Migration[],
+  writes: pg.Pool,
+): Promise<Finding[]> {
   const obstacles = await checkReadiness(pool, migrations)
-  if (obstacles.length > 0) {
-    return obstacles.map(({ code, detail }) => ({
-      check: 'database',
-      severity: 'failing',
-      detail: `${detail} [${code}]`,
-    }))
-  }
+  const grave = obstacles.filter(({ code }) => !WRITES_ONLY.includes(code))
+  if (grave.length > 0) return grave.map((obstacle) => failing('database', obstacle))
   const { rows } = await pool.query<{ server: string }>(`SELECT current_setting('server_version') AS server`)
   return [
     {
@@ -63,6 +75,7 @@ export async function examineSystem(pool: pg.Pool, migrations: readonly Migratio
       severity: 'ok',
       detail: `PostgreSQL ${rows[0]?.server}, schema version ${migrations.length}`,
     },
+    ...(await examineWrites(writes, obstacles)),
     ...(await examineDurability(pool)),
     await examineRoles(pool),
     ...(await examineRouting(pool, await readFirstEventId(readThrough(pool)))),
@@ -70,6 +83,20 @@ export async function examineSystem(pool: pg.Pool, migrations: readonly Migratio
     await examineBreakers(pool),
     await examineDeadLetters(pool),
   ]
+}
+
+function failing(check: Finding['check'], obstacle: Obstacle): Finding {
+  return { check, severity: 'failing', detail: `${explainObstacle(obstacle)} [${obstacle.code}]` }
+}
+
+async function examineWrites(pool: pg.Pool, known: readonly Obstacle[]): Promise<Finding[]> {
+  const obstacles = known.length > 0 ? known : await checkWrites(pool)
+  if (obstacles === null) {
+    return [{ check: 'writes', severity: 'attention', detail: 'the login may not try a write; see roles' }]
+  }
+  return obstacles.length > 0
+    ? obstacles.map((obstacle) => failing('writes', obstacle))
+    : [{ check: 'writes', severity: 'ok', detail: 'a transaction was committed, and the disk has room' }]
 }
 
 async function examineRoles(pool: pg.Pool): Promise<Finding> {

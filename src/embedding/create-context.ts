@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { createRolePool } from '../database/index.js'
+import { abandonPool, createRolePool } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { createWebhookSender, parseAllowedCidrs, type WebhookSender } from '../https/index.js'
 import { createBacklogCollector, createMetrics } from '../observability/index.js'
@@ -11,6 +11,8 @@ const CONNECTIONS_MAX = 4
 
 export interface OpenContext extends Context {
   close(): Promise<void>
+  /** Gives up what `close` waits for. */
+  abandon(): Promise<void>
 }
 
 /** A pool for each role; none of them connects before it is used. */
@@ -55,6 +57,9 @@ export function createContext(
     async close() {
       closed = true
       await Promise.all([sender?.close(), ...Object.values(pools).map((pool) => pool.end())])
+    },
+    async abandon() {
+      await Promise.all(Object.values(pools).map(abandonPool))
     },
   }
 }

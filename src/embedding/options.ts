@@ -62,6 +62,10 @@ export interface SagapostOptions {
   /** Proxies whose X-Forwarded-For names the API's client. */
   trustedProxies?: string | readonly string[] | undefined
   deduplicationWindow?: Duration | undefined
+  /** `stop()` takes no longer; what has not ended by then is given up, and the log says what. 25 s. */
+  stopDeadline?: Duration | undefined
+  /** How long the part api still serves after `stop()`, while it says that it is not ready. 0. */
+  drainDelay?: Duration | undefined
   /** PEM, beside Node's own and those of NODE_EXTRA_CA_CERTS. */
   extraCertificateAuthorities?: readonly string[] | undefined
 

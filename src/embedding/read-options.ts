@@ -31,12 +31,14 @@ const variables = {
   allowedCidrs: 'SAGAPOST_ALLOWED_CIDRS',
   trustedProxies: 'SAGAPOST_TRUSTED_PROXIES',
   deduplicationWindow: 'SAGAPOST_DEDUPLICATION_WINDOW',
+  stopDeadline: 'SAGAPOST_STOP_DEADLINE',
+  drainDelay: 'SAGAPOST_DRAIN_DELAY',
 } as const satisfies Partial<Record<keyof SagapostOptions, string>>
 type Setting = keyof typeof variables
 
 const durations: ReadonlySet<Setting> = new Set([
   ...(['retryBaseDelay', 'retryMaxDelay', 'requestTimeout', 'leaseDuration'] as const),
-  'deduplicationWindow',
+  ...(['deduplicationWindow', 'stopDeadline', 'drainDelay'] as const),
 ])
 const others = [
   ...(['parts', 'migrate', 'log', 'extraCertificateAuthorities'] as const),

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { migrate, requireMigrated } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { publish } from '../events/index.js'
-import type { Stage } from '../loop/index.js'
+import { type Stage, within } from '../loop/index.js'
 import { createNotifier, type Notifier, type System, startSystem } from '../runtime/index.js'
 import { adaptLog } from './adapt-log.js'
 import { createContext, type OpenContext } from './create-context.js'
@@ -134,13 +134,15 @@ export class Sagapost {
 
   async #stop(): Promise<void> {
     await this.#starting?.catch(() => {})
+    const deadlineMs = performance.now() + this.#settings.config.stopDeadlineMs
     try {
       await this.#system?.stop()
     } finally {
       this.#system = undefined
       this.#stopped.abort()
       this.#notifier.stop()
-      await this.#context.close()
+      const leftMs = Math.max(0, deadlineMs - performance.now())
+      await within(leftMs, this.#context.close(), () => this.#context.abandon())
     }
   }
 

@@ -7,6 +7,7 @@ export const errorCatalogue = {
   // Start and configuration
   config_invalid: { title: 'A setting has a value that cannot be used' },
   master_key_wrong: { title: 'The secrets in the database were sealed with another SAGAPOST_MASTER_KEY' },
+  stopping: { title: 'The process is about to stop: send requests elsewhere' },
   instance_stopped: { title: 'The Sagapost instance was stopped; make another one' },
 
   // Embedded PostgreSQL
@@ -21,6 +22,9 @@ export const errorCatalogue = {
   // The database
   database_url_invalid: { title: 'DATABASE_URL is not a PostgreSQL URL' },
   database_unreachable: { title: 'PostgreSQL cannot be reached' },
+  database_timed_out: { title: 'PostgreSQL did not finish in time; a synchronous standby may be missing' },
+  database_read_only: { title: 'PostgreSQL takes no writes: it is a standby, or was made read-only' },
+  database_full: { title: "PostgreSQL's disk is full" },
   database_login_refused: { title: 'PostgreSQL refused the login' },
   database_missing: { title: 'The database does not exist' },
   database_not_utf8: { title: 'The database is not in UTF8' },

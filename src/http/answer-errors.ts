@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { outageOf } from '../database/index.js'
 import { errorCatalogue } from '../errors/index.js'
 import { explainError } from './explain-error.js'
 import { type Problem, ProblemError, problem } from './problem.js'
@@ -23,7 +24,11 @@ export function answerError(
   const answer = explainError(error)
   const what = { err: error, method: request.method, route: request.routeOptions.url, code: answer.code }
   if (answer.status === SERVER_ERROR) log.error(what, 'a request failed')
-  else if (answer.status === UNAVAILABLE) log.warn(what, 'a request could not be served')
+  else if (answer.status === UNAVAILABLE) {
+    // Thousands of clients meet one outage: the watch tells of it (src/database/database-watch.ts).
+    const level = outageOf(error) ? 'debug' : 'warn'
+    log[level](what, 'a request could not be served')
+  }
   if (error instanceof ProblemError) reply.headers(error.headers)
   return sendProblem(reply, answer)
 }

@@ -9,6 +9,13 @@ import type { Metrics } from '../observability/index.js'
 import type { SecretBox } from '../subscriptions/index.js'
 import type { Sessions } from './session.js'
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Each answer ends its connection. */
+    isStopping: boolean
+  }
+}
+
 /** The server that routes are put on: its requests and answers are typed by their zod schemas. */
 export type Api = FastifyInstance<
   RawServerDefault,
@@ -61,7 +68,7 @@ export interface ApiOptions {
   /** Ranges of proxies whose X-Forwarded-For names the client; absent: none is believed. */
   trustedProxies?: readonly string[]
   log: Logger
-  checkReadiness: () => Promise<Obstacle[]>
+  checkReadiness: () => Promise<readonly Obstacle[]>
   /** Something new is stored, or requeued: wakes the router and the orchestrator of this process. */
   onEventsStored?: () => void
   onRequeued?: () => void

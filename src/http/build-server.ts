@@ -167,12 +167,12 @@ function setSecurityHeaders(reply: FastifyReply): void {
 
 /** While the server stops, each answer ends its connection, or the server would wait for the client to do so. */
 function closeWithTheAnswer(api: Api): void {
-  let isStopping = false
+  api.decorate('isStopping', false)
   api.addHook('preClose', async () => {
-    isStopping = true
+    api.isStopping = true
   })
   api.addHook('onSend', (_request, reply, _payload, done) => {
-    if (isStopping) reply.header('connection', 'close')
+    if (api.isStopping) reply.header('connection', 'close')
     done()
   })
 }

@@ -1,7 +1,7 @@
 import type { FastifyError } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import pg from 'pg'
-import { databaseErrorCode } from '../database/index.js'
+import { databaseErrorCode, isPoolEnded, type Outage, outageOf } from '../database/index.js'
 import { errorCatalogue, SagapostError } from '../errors/index.js'
 import {
   type FieldError,
@@ -78,36 +78,34 @@ function fromFastify(error: FastifyError): Problem | undefined {
   }
 }
 
-/** Connections, resources, shutdown, failover, a database that takes no connections: it will pass. */
-const AWAY_STATES = /^(08|53|57P|58|25006|28|3D|40|55000)/
+/** A time limit of the server's own, or an operator, has ended the statement. */
+const CANCELLED = '57014'
+/** Two transactions in each other's way, or an object that is in use: it will pass. */
+const PASSING_STATES = /^(40|55000)/
 const NOT_MIGRATED_STATES = /^(3F000|42P01|42883|42703)/
-/** What `pg` says, without a code, of a connection that broke, could not be made in time, or does not answer. */
-const AWAY_MESSAGES =
-  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|connection error and is not queryable|Client was closed|after calling end/
-const NETWORK_CODES =
-  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOENT|EMFILE)/
-
 function fromDatabase(error: unknown): Problem | undefined {
-  const { code, message } = error as { code?: unknown; message?: unknown }
-  const state = typeof code === 'string' ? code : ''
-  if (error instanceof pg.DatabaseError) {
-    if (AWAY_STATES.test(state)) return databaseAway()
-    if (NOT_MIGRATED_STATES.test(state)) {
-      return problem('schema_outdated', errorCatalogue.schema_outdated.title)
-    }
-    const known = databaseErrorCode(error)
-    return known === undefined
-      ? undefined
-      : fromSagapostError(new SagapostError(known, errorCatalogue[known].title))
+  const outage = outageOf(error)
+  if (outage) return problem(outage, outageDetails[outage])
+  if (isPoolEnded(error)) return problem('database_unreachable', outageDetails.database_unreachable)
+  if (!(error instanceof pg.DatabaseError)) return undefined
+  const { code: state = '' } = error
+  if (state === CANCELLED) return problem('database_timed_out', outageDetails.database_timed_out)
+  if (PASSING_STATES.test(state)) return problem('database_unreachable', outageDetails.database_unreachable)
+  if (NOT_MIGRATED_STATES.test(state)) {
+    return problem('schema_outdated', errorCatalogue.schema_outdated.title)
   }
-  const away =
-    AWAY_MESSAGES.test(String(message)) || (NETWORK_CODES.test(state) && 'syscall' in (error as object))
-  return away || error instanceof AggregateError ? databaseAway() : undefined
+  const known = databaseErrorCode(error)
+  return known === undefined
+    ? undefined
+    : fromSagapostError(new SagapostError(known, errorCatalogue[known].title))
 }
 
-function databaseAway(): Problem {
-  return problem(
-    'database_unreachable',
+const outageDetails: Record<Outage, string> = {
+  database_unreachable:
     'PostgreSQL cannot be reached right now; whether the request took effect is not known',
-  )
+  database_timed_out:
+    'PostgreSQL did not answer in time, as when a synchronous standby is missing; whether the request took effect is not known',
+  database_read_only:
+    'PostgreSQL takes no writes: it is a standby, or was made read-only; nothing was stored',
+  database_full: "PostgreSQL's disk is full; nothing was stored",
 }

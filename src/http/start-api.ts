@@ -1,11 +1,12 @@
+import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config/index.js'
 import {
-  checkReadiness,
+  createDatabaseWatch,
+  createReadiness,
   createRolePool,
   type DatabaseRole,
-  loadMigrations,
-  migrationsFolder,
+  type DatabaseWatch,
 } from '../database/index.js'
 import { createWebhookSender, parseAllowedCidrs } from '../https/index.js'
 import type { Wakeups } from '../loop/index.js'
@@ -13,6 +14,7 @@ import { createSecretBox } from '../subscriptions/index.js'
 import type { ApiOptions } from './api.js'
 import { buildServer } from './build-server.js'
 import { type HttpServer, startHttpServer } from './start-http-server.js'
+import { withPools } from './with-pools.js'
 
 /** Two lanes with two flushes each, the keys that are waited for, and a few batches (create-event-store.ts). */
 const INGEST_CONNECTIONS_MAX = 12
@@ -29,6 +31,8 @@ export interface StartApiOptions {
   log: Logger
   /** Of the parts in this process, if there are any; without them the parts poll. */
   wakeups?: Pick<Wakeups, 'wake'>
+  /** The process's; absent: the API has its own. */
+  watch?: DatabaseWatch
   metrics?: ApiOptions['metrics']
   requestMsMax?: ApiOptions['requestMsMax']
   /** PEM, beside Node's own; for verifications and test requests. */
@@ -41,17 +45,18 @@ export async function startApi({
   config,
   log,
   wakeups,
+  watch = createDatabaseWatch({ databaseUrl, log }),
   ...options
 }: StartApiOptions): Promise<HttpServer> {
+  const pools: pg.Pool[] = []
   const stops: (() => Promise<unknown>)[] = []
-  const stop = async () => {
-    for (const each of stops.splice(0).reverse()) await each()
-  }
+  const stop = () => Promise.all(stops.splice(0).map((each) => each()))
   const openPool = (
     role: DatabaseRole,
     { connectionsMax = CONNECTIONS_MAX, preparedStatements = false } = {},
   ) => {
-    const pool = createRolePool({ databaseUrl, role, connectionsMax, preparedStatements })
+    const pool = createRolePool({ databaseUrl, role, connectionsMax, preparedStatements, watch })
+    pools.push(pool)
     stops.push(() => pool.end())
     return pool
   }
@@ -60,8 +65,9 @@ export async function startApi({
   const { extraCertificateAuthorities, metrics, requestMsMax } = options
 
   try {
-    const migrations = await loadMigrations(migrationsFolder)
-    const reads = openPool('saga_readonly_role')
+    const readiness = await createReadiness({ databaseUrl, log, watch })
+    pools.push(readiness.pool)
+    stops.push(() => readiness.pool.end())
     const sender = createWebhookSender({
       requestTimeoutMs: config.requestTimeoutMs,
       allowedCidrs,
@@ -77,7 +83,7 @@ export async function startApi({
           preparedStatements: config.preparedStatements,
         }),
         subscriptions,
-        reads,
+        reads: openPool('saga_readonly_role'),
         deadLetters: openPool('dead_letter_operator'),
         sagas: openPool('saga_app_role'),
         keys: openPool('api_key_admin'),
@@ -89,16 +95,15 @@ export async function startApi({
       apiKey: config.apiKey,
       trustedProxies,
       log,
-      checkReadiness: () => checkReadiness(reads, migrations),
+      checkReadiness: readiness.check,
       onEventsStored: () => wakeups?.wake('routing'),
       onRequeued: () => wakeups?.wake('first-jobs'),
       onSagaChanged: () => wakeups?.wake('sagas'),
       metrics,
       requestMsMax,
     })
-    const server = await startHttpServer(api, config)
-    stops.push(() => server.stop())
-    return { url: server.url, stop }
+    const server = await startHttpServer(api, config, readiness.drain)
+    return withPools(server, pools, stop)
   } catch (error) {
     await stop()
     throw error

@@ -3,24 +3,37 @@ import type { Api } from './api.js'
 
 export interface HttpServer {
   url: string
-  /** No new connections; requests that are under way are answered, for at most `STOP_MS_MAX`. */
-  stop(): Promise<void>
+  /** Not ready any more, and each answer ends its connection; everything is still served. */
+  drain(): void
+  /** No new connections; requests that are under way are answered, for at most so long. */
+  stop(requestsMsMax?: number): Promise<void>
+  /** Gives up what `stop` waits for. */
+  abandon(): Promise<void>
+  isStopped(): boolean
 }
 
+/** The server without what it stands on. */
+export type ListeningServer = Omit<HttpServer, 'abandon' | 'isStopped'>
+
 /** A request that takes longer than this to end is cut off, so that the process can. */
-const STOP_MS_MAX = 15_000
+const REQUESTS_MS_MAX = 15_000
 
 /** The server, listening. Its pools belong to the caller, who ends them after the server. */
 export async function startHttpServer(
   server: Api,
   { host, port }: { host: string; port: number },
-): Promise<HttpServer> {
+  drain: () => void,
+): Promise<ListeningServer> {
   try {
     const url = await server.listen({ host, port })
     return {
       url,
-      async stop() {
-        const deadline = setTimeout(() => server.server.closeAllConnections(), STOP_MS_MAX)
+      drain() {
+        drain()
+        server.isStopping = true
+      },
+      async stop(requestsMsMax = REQUESTS_MS_MAX) {
+        const deadline = setTimeout(() => server.server.closeAllConnections(), requestsMsMax)
         await server.close().finally(() => clearTimeout(deadline))
       },
     }

@@ -1,5 +1,6 @@
 export { createBacklogCollector, type StageBacklog } from './collect-backlog.js'
 export { createLog } from './create-log.js'
 export { createMetrics, type LoopPart, type Metrics, type Recorders } from './create-metrics.js'
+export { logFailure } from './log-failure.js'
 export { correlationIdOf, logFields } from './log-fields.js'
 export { redactFields } from './redact-fields.js'

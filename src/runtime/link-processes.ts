@@ -12,7 +12,12 @@ export interface LinkOptions {
   wakeups: Wakeups
   log: Logger
   onLost: () => void
+  /** Whether the whole database is known to be away. */
+  isAway: () => boolean
 }
+
+/** The listening connection is made again within a second, and a database that is gone is known by then. */
+const TELL_AFTER_MS = 3_000
 
 export interface ProcessLink {
   isListening(): boolean
@@ -20,10 +25,11 @@ export interface ProcessLink {
 }
 
 /** Passes wake-ups on to the other processes on this database, and theirs to the parts of this one. */
-export function linkProcesses({ listenUrl, pool, wakeups, log, onLost }: LinkOptions): ProcessLink {
+export function linkProcesses({ listenUrl, pool, wakeups, log, onLost, isAway }: LinkOptions): ProcessLink {
   const notifier = createNotifier({ pool, log })
   wakeups.passOnTo(notifier.send)
 
+  let lost: NodeJS.Timeout | undefined
   const listener = listen({
     databaseUrl: listenUrl,
     channel: WAKE_CHANNEL,
@@ -39,7 +45,11 @@ export function linkProcesses({ listenUrl, pool, wakeups, log, onLost }: LinkOpt
     },
     onLost: (error) => {
       onLost()
-      log.warn({ err: error }, 'not listening for wake-ups; polling until it works again')
+      // With the database gone as a whole, this is no news.
+      lost = setTimeout(() => {
+        if (!listener.isListening() && !isAway())
+          log.warn({ err: error }, 'not listening for wake-ups; polling until it works again')
+      }, TELL_AFTER_MS).unref()
     },
   })
 
@@ -48,6 +58,7 @@ export function linkProcesses({ listenUrl, pool, wakeups, log, onLost }: LinkOpt
     async stop() {
       wakeups.passOnTo(() => {})
       notifier.stop()
+      clearTimeout(lost)
       await listener.stop()
     },
   }

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { WorkWindow } from '../database/index.js'
 import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
-import { logFields, type Recorders } from '../observability/index.js'
+import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import { resetLeases } from '../worker/index.js'
 
 const JOBS_PER_BATCH_MAX = 500
@@ -50,7 +50,7 @@ export function startCleaner({ pool, window, wakeups, log, metrics, intervalMs }
     idleMs: intervalMs,
     onError: (error) => {
       metrics.loopFailed('cleaner')
-      log.error({ err: error }, 'resetting leases failed; will try again')
+      logFailure(log, error, 'resetting leases failed; will try again')
     },
   })
 }

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventRange, WorkWindow } from '../database/index.js'
 import { type Loop, spaceRounds, startLoop, type Wakeups } from '../loop/index.js'
-import { logFields, type Recorders } from '../observability/index.js'
+import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import {
   createResultApplier,
   type DeadDelivery,
@@ -45,7 +45,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
     policy,
     onRefused: (queueId, error) => {
       metrics.loopFailed('orchestrator')
-      log.error({ err: error, queue_id: queueId }, 'results cannot be applied; will try again in a minute')
+      logFailure(log, error, 'results cannot be applied; will try again in a minute', { queue_id: queueId })
     },
   })
 
@@ -127,7 +127,7 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
     spacingMs: spacing.ms,
     onError: (error) => {
       metrics.loopFailed('orchestrator')
-      log.error({ err: error }, 'orchestrating failed; will try again')
+      logFailure(log, error, 'orchestrating failed; will try again')
     },
   })
   const ending = startEnding({

@@ -4,16 +4,19 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config/index.js'
 import {
+  abandonPool,
+  createDatabaseWatch,
   createRolePool,
   type DatabaseRole,
+  type DatabaseWatch,
   keepPartitionsAhead,
   keepWorkWindow,
   type WorkWindowKeeper,
 } from '../database/index.js'
 import { expireEventKeys } from '../events/index.js'
 import { createWebhookSender, parseAllowedCidrs, type SigningSecret } from '../https/index.js'
-import { createWakeups, startLoop, type Wakeups } from '../loop/index.js'
-import type { LoopPart, Recorders } from '../observability/index.js'
+import { createWakeups, startLoop, type Wakeups, within } from '../loop/index.js'
+import { type LoopPart, logFailure, type Recorders } from '../observability/index.js'
 import { keepRegistered } from '../processes/index.js'
 import type { Coordinator, DataBox, SagaDefinition } from '../sagas/index.js'
 import {
@@ -35,7 +38,8 @@ import { masterKeyOf } from './master-key-of.js'
 import { startCleaner } from './start-cleaner.js'
 import { startOrchestrator } from './start-orchestrator.js'
 import { startRouter } from './start-router.js'
-import { startSagas } from './start-sagas.js'
+import { type Sagas, startSagas } from './start-sagas.js'
+import { createStops } from './stops.js'
 
 /** The parts that work by themselves; the API is served beside them. */
 export const partNames = ['router', 'orchestrator', 'worker', 'cleaner', 'sagas'] as const
@@ -68,6 +72,8 @@ export interface PartsOptions {
   beside?: readonly string[]
   log: Logger
   metrics: Recorders
+  /** The process's; absent: the parts have their own. */
+  watch?: DatabaseWatch
   /** PEM, beside Node's own. */
   extraCertificateAuthorities?: readonly string[]
   /** Other numbers than the documented ones, for tests. */
@@ -88,8 +94,12 @@ export interface Parts {
   wakeups: Wakeups
   /** Absent: no sagas run here. */
   coordinator: Coordinator | undefined
-  /** Workers first, then what feeds them: nothing new is begun, what is under way is finished. */
+  /** All at once: nothing new is begun, what is under way is finished. */
   stop(): Promise<void>
+  /** What `stop` waits for. */
+  left(): string[]
+  /** Gives that up. Leases run out by themselves. */
+  abandon(): Promise<void>
 }
 
 /** Starts the parts, each on connections under its own role [O2]. Whatever was started is stopped when one fails. */
@@ -99,15 +109,16 @@ export async function startParts({
   only,
   log,
   metrics,
+  watch = createDatabaseWatch({ databaseUrl, log }),
   ...options
 }: PartsOptions): Promise<Parts> {
   const wakeups = createWakeups()
   const processId = `${hostname()}-${process.pid}-${randomBytes(3).toString('hex')}`.slice(-100)
-  const stops: (() => Promise<void>)[] = []
-  const stop = async () => {
-    const failures: unknown[] = []
-    for (const each of stops.splice(0).reverse()) await each().catch((error) => failures.push(error))
-    if (failures.length > 0) throw failures[0]
+  const stops = createStops()
+  const pools: pg.Pool[] = []
+  let sagas: Sagas | undefined
+  const abandon = async () => {
+    await Promise.all([...pools.map(abandonPool), sagas?.abandon()])
   }
   const openPool = (role: DatabaseRole, connectionsMax: number): pg.Pool => {
     const pool = createRolePool({
@@ -116,13 +127,15 @@ export async function startParts({
       connectionsMax,
       pinnedPlans: movers.has(role),
       preparedStatements: config.preparedStatements,
+      watch,
     })
-    stops.push(() => pool.end())
+    pools.push(pool)
+    stops.add('connections', `connections of ${role}`, () => pool.end())
     return pool
   }
   const onError = (part: LoopPart, what: string) => (error: Error) => {
     metrics.loopFailed(part)
-    log.error({ err: error }, `${what} failed; will try again`)
+    logFailure(log, error, `${what} failed; will try again`)
   }
 
   let keptWindow: WorkWindowKeeper | undefined
@@ -130,7 +143,7 @@ export async function startParts({
   const windowOf = async (pool: pg.Pool): Promise<WorkWindowKeeper> => {
     if (keptWindow) return keptWindow
     const kept = await keepWorkWindow(pool, { onError: onError('work_window', 'reading the work window') })
-    stops.push(() => kept.stop())
+    stops.add('records', 'work window', () => kept.stop())
     keptWindow = kept
     return kept
   }
@@ -143,14 +156,15 @@ export async function startParts({
       wakeups,
       log,
       onLost: () => metrics.loopFailed('wakeups'),
+      isAway: watch.isAway,
     })
-    stops.push(() => link.stop())
+    stops.add('records', 'wake-ups', () => link.stop())
     const pollMs = () => (link.isListening() ? POLL_MS : POLL_MS_DEAF)
     const partitions = keepPartitionsAhead({
       pool: maintainer,
       onError: onError('partitions', 'making partitions'),
     })
-    stops.push(() => partitions.stop())
+    stops.add('work', 'partitions', () => partitions.stop())
     const routes = startLoop({
       round: async () => {
         await openRoutes(maintainer)
@@ -159,33 +173,33 @@ export async function startParts({
       idleMs: OPEN_ROUTES_MS,
       onError: onError('routes', 'noting new routes'),
     })
-    stops.push(() => routes.stop())
+    stops.add('work', 'routes', () => routes.stop())
     const keys = startLoop({
       round: () => expireEventKeys(maintainer, config.deduplicationWindowMs),
       idleMs: EXPIRE_KEYS_MS,
       onError: onError('event_keys', 'forgetting old keys'),
     })
-    stops.push(() => keys.stop())
+    stops.add('work', 'event keys', () => keys.stop())
     const minutes = startLoop({
       round: () => expireMinutes(maintainer),
       idleMs: EXPIRE_MINUTES_MS,
       onError: onError('statistics', 'forgetting old counts'),
     })
-    stops.push(() => minutes.stop())
+    stops.add('work', 'statistics', () => minutes.stop())
     const registration = keepRegistered({
       pool: maintainer,
       id: processId,
       parts: [...(options.beside ?? []), ...only],
       onError: onError('processes', 'saying that this process runs'),
     })
-    stops.push(() => registration.stop())
+    stops.add('records', 'registration', () => registration.stop())
 
     if (only.includes('router')) {
       const pool = openPool('router_worker', 2)
       const counter = keepEventMinutes({ pool, onError: onError('statistics', 'counting events') })
-      stops.push(() => counter.stop())
+      stops.add('records', 'statistics', () => counter.stop())
       const router = startRouter({ pool, wakeups, log, metrics, counter })
-      stops.push(() => router.stop())
+      stops.add('work', 'router', () => router.stop())
     }
 
     if (only.includes('orchestrator')) {
@@ -212,14 +226,14 @@ export async function startParts({
         spacingMs: GONE_SPACING_MS,
         onError: onError('gone_subscriptions', 'looking for receivers that are gone'),
       })
-      stops.push(() => gone.stop())
+      stops.add('work', 'gone subscriptions', () => gone.stop())
 
       const counter = createResultCounter()
       const counts = keepDeliveryMinutes(counter, {
         pool,
         onError: onError('statistics', 'counting results'),
       })
-      stops.push(() => counts.stop())
+      stops.add('records', 'statistics', () => counts.stop())
       const orchestrator = startOrchestrator({
         pool,
         window: window.current,
@@ -231,7 +245,7 @@ export async function startParts({
         onGone: gone.wake,
         pollMs,
       })
-      stops.push(() => orchestrator.stop())
+      stops.add('work', 'orchestrator', () => orchestrator.stop())
     }
 
     if (only.includes('worker') || only.includes('cleaner')) {
@@ -240,7 +254,7 @@ export async function startParts({
       if (only.includes('cleaner')) {
         const intervalMs = Math.max(CLEANER_MS_MIN, config.leaseMs * CLEANER_SHARE)
         const cleaner = startCleaner({ pool, window: window.current, wakeups, log, metrics, intervalMs })
-        stops.push(() => cleaner.stop())
+        stops.add('work', 'cleaner', () => cleaner.stop())
       }
       if (only.includes('worker')) {
         const box = createSecretBox(masterKeyOf(config))
@@ -252,7 +266,7 @@ export async function startParts({
             extraCertificateAuthorities: options.extraCertificateAuthorities,
           }),
         })
-        stops.push(() => sender.close())
+        stops.add('records', 'connections to receivers', () => sender.close())
         const worker = startWorker({
           pool,
           sender,
@@ -268,10 +282,9 @@ export async function startParts({
           pollMs,
           ...(options.breakerPolicy && { breakerPolicy: options.breakerPolicy }),
         })
-        stops.push(() => worker.stop())
+        stops.add('work', 'worker', () => worker.stop())
       }
     }
-    let coordinator: Coordinator | undefined
     if (only.includes('sagas')) {
       const started = startSagas({
         databaseUrl,
@@ -281,15 +294,24 @@ export async function startParts({
         log,
         metrics,
         wakeups,
+        watch,
+        stopMs: sagasStopMs(config),
       })
-      stops.push(() => started.stop())
-      coordinator = started.coordinator
+      stops.add('work', 'sagas', () => started.stop())
+      sagas = started
     }
-    return { wakeups, coordinator, stop }
+    return { wakeups, coordinator: sagas?.coordinator, stop: stops.run, left: stops.left, abandon }
   } catch (error) {
-    await stop()
+    await within(config.stopDeadlineMs, stops.run(), abandon).catch(() => {})
     throw error
   }
+}
+
+/** What a coordinator needs after its steps, to write down where they stand and let them go. */
+const SAGAS_LET_GO_MS = 5_000
+
+function sagasStopMs({ stopDeadlineMs, drainDelayMs = 0 }: Config): number {
+  return Math.max(0, stopDeadlineMs - drainDelayMs - SAGAS_LET_GO_MS)
 }
 
 async function readableSecrets(

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Loop, spaceRounds, startLoop, type Wakeups } from '../loop/index.js'
-import { logFields, type Recorders } from '../observability/index.js'
+import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import {
   createSubscriptionCache,
   hasUnroutedEvents,
@@ -70,7 +70,7 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
     spacingMs: spacing.ms,
     onError: (error) => {
       metrics.loopFailed('router')
-      log.error({ err: error }, 'routing failed; will try again')
+      logFailure(log, error, 'routing failed; will try again')
     },
   })
   const unsubscribe = wakeups.onWake('routing', loop.wake)

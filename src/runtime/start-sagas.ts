@@ -1,7 +1,13 @@
 import type { Logger } from 'pino'
-import { createApplicationPool, createRolePool } from '../database/index.js'
+import {
+  abandonPool,
+  createApplicationPool,
+  createDatabaseWatch,
+  createRolePool,
+  type DatabaseWatch,
+} from '../database/index.js'
 import { startLoop, type Wakeups } from '../loop/index.js'
-import { logFields, type Recorders } from '../observability/index.js'
+import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import {
   announceEvents,
   type Coordinator,
@@ -42,11 +48,16 @@ export interface SagasOptions {
   log: Logger
   metrics: SagaRecorders & Pick<Recorders, 'loopFailed' | 'requeued'>
   wakeups: Wakeups
+  watch?: DatabaseWatch | undefined
+  /** How long the steps under way may take when it is stopped. Absent: the coordinator's own. */
+  stopMs?: number | undefined
 }
 
 export interface Sagas {
   coordinator: Coordinator
   stop(): Promise<void>
+  /** Gives up what `stop` waits for. */
+  abandon(): Promise<void>
 }
 
 /** The coordinator of general sagas, under the role saga_app_role [G12]; only transaction steps run as the application. */
@@ -58,11 +69,13 @@ export function startSagas({
   wakeups,
   ...options
 }: SagasOptions): Sagas {
+  const { watch, stopMs } = options
   const pool = createRolePool({
     databaseUrl,
     role: 'saga_app_role',
     connectionsMax: CONNECTIONS_MAX,
     preparedStatements: options.preparedStatements,
+    watch,
   })
   const leasePool = createRolePool({
     databaseUrl,
@@ -70,6 +83,7 @@ export function startSagas({
     connectionsMax: LEASE_CONNECTIONS_MAX,
     // A renewal that is given up must leave nothing behind that the next one waits for.
     queryTimeoutMs: Math.floor((options.leaseMs ?? SAGA_LEASE_MS) / RENEWALS_PER_LEASE),
+    watch,
   })
   const transacting = indexDefinitions(definitions).all.some(({ steps }) =>
     steps.some(({ kind }) => kind === 'transaction'),
@@ -78,6 +92,9 @@ export function startSagas({
     ? createApplicationPool({
         databaseUrl: options.transactionUrl ?? databaseUrl,
         connectionsMax: TRANSACTIONS_MAX,
+        watch: options.transactionUrl
+          ? createDatabaseWatch({ databaseUrl: options.transactionUrl, log })
+          : watch,
       })
     : undefined
   const storage = createPostgresStorage({
@@ -86,7 +103,13 @@ export function startSagas({
     ...(transactionPool && { transactionPool }),
     ...(options.dataBox && { dataBox: options.dataBox }),
   })
-  const ownPool = createRolePool({ databaseUrl, role: 'saga_app_role', connectionsMax: OWN_CONNECTIONS_MAX })
+  const ownPool = createRolePool({
+    databaseUrl,
+    role: 'saga_app_role',
+    connectionsMax: OWN_CONNECTIONS_MAX,
+    watch,
+  })
+  const pools = [pool, leasePool, ownPool, ...(transactionPool ? [transactionPool] : [])]
   const own = defineOwnSagas({ pool: ownPool, metrics, wakeups })
   const announced = announceEvents(storage, () => wakeups.wake('routing'))
   const coordinator = createCoordinator({
@@ -96,7 +119,7 @@ export function startSagas({
     ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
     onError(error, sagaId) {
       metrics.loopFailed('sagas')
-      log.error({ err: error, ...(sagaId && logFields({ sagaId })) }, 'running sagas failed; will try again')
+      logFailure(log, error, 'running sagas failed; will try again', sagaId ? logFields({ sagaId }) : {})
     },
   })
   const cleanUps = startLoop({
@@ -107,7 +130,7 @@ export function startSagas({
     idleMs: CLEAN_UP_MS,
     onError(error) {
       metrics.loopFailed('sagas')
-      log.error({ err: error }, 'clearing away what sagas have left behind failed; will try again')
+      logFailure(log, error, 'clearing away what sagas have left behind failed; will try again')
     },
   })
   const unsubscribe = wakeups.onWake('sagas', coordinator.wake)
@@ -116,8 +139,14 @@ export function startSagas({
     async stop() {
       unsubscribe()
       own.stop()
-      await Promise.all([coordinator.stop(), cleanUps.stop()])
-      await Promise.all([pool.end(), leasePool.end(), ownPool.end(), transactionPool?.end()])
+      await Promise.all([
+        coordinator.stop(stopMs === undefined ? {} : { timeoutMs: stopMs }),
+        cleanUps.stop(),
+      ])
+      await Promise.all(pools.map((each) => each.end()))
+    },
+    async abandon() {
+      await Promise.all(pools.map(abandonPool))
     },
   }
 }

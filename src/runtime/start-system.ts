@@ -1,12 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config/index.js'
-import { createRolePool } from '../database/index.js'
-import type { Wakeups } from '../loop/index.js'
+import { abandonPool, createDatabaseWatch, createRolePool } from '../database/index.js'
+import type { HttpServer } from '../http/index.js'
+import { type Wakeups, within } from '../loop/index.js'
 import { createBacklogCollector, createMetrics, type Metrics } from '../observability/index.js'
 import type { Coordinator } from '../sagas/index.js'
 import { checkMasterKey, createSecretBox } from '../subscriptions/index.js'
 import { masterKeyOf } from './master-key-of.js'
-import { type PartName, type PartsOptions, partNames, startParts } from './start-parts.js'
+import { type PartName, type Parts, type PartsOptions, partNames, startParts } from './start-parts.js'
 
 /** What `serve --only` can name. */
 export const systemParts = ['api', ...partNames] as const
@@ -29,47 +32,82 @@ export interface System {
   metrics: Metrics
   /** Absent: no sagas run here. */
   coordinator: Coordinator | undefined
-  /** The API first, so that nothing new comes in; then the parts. */
-  stop(): Promise<void>
+  /**
+   * Says that it is not ready and serves on for the drain delay, then ends API and parts. Within the stop deadline in
+   * any case: what has not ended by then is given up and named.
+   */
+  stop(): Promise<{ givenUp: string[] }>
 }
 
-/** The parts and the API of one process, with one registry of metrics. */
+/** What giving up takes: the statements under way are cancelled. */
+const GIVING_UP_MS = 1_500
+/** The share of a short deadline that is kept for it. */
+const GIVING_UP_SHARE = 0.2
+/** Requests are cut off a moment before everything is. */
+const REQUESTS_SHARE = 0.8
+
+/** The parts and the API of one process, with one registry of metrics and one watch of the database. */
 export async function startSystem({ only, ...options }: SystemOptions): Promise<System> {
-  const { databaseUrl, log } = options
-  const stops: (() => Promise<unknown>)[] = []
-  const stop = async () => {
-    for (const each of stops.splice(0).reverse()) await each()
-  }
+  const { databaseUrl, config, log } = options
+  const watch = createDatabaseWatch({ databaseUrl, log })
+  const hasApi = only.includes('api')
+  let reads: pg.Pool | undefined
+  let parts: Parts | undefined
+  let server: HttpServer | undefined
   const openMetrics = (): Metrics => {
-    const reads = createRolePool({ databaseUrl, role: 'saga_readonly_role', connectionsMax: 1 })
-    stops.push(() => reads.end())
+    reads = createRolePool({ databaseUrl, role: 'saga_readonly_role', connectionsMax: 1, watch })
     return createMetrics({ backlog: createBacklogCollector(reads) })
   }
+
+  const end = async (requestsMsMax: number) => {
+    const stopServer = () => server?.stop(requestsMsMax)
+    const ends = await Promise.allSettled([parts?.stop(), hasApi ? stopServer() : undefined])
+    // Health and metrics alone are there until the parts have ended.
+    if (!hasApi) await stopServer()
+    await reads?.end()
+    for (const each of ends) if (each.status === 'rejected') throw each.reason
+  }
+  const giveUp = async (afterMs: number, keptMs: number) => {
+    const givenUp = parts?.left() ?? []
+    if (server?.isStopped() === false) givenUp.push(hasApi ? 'api' : 'health and metrics')
+    log.error({ given_up: givenUp, after_s: afterMs / 1_000 }, STOPPED_LATE)
+    const abandoned = Promise.all([parts?.abandon(), server?.abandon(), reads && abandonPool(reads)])
+    await within(keptMs / 2, abandoned, () => {})
+    return { givenUp }
+  }
+  const stop = async () => {
+    const drainMs = hasApi && server ? (config.drainDelayMs ?? 0) : 0
+    server?.drain()
+    if (drainMs > 0) await sleep(drainMs)
+    const keptMs = Math.min(GIVING_UP_MS, config.stopDeadlineMs * GIVING_UP_SHARE)
+    const endMs = Math.max(0, config.stopDeadlineMs - drainMs - keptMs)
+    const ended = end(endMs * REQUESTS_SHARE).then(() => ({ givenUp: [] }))
+    return await within(endMs, ended, () => giveUp(drainMs + endMs, keptMs)).finally(watch.stop)
+  }
+
   try {
     const metrics = options.metrics ?? openMetrics()
-    const parts = await startParts({
+    parts = await startParts({
       ...options,
       metrics,
+      watch,
       only: partNames.filter((name) => only.includes(name)),
-      beside: only.includes('api') ? ['api'] : [],
+      beside: hasApi ? ['api'] : [],
     })
-    stops.push(() => parts.stop())
     const { wakeups, coordinator } = parts
-    const { config } = options
-    if (!only.includes('api') && !config.portGiven)
-      return { url: undefined, wakeups, metrics, coordinator, stop }
+    if (!hasApi && !config.portGiven) return { url: undefined, wakeups, metrics, coordinator, stop }
     // Loaded only here: a process without a server does without fastify and the reference page.
-    if (only.includes('api')) await requireMasterKey(options)
+    if (hasApi) await requireMasterKey(options)
     const { startApi, startStateServer } = await import('../http/index.js')
-    const server = only.includes('api')
+    server = hasApi
       ? await startApi({
           ...options,
           config: { ...config, masterKey: masterKeyOf(config) },
           wakeups,
           metrics,
+          watch,
         })
-      : await startStateServer({ databaseUrl, config, log, metrics })
-    stops.push(() => server.stop())
+      : await startStateServer({ databaseUrl, config, log, metrics, watch })
     log.info({ url: server.url }, 'listening')
     return { url: server.url, wakeups, metrics, coordinator, stop }
   } catch (error) {
@@ -77,6 +115,9 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     throw error
   }
 }
+
+const STOPPED_LATE =
+  'the stop deadline is over; what had not ended is given up: leases run out, and what they were for is done again'
 
 /** The API seals new secrets: with another key than the workers', nobody could open them. */
 async function requireMasterKey({

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { startLoop } from '../loop/index.js'
-import type { Recorders } from '../observability/index.js'
+import { logFailure, type Recorders } from '../observability/index.js'
 import { type BreakerPolicy, forgetOldFailures, noteFailures, noteSuccesses } from './note-outcomes.js'
 import { type Breakers, readOpenBreakers, takeProbes } from './read-breakers.js'
 
@@ -138,7 +138,7 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
     idleMs: () => (quiet ? QUIET_EXCHANGE_MS : EXCHANGE_MS),
     onError: (error) => {
       metrics.loopFailed('worker')
-      log.error({ err: error }, 'exchanging breakers failed; will try again')
+      logFailure(log, error, 'exchanging breakers failed; will try again')
     },
   })
 

@@ -1,3 +1,4 @@
+import { isPoolEnded } from '../database/index.js'
 import type { ReportBatcher } from './batch-reports.js'
 import type { JobReport } from './report-results.js'
 
@@ -6,7 +7,7 @@ const PAUSE_MS_MAX = 2_000
 
 /**
  * A database that is away for a moment must not turn a delivery into a repeated one: the report is tried again for as
- * long as the lease lasts. Throws the last error when it has ended.
+ * long as the lease lasts, unless the worker was made to stop. Throws the last error when it has ended.
  */
 export async function reportWhileLeased(
   reports: ReportBatcher,
@@ -17,7 +18,7 @@ export async function reportWhileLeased(
     try {
       return await reports.report(report)
     } catch (error) {
-      if (performance.now() + pauseMs >= leaseEndsMs) throw error
+      if (isPoolEnded(error) || performance.now() + pauseMs >= leaseEndsMs) throw error
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import type { EventRange, WorkWindow } from '../database/index.js'
+import { type EventRange, isPoolEnded, outageOf, type WorkWindow } from '../database/index.js'
 import type { SigningSecret, WebhookOutcome, WebhookSender } from '../https/index.js'
 import { ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
-import { logFields, type Recorders } from '../observability/index.js'
+import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import { createReportBatcher } from './batch-reports.js'
 import { benchDoubtful } from './bench-doubtful.js'
 import { type ClaimedJob, claimJobs } from './claim-jobs.js'
@@ -193,7 +193,11 @@ export function startWorker(options: WorkerOptions): Worker {
 
   function begin(job: HeldJob): void {
     const work = deliver(job)
-      .catch((error: Error) => log.error({ err: error, ...fieldsOf(job) }, 'delivery was not reported'))
+      .catch((error: Error) => {
+        const fields = { ...fieldsOf(job), reason: error.message }
+        if (outageOf(error) || isPoolEnded(error)) log.warn(fields, 'delivery was not reported')
+        else log.error({ ...fields, err: error }, 'delivery was not reported')
+      })
       .finally(() => {
         sending.delete(work)
         lanes.done(job.subscriptionId)
@@ -237,7 +241,7 @@ export function startWorker(options: WorkerOptions): Worker {
   function giveBack(jobs: readonly ClaimedJob[], how?: { probed: boolean }): Promise<void> {
     const returning = releaseJobs(pool, jobs, how)
       .catch((error: Error) =>
-        log.error({ err: error }, 'jobs could not be given back; their leases will run out'),
+        logFailure(log, error, 'jobs could not be given back; their leases will run out'),
       )
       .finally(() => returned.delete(returning))
     returned.add(returning)
@@ -262,7 +266,7 @@ export function startWorker(options: WorkerOptions): Worker {
     spacingMs: ROUND_SPACING_MS,
     onError: (error) => {
       metrics.loopFailed('worker')
-      log.error({ err: error }, 'claiming jobs failed; will try again')
+      logFailure(log, error, 'claiming jobs failed; will try again')
     },
   })
   const unsubscribe = wakeups.onWake('claims', loop.wake)

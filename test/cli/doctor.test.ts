@@ -27,6 +27,7 @@ describe('sagapost doctor', () => {
     expect(stderr).toBe('')
     expect(stdout.trim().split('\n')).toEqual([
       expect.stringMatching(/^ok +database +PostgreSQL \d+\.\d+, schema version \d+$/),
+      'ok         writes        a transaction was committed, and the disk has room',
       // As the tests' server is started, for speed.
       expect.stringMatching(/^attention +durability +fsync is off: .*; set fsync = on in postgresql\.conf$/),
       expect.stringMatching(/^attention +durability +full_page_writes is off: /),

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   connect,
@@ -28,12 +29,14 @@ describe('the doctor', () => {
   })
 
   const examine = async () => {
-    const pool = createRolePool({ databaseUrl: server.url, role: 'saga_readonly_role', connectionsMax: 1 })
+    const [pool, writes] = (['saga_readonly_role', 'schema_maintainer'] as const).map((role) =>
+      createRolePool({ databaseUrl: server.url, role, connectionsMax: 1 }),
+    ) as [pg.Pool, pg.Pool]
     try {
-      const findings = await examineSystem(pool, await loadMigrations(migrationsFolder))
+      const findings = await examineSystem(pool, await loadMigrations(migrationsFolder), writes)
       return findings.filter(({ check }) => check === 'durability')
     } finally {
-      await pool.end()
+      await Promise.all([pool.end(), writes.end()])
     }
   }
   const administer = async (...statements: string[]) => {

@@ -59,6 +59,8 @@ const everyCall = [
   ...['unauthenticated', 'forbidden', 'too_many_bad_keys'],
   ...['database_unreachable', 'schema_outdated', 'permission_denied'],
 ]
+/** test/outages/unwritable.test.ts */
+const outages = ['database_timed_out', 'database_read_only', 'database_full']
 const elsewhere: Record<string, string[]> = {
   publishEvent: ['overloaded', 'partition_missing'],
   publishEvents: ['overloaded', 'partition_missing'],
@@ -75,7 +77,7 @@ describe('every operation of the document', () => {
     (_name, { id, isKeyless, answers }) => {
       const covered = [
         ...Object.keys(cases[id] ?? {}),
-        ...(isKeyless ? [] : everyCall),
+        ...(isKeyless ? [] : [...everyCall, ...outages]),
         ...(elsewhere[id] ?? []),
       ]
       expect(covered.sort()).toEqual(answers.toSorted())

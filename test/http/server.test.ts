@@ -224,7 +224,7 @@ describe('when the database is away', () => {
 
     isOpen = true
     expect((await ask('POST', '/v1/events', event)).status).toBe(202)
-    expect((await ask('GET', '/readyz')).status).toBe(200)
+    await expect.poll(async () => (await ask('GET', '/readyz')).status).toBe(200)
     await server.stop()
     const { rows } = await database.pool.query(`SELECT FROM sagapost.events WHERE event_type = 'away'`)
     expect(rows).toHaveLength(2)

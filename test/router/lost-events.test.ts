@@ -88,9 +88,9 @@ describe('an event that is neither routed nor queued', () => {
     const type = 'lost.trigger'
     const migrations = await loadMigrations(migrationsFolder)
     const findings = async () =>
-      (await examineSystem(database.as('saga_readonly_role'), migrations)).filter(
-        ({ check }) => check === 'routing',
-      )
+      (
+        await examineSystem(database.as('saga_readonly_role'), migrations, database.as('schema_maintainer'))
+      ).filter(({ check }) => check === 'routing')
     await insertSubscription(database.pool, { type })
     expect(await findings()).toEqual([expect.objectContaining({ severity: 'ok' })])
     await database.pool.query('ALTER TABLE sagapost.events DISABLE TRIGGER event_enqueue_routing')

@@ -17,6 +17,7 @@ async function startProcess(waitsFor: readonly Stage[]) {
     pool: database.as('schema_maintainer'),
     wakeups,
     log: pino({ level: 'silent' }),
+    isAway: () => false,
     onLost: () => {
       losses += 1
     },

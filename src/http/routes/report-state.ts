@@ -38,7 +38,11 @@ export function addStateRoutes(api: Api, { checkReadiness, metrics }: StateOptio
       const obstacles = await checkReadiness()
       if (obstacles.length === 0) return { status: 'ready' as const }
       reply.code(503)
-      return { status: 'not_ready' as const, obstacles }
+      // No key is asked for: what the server or the driver said goes to the log alone.
+      return {
+        status: 'not_ready' as const,
+        obstacles: obstacles.map(({ code, detail }) => ({ code, detail })),
+      }
     },
   })
 

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { z } from 'zod'
+import { outageOf } from '../../database/index.js'
 import { type Snapshot, watchSystem } from '../../live/index.js'
 import type { Api, ApiOptions } from '../api.js'
 import { refuse } from '../problem.js'
@@ -25,7 +26,10 @@ declare module 'fastify' {
 export function addLiveRoutes(api: Api, { pools, log }: ApiOptions): void {
   const watch = watchSystem(pools.reads, {
     onError: (error) =>
-      log.warn({ err: error }, 'looking at the system for the dashboard failed; will try again'),
+      log[outageOf(error) ? 'debug' : 'warn'](
+        { err: error },
+        'looking at the system for the dashboard failed; will try again',
+      ),
   })
   const closings = new Set<() => void>()
 

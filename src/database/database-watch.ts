@@ -1,0 +1,126 @@
+import type { Logger } from 'pino'
+import { type Outage, outageOf } from './outage.js'
+
+/** While it is away, its log is told so often that it still is. */
+const TELL_EVERY_MS = 60_000
+const LOOK_EVERY_MS = 1_000
+/** Loops try again every two seconds at the latest: without a failure for so long, and with an answer, it is back. */
+const BACK_AFTER_MS = 5_000
+/** Failures within so long that are followed by an answer are connections that broke once, together. */
+const BURST_MS = 500
+
+/** One for all connections of a process: an outage is told once, not by each loop and request that meets it. */
+export interface DatabaseWatch {
+  /** A connection or a statement failed. What is no outage is passed over. */
+  failed(error: unknown, role: string): void
+  /** A connection did what it was asked. */
+  answered(): void
+  isAway(): boolean
+  stop(): void
+}
+
+export interface DatabaseWatchOptions {
+  databaseUrl: string
+  log: Logger
+  /** Other times than the documented ones, for tests. */
+  tellEveryMs?: number
+  backAfterMs?: number
+}
+
+interface Trouble {
+  code: Outage
+  reason: string
+  role: string
+  failures: number
+  firstAtMs: number
+  lastAtMs: number
+  /** Undefined: not told yet, since it may be a connection that broke once. */
+  toldAtMs: number | undefined
+}
+
+/** Tells the log when the database goes, each minute while it is away, and when it is back. */
+export function createDatabaseWatch({
+  databaseUrl,
+  log,
+  tellEveryMs = TELL_EVERY_MS,
+  backAfterMs = BACK_AFTER_MS,
+}: DatabaseWatchOptions): DatabaseWatch {
+  const database = nameDatabase(databaseUrl)
+  let trouble: Trouble | undefined
+  /** The first answer since the last failure. */
+  let answeredAtMs: number | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  function look(): void {
+    if (!trouble) return
+    const nowMs = performance.now()
+    const { firstAtMs, lastAtMs, toldAtMs, code, role, reason, failures } = trouble
+    const quietMs = nowMs - lastAtMs
+    const what = { database, role, error_code: code, reason, failures }
+    if (toldAtMs === undefined) {
+      const isBurst = answeredAtMs !== undefined && lastAtMs - firstAtMs < BURST_MS
+      if (!isBurst) {
+        trouble.toldAtMs = nowMs
+        log.error(what, messages[code])
+      } else if (quietMs >= LOOK_EVERY_MS) {
+        log.warn(what, 'connections to the database broke; new ones work')
+        forget()
+      }
+    } else if (answeredAtMs !== undefined && quietMs >= backAfterMs) {
+      log.warn({ ...what, away_s: seconds(answeredAtMs - firstAtMs) }, 'the database is back')
+      forget()
+    } else if (nowMs - toldAtMs >= tellEveryMs) {
+      trouble.toldAtMs = nowMs
+      log.error({ ...what, away_s: seconds(nowMs - firstAtMs) }, `still: ${messages[code]}`)
+    }
+  }
+
+  function forget(): void {
+    clearInterval(timer)
+    trouble = undefined
+    timer = undefined
+  }
+
+  return {
+    failed(error, role) {
+      const code = outageOf(error)
+      if (code === undefined) return
+      const nowMs = performance.now()
+      const reason = String((error as Error).message || (error as { code?: string }).code)
+      answeredAtMs = undefined
+      if (trouble) {
+        Object.assign(trouble, { code, reason, lastAtMs: nowMs, failures: trouble.failures + 1 })
+        return
+      }
+      trouble = { code, reason, role, failures: 1, firstAtMs: nowMs, lastAtMs: nowMs, toldAtMs: undefined }
+      timer = setInterval(look, LOOK_EVERY_MS).unref()
+    },
+    answered() {
+      if (trouble && answeredAtMs === undefined) answeredAtMs = performance.now()
+    },
+    isAway: () => trouble !== undefined,
+    stop: forget,
+  }
+}
+
+const messages: Record<Outage, string> = {
+  database_unreachable: 'the database is away',
+  database_timed_out: 'the database does not answer in time',
+  database_read_only: 'the database is read-only',
+  database_full: "the database's disk is full",
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 100) / 10
+}
+
+/** Where it is, without the login. */
+function nameDatabase(databaseUrl: string): string {
+  try {
+    const { hostname, port, pathname, searchParams } = new URL(databaseUrl)
+    const host = searchParams.get('host') ?? hostname
+    return `${host}:${port || searchParams.get('port') || 5432}${pathname}`
+  } catch {
+    return 'unknown'
+  }
+}

@@ -1,0 +1,48 @@
+import type { ErrorCode } from '../errors/index.js'
+import { isDatabaseError } from './database-errors.js'
+
+/** Why the database serves nobody, or takes no writes, right now. It will pass, with or without an operator. */
+export type Outage = Extract<
+  ErrorCode,
+  'database_unreachable' | 'database_read_only' | 'database_full' | 'database_timed_out'
+>
+
+const READ_ONLY = '25006'
+const DISK_FULL = '53100'
+/** Connections, resources, shutdown, failover, a file system that fails, a login or a database that is not taken. */
+const AWAY_STATES = /^(08|53|57P|58|28|3D)/
+/** A limit that the operator has set on temporary files and the like: the same statement fails again. */
+const LIMIT_EXCEEDED = '53400'
+/** What `pg` says, without a code, of a connection that broke or could not be made in time. */
+const AWAY_MESSAGES =
+  /Connection terminated|timeout exceeded when trying to connect|connection error and is not queryable|Client was closed/
+const READ_TIMEOUT = 'Query read timeout'
+const NETWORK_CODES =
+  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOENT|EMFILE)/
+
+/** Undefined for an error that says nothing about the database as a whole. */
+export function outageOf(error: unknown): Outage | undefined {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
+  const state = typeof code === 'string' ? code : ''
+  if (isDatabaseError(error)) {
+    if (state === READ_ONLY) return 'database_read_only'
+    if (state === DISK_FULL) return 'database_full'
+    return AWAY_STATES.test(state) && state !== LIMIT_EXCEEDED ? 'database_unreachable' : undefined
+  }
+  if (isReadTimeout(error)) return 'database_timed_out'
+  const isAway =
+    error instanceof AggregateError ||
+    AWAY_MESSAGES.test(String(message)) ||
+    (NETWORK_CODES.test(state) && 'syscall' in (error as object))
+  return isAway ? 'database_unreachable' : undefined
+}
+
+/** Whoever asks has been stopped. */
+export function isPoolEnded(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('after calling end')
+}
+
+/** The client has stopped waiting; the server may still be at it. */
+export function isReadTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message === READ_TIMEOUT
+}
