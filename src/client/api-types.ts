@@ -1278,7 +1278,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1390,7 +1390,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1498,7 +1498,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1575,7 +1575,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1663,7 +1663,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1771,7 +1771,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1848,7 +1848,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1941,7 +1941,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2058,7 +2058,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2176,7 +2176,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2280,7 +2280,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2408,7 +2408,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2503,7 +2503,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2580,7 +2580,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2672,7 +2672,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2749,7 +2749,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2862,7 +2862,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2979,7 +2979,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3058,7 +3058,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3135,7 +3135,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3252,7 +3252,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3369,7 +3369,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3474,7 +3474,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description idempotency_key_busy, database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description idempotency_key_busy, database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3548,7 +3548,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3618,7 +3618,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3683,7 +3683,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3748,7 +3748,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description overloaded, database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description overloaded, database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3866,7 +3866,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;

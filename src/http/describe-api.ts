@@ -12,7 +12,7 @@ import { problemDetails } from './schemas.js'
 /** What every call that needs a key can be refused with. */
 const everyCall = [
   ...(['unauthenticated', 'forbidden', 'too_many_bad_keys'] as const),
-  ...(['database_unreachable', 'login_settings_missing', 'schema_outdated', 'permission_denied'] as const),
+  ...(['database_unreachable', 'schema_outdated', 'permission_denied'] as const),
 ] as const
 
 /** And every call whose body is read, also one that takes none. */

@@ -61,7 +61,6 @@ export const statusByCode = {
   overloaded: 503,
   idempotency_key_busy: 503,
   database_unreachable: 503,
-  login_settings_missing: 503,
   partition_missing: 503,
   permission_denied: 503,
   schema_outdated: 503,
