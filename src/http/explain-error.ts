@@ -15,7 +15,9 @@ import {
 /** Whatever was thrown, as the answer to the client. What nobody expected is a 500 without a word about its inside. */
 export function explainError(error: unknown): Problem {
   if (error instanceof ProblemError) return error.problem
-  if (error instanceof SagapostError) return fromSagapostError(error)
+  // What a login lacks is for the operator, in the log and the readiness, not for the client.
+  if (error instanceof SagapostError)
+    return error.code === 'login_settings_missing' ? databaseAway() : fromSagapostError(error)
   if (hasZodFastifySchemaValidationErrors(error)) return fromValidation(error.validation)
   return fromFastify(error as FastifyError) ?? fromDatabase(error) ?? internalError()
 }

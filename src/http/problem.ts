@@ -62,7 +62,6 @@ export const statusByCode = {
   overloaded: 503,
   idempotency_key_busy: 503,
   database_unreachable: 503,
-  login_settings_missing: 503,
   database_timed_out: 503,
   database_read_only: 503,
   database_full: 503,
