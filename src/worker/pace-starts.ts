@@ -6,7 +6,7 @@ export interface Pace {
 }
 
 /** `onFree` is called when the pause is over. */
-export function paceStarts(pauseMs: number, onFree: () => void): Pace {
+export function paceStarts(pauseMs: () => number, onFree: () => void): Pace {
   let timer: NodeJS.Timeout | undefined
   return {
     mayBegin: () => timer === undefined,
@@ -15,7 +15,7 @@ export function paceStarts(pauseMs: number, onFree: () => void): Pace {
       timer = setTimeout(() => {
         timer = undefined
         onFree()
-      }, pauseMs)
+      }, pauseMs())
     },
     stop: () => clearTimeout(timer),
   }

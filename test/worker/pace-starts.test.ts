@@ -6,7 +6,7 @@ afterEach(() => void vi.useRealTimers())
 
 it('[J3] one begins, the next after a pause, at whose end somebody is told', () => {
   const onFree = vi.fn()
-  const pace = paceStarts(4, onFree)
+  const pace = paceStarts(() => 4, onFree)
   expect(pace.mayBegin()).toBe(true)
   pace.begun()
   vi.advanceTimersByTime(3)
@@ -17,7 +17,7 @@ it('[J3] one begins, the next after a pause, at whose end somebody is told', () 
 
 it('tells nobody any more when it was stopped', () => {
   const onFree = vi.fn()
-  const pace = paceStarts(4, onFree)
+  const pace = paceStarts(() => 4, onFree)
   pace.begun()
   pace.stop()
   vi.advanceTimersByTime(10)
