@@ -7,6 +7,7 @@ import { routing } from './routing.js'
 import { sagaMoves } from './saga-moves.js'
 import { sagaResults } from './saga-results.js'
 import { subscriptions } from './subscriptions.js'
+import { worker } from './worker.js'
 
 /** At least one for every rule of S, J, D, E, U and R: test/mutants/catalogue.test.ts holds that. */
 export const catalogue: readonly Mutant[] = [
@@ -18,4 +19,5 @@ export const catalogue: readonly Mutant[] = [
   ...subscriptions,
   ...routing,
   ...queues,
+  ...worker,
 ]

@@ -13,10 +13,12 @@ import { toReport, toRequest } from './translate-job.js'
 /** A job is begun only while its lease has time for the whole exchange and this much for the report. */
 const REPORT_MS = 2_000
 /**
- * Between two requests to doubtful endpoints while others are answered. Each of them costs a connection and its
- * handshake, some milliseconds of this process in which no answer is read: one by one, the others come in between.
+ * After a request to a doubtful endpoint while others are answered. Each of them costs a connection and its handshake,
+ * some milliseconds of this process in which no answer is read: one by one, the others come in between. Hundreds that
+ * fail time out together, and would be tried together again: further apart they are spread over the time-out.
  */
-const DOUBTFUL_EVERY_MS = 4
+const AFTER_UNTRIED_MS = 4
+const AFTER_FAILING_MS = 20
 /** Probes of paused endpoints have slots of their own, for each slot so many, up to this number. */
 const PROBE_FACTOR = 2
 const PROBE_SLOTS_MAX = 100
@@ -52,10 +54,7 @@ export function createDeliveries(
   const { pool, sender, wakeups, log, metrics, workerId, leaseMs, concurrency } = options
   const standingOf = (subscriptionId: string) => options.breakers().standingOf(subscriptionId)
   const lanes = createLanes<HeldJob>(concurrency, standingOf)
-  const pace = paceStarts(
-    () => (lanes.busy() > 0 ? DOUBTFUL_EVERY_MS : 0),
-    () => pump(),
-  )
+  const pace = paceStarts(() => pump())
   const probeSlots = Math.min(concurrency * PROBE_FACTOR, Math.max(concurrency, PROBE_SLOTS_MAX))
   let probes: HeldJob[] = []
   let probing = 0
@@ -115,7 +114,9 @@ export function createDeliveries(
         late.push(job)
         continue
       }
-      if (job.probe || standingOf(job.subscriptionId) !== 'answering') pace.begun()
+      const standing = job.probe ? 'failing' : standingOf(job.subscriptionId)
+      const pauseMs = standing === 'failing' ? AFTER_FAILING_MS : AFTER_UNTRIED_MS
+      if (standing !== 'answering') pace.begun(lanes.busy() > 0 ? pauseMs : 0)
       begin(job)
     }
     // In one statement: when everything is slow, one for each would hold up the next claim until that is late as a whole.

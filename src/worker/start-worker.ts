@@ -118,8 +118,7 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   /** In how long to look at whose turn it is: while there is no room, a delivery that ends wakes the loop. */
-  const lookInMs = () =>
-    lanes.roomForDoubtful().all > 0 ? turns.lookInMs(performance.now()) : Number.POSITIVE_INFINITY
+  const lookInMs = () => turns.lookInMs(performance.now(), lanes.roomForDoubtful())
 
   /** One look at the next jobs that wait, and one job for each of those whose turn it is. */
   async function takeTurns(): Promise<void> {

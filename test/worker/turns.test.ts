@@ -14,7 +14,7 @@ const plenty = { failing: 100, all: 100 }
 
 it('[J3] those in line are left out of the claims, until they have answered', () => {
   const { answering, turns } = start()
-  expect([turns.waiting(), turns.lookInMs(0)]).toEqual([[], Number.POSITIVE_INFINITY])
+  expect([turns.waiting(), turns.lookInMs(0, plenty)]).toEqual([[], Number.POSITIVE_INFINITY])
   turns.add(['a', 'good', 'B'])
   expect(turns.waiting()).toEqual(['a', 'B'])
   answering.add('B')
@@ -49,10 +49,23 @@ it('[J3] one for which nothing was found all the way round leaves the line', () 
   expect(turns.waiting()).toEqual(['a'])
 })
 
+it('[J3] there is no look while there is room for none of those in line', () => {
+  const { turns } = start()
+  turns.add('a')
+  expect(turns.lookInMs(0, { failing: 0, all: 5 })).toBe(Number.POSITIVE_INFINITY)
+  turns.add('B')
+  expect(turns.lookInMs(0, { failing: 0, all: 5 })).toBe(0)
+  expect(turns.lookInMs(0, { failing: 0, all: 0 })).toBe(Number.POSITIVE_INFINITY)
+})
+
 it('[J3] looks are a quarter of a second apart', () => {
   const { turns } = start()
   turns.add('a')
-  expect(turns.lookInMs(1_000)).toBe(0)
+  expect(turns.lookInMs(1_000, plenty)).toBe(0)
   turns.looked(1_000)
-  expect([turns.lookInMs(1_000), turns.lookInMs(1_249), turns.lookInMs(1_250)]).toEqual([250, 1, 0])
+  expect([
+    turns.lookInMs(1_000, plenty),
+    turns.lookInMs(1_249, plenty),
+    turns.lookInMs(1_250, plenty),
+  ]).toEqual([250, 1, 0])
 })
