@@ -14,6 +14,7 @@ import { stops } from './stops.js'
 import { subscriptions } from './subscriptions.js'
 import { unroutedEvents } from './unrouted.js'
 import { webhookIds } from './webhookid.js'
+import { worker } from './worker.js'
 
 /** At least one for every rule of S, J, D, E, U and R: test/mutants/catalogue.test.ts holds that. */
 export const catalogue: readonly Mutant[] = [
@@ -32,4 +33,5 @@ export const catalogue: readonly Mutant[] = [
   ...stops,
   ...session,
   ...availability,
+  ...worker,
 ]

@@ -156,7 +156,7 @@ export const jobs: readonly Mutant[] = [
     edits: [
       {
         file: 'src/worker/batch-reports.ts',
-        find: 'const accepted = await reportResults(pool, rangeAround(reports.map(({ eventId }) => eventId)), reports)',
+        find: 'const accepted = await reportResults(pool, range, reports)',
         replace: `for (const { resolve } of batch) resolve(true)
       const accepted = await reportResults(pool, rangeAround(reports.map(({ eventId }) => eventId)), reports)`,
       },

@@ -1360,7 +1360,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1472,7 +1472,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1580,7 +1580,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1654,7 +1654,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1731,7 +1731,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1821,7 +1821,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1929,7 +1929,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2006,7 +2006,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2099,7 +2099,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2216,7 +2216,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2334,7 +2334,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2438,7 +2438,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2566,7 +2566,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2661,7 +2661,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2738,7 +2738,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2842,7 +2842,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2934,7 +2934,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3011,7 +3011,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3124,7 +3124,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3241,7 +3241,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3320,7 +3320,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3397,7 +3397,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3514,7 +3514,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3631,7 +3631,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3736,7 +3736,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description idempotency_key_busy, database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description idempotency_key_busy, database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3810,7 +3810,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3880,7 +3880,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3945,7 +3945,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4010,7 +4010,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description overloaded, database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description overloaded, database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4128,7 +4128,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, login_settings_missing, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -16,8 +16,10 @@ import {
 export function explainError(error: unknown): Problem {
   if (error instanceof ProblemError) return error.problem
   // What a login lacks is for the operator, in the log and the readiness, not for the client.
-  if (error instanceof SagapostError)
-    return error.code === 'login_settings_missing' ? databaseAway() : fromSagapostError(error)
+  if (error instanceof SagapostError && error.code === 'login_settings_missing') {
+    return problem('database_unreachable', outageDetails.database_unreachable)
+  }
+  if (error instanceof SagapostError) return fromSagapostError(error)
   if (hasZodFastifySchemaValidationErrors(error)) return fromValidation(error.validation)
   return fromFastify(error as FastifyError) ?? fromDatabase(error) ?? internalError()
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { rangeAround } from '../database/index.js'
+import { findReported } from './find-reported.js'
 import { type JobReport, reportResults } from './report-results.js'
 
 /** One commit for many results; a lone one waits this long for company. */
@@ -13,7 +14,7 @@ const REPORTS_PER_FLUSH_MAX = 200
 const FLUSH_WAITED_FOR_MS = 15
 
 export interface ReportBatcher {
-  /** Resolves when the report has committed: true when the job took it, false when its lease was lost [J5]. */
+  /** Resolves when the report has committed: true when the job took it, now or before, false when its lease was lost [J5]. */
   report(report: JobReport): Promise<boolean>
 }
 
@@ -53,7 +54,11 @@ export function createReportBatcher(pool: pg.Pool, onFlushed: () => void): Repor
   const send = async (batch: readonly Waiting[]) => {
     try {
       const reports = batch.map(({ report }) => report)
-      const accepted = await reportResults(pool, rangeAround(reports.map(({ eventId }) => eventId)), reports)
+      const range = rangeAround(reports.map(({ eventId }) => eventId))
+      const accepted = await reportResults(pool, range, reports)
+      // One whose answer was lost comes again, and finds its own result: only what is refused is asked for.
+      const refused = reports.filter(({ jobId }) => !accepted.has(jobId))
+      if (refused.length > 0) for (const id of await findReported(pool, range, refused)) accepted.add(id)
       for (const { report, resolve } of batch) resolve(accepted.has(report.jobId))
       onFlushed()
     } catch (error) {

@@ -65,6 +65,8 @@ export interface ClaimOptions {
   batchMax: number
   leaseMs: number
   workerId: string
+  /** Fresh and random; the worker that makes it can find the claim by it when the answer is lost. */
+  leaseToken?: string
   /** Subscriptions whose lanes are full, or that are paused: their jobs stay free for others. */
   except: readonly string[]
   /** Jobs that have been free since before this time are known to be `except`'s. */
@@ -81,8 +83,7 @@ export interface Claim {
 
 /** Claims jobs under the role job_worker. They are this worker's until the lease ends, and nobody else's. */
 export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<Claim> {
-  const { range, batchMax, leaseMs, workerId, except, freeSince, only } = options
-  const leaseToken = randomUUID()
+  const { range, batchMax, leaseMs, workerId, leaseToken = randomUUID(), except, freeSince, only } = options
   const { rows } = await pool.query(claim, [
     range.from,
     range.to,

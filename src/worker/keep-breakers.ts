@@ -2,8 +2,10 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import { startLoop } from '../loop/index.js'
 import { logFailure, type Recorders } from '../observability/index.js'
+import type { Standing } from './lanes.js'
 import { type BreakerPolicy, forgetOldFailures, noteFailures, noteSuccesses } from './note-outcomes.js'
 import { type Breakers, readOpenBreakers, takeProbes } from './read-breakers.js'
+import { recallAnswers } from './recall-answers.js'
 
 /** How long workers may go on sending to an endpoint that another worker has found dead. */
 const EXCHANGE_MS = 1_000
@@ -16,10 +18,11 @@ export interface BreakerKeeper {
   isKnown(): boolean
   isOpen(subscriptionId: string): boolean
   open(): string[]
-  /** It has never answered here, or its last deliveries have failed. One failure among successes is no such thing. */
-  isDoubtful(subscriptionId: string): boolean
-  /** Those of them that are known to fail, here or elsewhere. */
+  /** What is known of it, here or elsewhere. One failure among successes changes nothing. */
+  standingOf(subscriptionId: string): Standing
   failing(): string[]
+  /** Asks what the deliveries tell of those that this worker knows nothing of. */
+  recall(subscriptionIds: readonly string[]): Promise<void>
   /** Null: delivered. What says nothing about the endpoint is not noted. */
   note(subscriptionId: string, errorCode: string | null): void
   /** Exchanges what was noted with the other workers now. */
@@ -37,21 +40,24 @@ export interface BreakerKeeperOptions {
   onOpen: () => void
   /** There may be jobs to claim that were not before. */
   onClose: () => void
+  /** How many of them may be tried now. */
+  roomForProbes: () => number
   /** Try one delivery to each of these. */
   onProbe: (subscriptionIds: readonly string[]) => Promise<void>
 }
 
 /** So many failures in a row here, until a subscription that has answered here is doubtful again. */
 const FAILURES_FORGIVEN = 3
-/** Of so many subscriptions it is remembered that they answer. */
-const ANSWERING_KEPT_MAX = 100_000
+/** Of so many subscriptions it is remembered that they answer, or that their deliveries tell nothing. */
+const KEPT_MAX = 100_000
 
 /** Failures that are ours or the worker's: they tell nothing about the endpoint. */
 const notTheEndpoints = new Set(['aborted', 'secret_unreadable', 'invalid_headers', 'invalid_url'])
 
 /**
- * The workers' common knowledge of failing endpoints. Outcomes are added up here and written once a second, and only
- * for subscriptions that fail or have failed: a healthy one costs nothing.
+ * The workers' common knowledge of endpoints. Outcomes are added up here and written once a second, and only for
+ * subscriptions that fail or have failed: a healthy one costs nothing. That it answers is told by its completed
+ * deliveries; a worker that meets it for the first time asks for one.
  */
 export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
   const { pool, policy, log, metrics } = options
@@ -61,16 +67,36 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
   let succeeded = new Set<string>()
   let quiet = false
   let forgottenAtMs = performance.now()
-  /** Those that have answered this worker, with their failures since. */
+  /** Those that have answered a worker, with their failures here since. */
   const answering = new Map<string, number>()
-  const isDoubtful = (id: string) => !answering.has(id)
+  /** Those whose deliveries tell nothing. */
+  const withoutRecord = new Map<string, true>()
+
+  function standingOf(id: string): Standing {
+    if (answering.has(id)) return 'answering'
+    return known.failing.has(id) || failed.has(id) ? 'failing' : 'untried'
+  }
+
+  function remember<Value>(where: Map<string, Value>, id: string, value: Value): void {
+    where.set(id, value)
+    const [oldest] = where.size > KEPT_MAX ? where.keys() : []
+    if (oldest !== undefined) where.delete(oldest)
+  }
+
+  async function recall(ids: readonly string[]): Promise<void> {
+    const unknown = ids.filter((id) => standingOf(id) === 'untried' && !withoutRecord.has(id))
+    if (unknown.length === 0) return
+    const recalled = new Set(await recallAnswers(pool, unknown))
+    for (const id of unknown) {
+      if (!recalled.has(id)) remember(withoutRecord, id, true)
+      else if (standingOf(id) === 'untried') remember(answering, id, 0)
+    }
+  }
 
   function rememberAnswer(id: string, answered: boolean): void {
     const failures = answered ? 0 : (answering.get(id) ?? FAILURES_FORGIVEN) + 1
     answering.delete(id)
-    if (failures < FAILURES_FORGIVEN) answering.set(id, failures)
-    const [oldest] = answering.size > ANSWERING_KEPT_MAX ? answering.keys() : []
-    if (oldest !== undefined) answering.delete(oldest)
+    if (failures < FAILURES_FORGIVEN) remember(answering, id, failures)
   }
 
   async function writeNoted(): Promise<void> {
@@ -132,7 +158,8 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
         forgottenAtMs = performance.now()
         await forgetOldFailures(pool, policy)
       }
-      if (known.probeDue) await options.onProbe(await takeProbes(pool, policy))
+      const room = known.probeDue ? options.roomForProbes() : 0
+      if (room > 0) await options.onProbe(await takeProbes(pool, policy, room))
       return false
     },
     idleMs: () => (quiet ? QUIET_EXCHANGE_MS : EXCHANGE_MS),
@@ -146,8 +173,9 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
     isKnown: () => isKnown,
     isOpen: (subscriptionId) => known.open.has(subscriptionId),
     open: () => [...known.open],
-    isDoubtful,
-    failing: () => [...known.failing].filter(isDoubtful),
+    standingOf,
+    failing: () => [...known.failing].filter((id) => !answering.has(id)),
+    recall,
     note(subscriptionId, errorCode) {
       if (errorCode === null || !notTheEndpoints.has(errorCode))
         rememberAnswer(subscriptionId, errorCode === null)

@@ -1,8 +1,9 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { startLoop, type Wakeups } from '../loop/index.js'
-import { logFields, type Recorders } from '../observability/index.js'
+import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import type { ClaimedJob } from './claim-jobs.js'
+import type { HeldJob } from './deliveries.js'
 import { putAside } from './put-aside.js'
 import { forgetSwitches, readSwitches, type Switches } from './read-switches.js'
 import { letGoHeldJobs, type StoppedJob, stopCancelledJobs, stopFreeJobs } from './take-stopped.js'
@@ -12,13 +13,13 @@ const BATCH_MAX = 500
 
 export interface SwitchKeeper {
   /** Those that are to be sent; the others are put aside. */
-  admit(jobs: readonly ClaimedJob[], askedAtMs: number): readonly ClaimedJob[]
+  admit(jobs: readonly HeldJob[], askedAtMs: number): readonly HeldJob[]
   /** Subscriptions whose free jobs are being put aside just now: claim none of them. */
   busy(): readonly string[]
   stop(): Promise<void>
 }
 
-export interface SwitchKeeperOptions<Job> {
+export interface SwitchKeeperOptions {
   /** Under the role job_worker. */
   pool: pg.Pool
   wakeups: Wakeups
@@ -28,8 +29,8 @@ export interface SwitchKeeperOptions<Job> {
   leaseMs: number
   pollMs: () => number
   /** Takes back what was claimed and not begun. */
-  withdraw: (unwanted: (job: Job) => boolean) => Job[]
-  giveBack: (jobs: readonly ClaimedJob[]) => Promise<void>
+  withdraw: (unwanted: (job: HeldJob) => boolean) => HeldJob[]
+  giveBack: (jobs: readonly HeldJob[]) => Promise<void>
 }
 
 /**
@@ -37,7 +38,7 @@ export interface SwitchKeeperOptions<Job> {
  * says so of each job, as the rows are then; this takes back what was claimed before, and works off what nobody has claimed,
  * in batches, beside the claims: however much it is, others' jobs do not wait behind it.
  */
-export function keepSwitches<Job extends ClaimedJob>(options: SwitchKeeperOptions<Job>): SwitchKeeper {
+export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
   const { pool, wakeups, log, metrics, workerId, leaseMs } = options
   const taking = { batchMax: BATCH_MAX, leaseMs, workerId }
   const settling = new Set<Promise<void>>()
@@ -56,7 +57,7 @@ export function keepSwitches<Job extends ClaimedJob>(options: SwitchKeeperOption
     const settled = putAside(pool, jobs)
       .then(() => tell(jobs))
       .catch((error: Error) =>
-        log.error({ err: error }, 'jobs could not be put aside; their leases will run out'),
+        logFailure(log, error, 'jobs could not be put aside; their leases will run out'),
       )
       .finally(() => settling.delete(settled))
     settling.add(settled)
@@ -118,7 +119,7 @@ export function keepSwitches<Job extends ClaimedJob>(options: SwitchKeeperOption
     idleMs: options.pollMs,
     onError: (error) => {
       metrics.loopFailed('worker')
-      log.error({ err: error }, 'looking for what is not to be sent failed; will try again')
+      logFailure(log, error, 'looking for what is not to be sent failed; will try again')
     },
   })
   const unsubscribe = wakeups.onWake('switches', loop.wake)
@@ -126,7 +127,7 @@ export function keepSwitches<Job extends ClaimedJob>(options: SwitchKeeperOption
   return {
     admit(jobs, askedAtMs) {
       // A claim that was under way during the last look may be older than that: the next one tells.
-      const isOld = (job: ClaimedJob) => askedAtMs < knownAtMs && isStopped(job)
+      const isOld = (job: HeldJob) => askedAtMs < knownAtMs && isStopped(job)
       if (jobs.every((job) => job.stop === null && !isOld(job))) return jobs
       const stopped = jobs.filter(({ stop }) => stop !== null)
       if (stopped.length > 0) settle(stopped)

@@ -2,20 +2,34 @@
 const PREFETCH_FACTOR = 2
 /** Of all slots, the share that one subscription may hold: a dead endpoint leaves the rest to the others. */
 const SUBSCRIPTION_SHARE = 0.5
-/** Of all slots, the share that doubtful subscriptions may hold together: a thousand that hang leave the rest to the others. */
-const DOUBTFUL_SHARE = 0.5
+/** Doubtful subscriptions have slots of their own, for each slot of the others so many, up to this number. */
+const DOUBTFUL_FACTOR = 8
+const DOUBTFUL_SLOTS_MAX = 400
+/** Of these, the share for those that are known to fail: the rest is kept for those that nobody has tried. */
+const FAILING_SHARE = 0.75
+/** A lane that has had no answer for so long gives its slots to the others, and begins nothing until it has one. */
+const OVERDUE_MS = 2_000
+
+/** What is known of a subscription's endpoint: it answers; nobody has tried it; its last deliveries have failed. */
+export type Standing = 'answering' | 'untried' | 'failing'
 
 interface Lane<Job> {
   running: number
+  /** Those of them that take no slot of the answering ones. */
+  aside: number
   queue: Job[]
+  /** Since when it has had requests under way and no answer. */
+  silentSinceMs: number
+  overdue: boolean
 }
 
 /**
- * The jobs that a worker holds, a lane per subscription, with bounded slots in all and per lane. A slow endpoint
- * fills its own lane and nothing else: what waits behind it takes no room from the others, and free slots go round.
+ * The jobs that a worker holds, a lane per subscription, with bounded slots in all and per lane. A slow endpoint fills
+ * its own lane and nothing else; one that is doubtful has one request at a time, in slots that no other needs.
  */
 export interface Lanes<Job> {
-  add(job: Job): void
+  /** Puts the jobs into their lanes; those that are not worth holding come back. */
+  take(jobs: readonly Job[]): Job[]
   /** The next job that may begin now, of a doubtful subscription only if that may; it holds a slot until `done`. */
   next(may?: { doubtful: boolean }): Job | undefined
   done(subscriptionId: string): void
@@ -23,75 +37,91 @@ export interface Lanes<Job> {
   room(): number
   /** Lanes that hold as many jobs as they should: claim none for them. */
   full(): string[]
-  /** How many more jobs of this subscription are worth holding: those that are doubtful share less than all slots. */
-  roomFor(subscriptionId: string): number
-  /** How many more jobs of doubtful subscriptions are worth holding. */
-  roomForDoubtful(): number
-  /** Those of them that hold jobs. */
-  doubtful(): string[]
+  /** Whether another job of this doubtful subscription would be held. */
+  hasRoomFor(subscriptionId: string): boolean
+  /** How many more jobs of doubtful subscriptions are worth holding: of those that fail, and of all. */
+  roomForDoubtful(): { failing: number; all: number }
+  /** How many slots of the answering ones are taken. */
+  busy(): number
+  /** Sets lanes aside that have waited too long for an answer; true when that has freed a slot. */
+  setAsideSilent(nowMs: number): boolean
   /** Takes queued jobs out again, those that `unwanted` picks. */
   withdraw(unwanted: (job: Job) => boolean): Job[]
 }
 
 export function createLanes<Job extends { subscriptionId: string }>(
   concurrency: number,
-  isDoubtful: (subscriptionId: string) => boolean = () => false,
+  standingOf: (subscriptionId: string) => Standing = () => 'answering',
 ): Lanes<Job> {
   const slotsPerLane = Math.max(1, Math.ceil(concurrency * SUBSCRIPTION_SHARE))
   const heldPerLaneMax = Math.ceil(slotsPerLane * PREFETCH_FACTOR)
   const heldMax = Math.ceil(concurrency * PREFETCH_FACTOR)
-  const slotsOfDoubtful = Math.max(1, Math.floor(concurrency * DOUBTFUL_SHARE))
-  const slotsPerDoubtful = Math.ceil(slotsOfDoubtful * SUBSCRIPTION_SHARE)
-  const heldOfDoubtfulMax = slotsOfDoubtful * PREFETCH_FACTOR
-  // In the order of their turns: whoever got a slot goes to the end.
+  const slotsAside = Math.min(concurrency * DOUBTFUL_FACTOR, Math.max(concurrency, DOUBTFUL_SLOTS_MAX))
+  const slotsOfFailing = Math.floor(slotsAside * FAILING_SHARE)
+  // In the order of their turns: one that got a slot goes to the end.
   const lanes = new Map<string, Lane<Job>>()
   let running = 0
+  let aside = 0
 
   const forget = (id: string, lane: Lane<Job>) => {
     if (lane.running === 0 && lane.queue.length === 0) lanes.delete(id)
   }
-
-  const sumOfDoubtful = (of: (lane: Lane<Job>) => number) => {
-    let sum = 0
-    for (const [id, lane] of lanes) if (isDoubtful(id)) sum += of(lane)
-    return sum
+  // However many are silent, no more than their slots are under way beside the others.
+  const busy = () => running - Math.min(aside, slotsAside)
+  const slotsOf = (standing: Standing) => (standing === 'failing' ? slotsOfFailing : slotsAside)
+  const heldAside = () => {
+    let held = aside
+    for (const [id, { queue }] of lanes)
+      if (queue.length > 0 && standingOf(id) !== 'answering') held += queue.length
+    return held
   }
-  const roomForDoubtful = () =>
-    Math.max(0, heldOfDoubtfulMax - sumOfDoubtful(({ running: busy, queue }) => busy + queue.length))
-  const heldPerDoubtfulMax = slotsPerDoubtful * PREFETCH_FACTOR
-  // As much as is left for the next one, at the most.
-  const heldPerDoubtful = () => Math.min(heldPerDoubtfulMax, roomForDoubtful())
-  const runnableOf = (lane: Lane<Job>) =>
-    Math.min(lane.queue.length, Math.max(0, slotsPerLane - lane.running))
+
+  /** Whether a job of this lane may begin, and whether it is to be set aside; undefined: it may not. */
+  function slotFor(id: string, lane: Lane<Job>, mayDoubtful: boolean): { aside: number } | undefined {
+    if (lane.queue.length === 0 || lane.overdue) return undefined
+    const standing = standingOf(id)
+    if (standing !== 'answering') {
+      return mayDoubtful && lane.running === 0 && aside < slotsOf(standing) ? { aside: 1 } : undefined
+    }
+    const free = concurrency - busy()
+    // Never more than are still free: however many endpoints are slow, something is left for the next one.
+    return free > 0 && lane.running < Math.max(1, Math.min(slotsPerLane, free)) ? { aside: 0 } : undefined
+  }
 
   return {
-    add(job) {
-      const lane = lanes.get(job.subscriptionId) ?? { running: 0, queue: [] }
-      lane.queue.push(job)
-      lanes.set(job.subscriptionId, lane)
+    take(jobs) {
+      const refused: Job[] = []
+      // Added up when a doubtful one comes: with hundreds of lanes it takes as long as a signature.
+      let held: number | undefined
+      for (const job of jobs) {
+        const id = job.subscriptionId
+        const lane = lanes.get(id) ?? { running: 0, aside: 0, queue: [], silentSinceMs: 0, overdue: false }
+        const standing = standingOf(id)
+        if (standing !== 'answering') {
+          held ??= heldAside()
+          if (lane.running + lane.queue.length > 0 || held >= slotsOf(standing)) {
+            refused.push(job)
+            continue
+          }
+          held += 1
+        }
+        lane.queue.push(job)
+        lanes.set(id, lane)
+      }
+      return refused
     },
     next(may = { doubtful: true }) {
-      if (running >= concurrency) return undefined
-      const free = concurrency - running
-      // Added up when somebody asks: with a slot for each of hundreds of subscriptions it took as long as the signature.
-      let freeForDoubtful: number | undefined
       for (const [id, lane] of lanes) {
-        if (lane.queue.length === 0) continue
-        // Never more than are still free: however many endpoints are slow, something is left for the next one.
-        let most = Math.min(slotsPerLane, free)
-        if (isDoubtful(id)) {
-          if (!may.doubtful) continue
-          freeForDoubtful ??= slotsOfDoubtful - sumOfDoubtful(({ running: busy }) => busy)
-          if (freeForDoubtful <= 0) continue
-          most = Math.min(slotsPerDoubtful, freeForDoubtful, free)
-        }
-        if (lane.running >= Math.max(1, most)) continue
-        const job = lane.queue.shift()
+        const slot = slotFor(id, lane, may.doubtful)
+        if (!slot) continue
+        if (lane.running === 0) lane.silentSinceMs = performance.now()
         lane.running += 1
         running += 1
+        lane.aside += slot.aside
+        aside += slot.aside
         lanes.delete(id)
         lanes.set(id, lane)
-        return job
+        return lane.queue.shift()
       }
       return undefined
     },
@@ -100,31 +130,47 @@ export function createLanes<Job extends { subscriptionId: string }>(
       if (!lane) return
       lane.running -= 1
       running -= 1
+      if (lane.aside > 0) {
+        lane.aside -= 1
+        aside -= 1
+      }
+      lane.silentSinceMs = performance.now()
+      lane.overdue = false
       forget(subscriptionId, lane)
     },
     room() {
-      let held = running
-      for (const lane of lanes.values()) held += runnableOf(lane)
-      const ofDoubtful = sumOfDoubtful((lane) => lane.running + runnableOf(lane))
-      return Math.max(0, heldMax - held + Math.max(0, ofDoubtful - heldOfDoubtfulMax))
+      let held = busy()
+      for (const [id, lane] of lanes) {
+        if (lane.queue.length === 0 || lane.overdue || standingOf(id) !== 'answering') continue
+        held += Math.min(lane.queue.length, Math.max(0, slotsPerLane - lane.running))
+      }
+      return Math.max(0, heldMax - held)
     },
-    roomFor(subscriptionId) {
-      if (!isDoubtful(subscriptionId)) return Number.POSITIVE_INFINITY
-      const { running: busy = 0, queue = [] } = lanes.get(subscriptionId) ?? {}
-      const held = busy + queue.length
-      // Each one that is added takes from its own room, and from what is left for the others.
-      const shared = Math.ceil((roomForDoubtful() - held) / 2)
-      return Math.max(0, Math.min(heldPerDoubtfulMax - held, shared))
+    hasRoomFor(subscriptionId) {
+      return !lanes.has(subscriptionId)
     },
-    roomForDoubtful,
-    doubtful: () => [...lanes.keys()].filter(isDoubtful),
+    roomForDoubtful() {
+      const held = heldAside()
+      return { failing: Math.max(0, slotsOfFailing - held), all: Math.max(0, slotsAside - held) }
+    },
+    busy,
     full() {
       const full: string[] = []
-      const heldPerDoubtfulNow = heldPerDoubtful()
-      for (const [id, { running: busy, queue }] of lanes) {
-        if (busy + queue.length >= (isDoubtful(id) ? heldPerDoubtfulNow : heldPerLaneMax)) full.push(id)
+      for (const [id, { running: under, queue, overdue }] of lanes) {
+        if (overdue || under + queue.length >= heldPerLaneMax || standingOf(id) !== 'answering') full.push(id)
       }
       return full
+    },
+    setAsideSilent(nowMs) {
+      let freed = false
+      for (const lane of lanes.values()) {
+        if (lane.overdue || lane.running === 0 || nowMs - lane.silentSinceMs < OVERDUE_MS) continue
+        lane.overdue = true
+        freed ||= lane.aside < lane.running
+        aside += lane.running - lane.aside
+        lane.aside = lane.running
+      }
+      return freed
     },
     withdraw(unwanted) {
       const withdrawn: Job[] = []

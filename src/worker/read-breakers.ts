@@ -30,19 +30,20 @@ export async function readOpenBreakers(pool: pg.Pool): Promise<Breakers> {
   }
 }
 
-// The row lock gives each probe to one worker; the others pass over it, and then find it no longer due.
+// The row lock gives each probe to one worker; the others pass over it, and then find it no longer due. Those that have
+// waited longest first: with more of them than slots, each has its turn. They are few, so that sorting costs nothing.
 const takeDueProbes = `
   WITH due AS MATERIALIZED (
     SELECT subscription_id FROM sagapost.subscription_breakers
     WHERE probe_at <= sagapost.now() AND paused_until > sagapost.now()
-    ORDER BY subscription_id FOR UPDATE SKIP LOCKED
+    ORDER BY probe_at LIMIT $2 FOR UPDATE SKIP LOCKED
   )
   UPDATE sagapost.subscription_breakers AS breaker SET probe_at = sagapost.now() + $1 * interval '1 millisecond'
   FROM due WHERE breaker.subscription_id = due.subscription_id
   RETURNING breaker.subscription_id`
 
-/** The subscriptions that this worker, and no other, shall try with one delivery now. */
-export async function takeProbes(pool: pg.Pool, policy: BreakerPolicy): Promise<string[]> {
-  const { rows } = await pool.query<{ subscription_id: string }>(takeDueProbes, [policy.probeEveryMs])
+/** The subscriptions that this worker, and no other, shall try with one delivery now: as many as it has slots for. */
+export async function takeProbes(pool: pg.Pool, policy: BreakerPolicy, most: number): Promise<string[]> {
+  const { rows } = await pool.query<{ subscription_id: string }>(takeDueProbes, [policy.probeEveryMs, most])
   return rows.map(({ subscription_id }) => subscription_id)
 }

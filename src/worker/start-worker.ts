@@ -1,32 +1,21 @@
+import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { type EventRange, isPoolEnded, outageOf, type WorkWindow } from '../database/index.js'
-import type { SigningSecret, WebhookOutcome, WebhookSender } from '../https/index.js'
+import type { EventRange, WorkWindow } from '../database/index.js'
+import type { SigningSecret, WebhookSender } from '../https/index.js'
 import { ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
-import { logFailure, logFields, type Recorders } from '../observability/index.js'
-import { createReportBatcher } from './batch-reports.js'
-import { benchDoubtful } from './bench-doubtful.js'
-import { type ClaimedJob, claimJobs } from './claim-jobs.js'
+import { logFailure, type Recorders } from '../observability/index.js'
+import { type ClaimOptions, claimJobs } from './claim-jobs.js'
+import { createDeliveries } from './deliveries.js'
 import { findProbes } from './find-probes.js'
 import { findWaiting } from './find-waiting.js'
 import { keepBreakers } from './keep-breakers.js'
 import { keepSwitches } from './keep-switches.js'
-import { createLanes } from './lanes.js'
+import { createLostClaims } from './lost-claims.js'
 import { type BreakerPolicy, defaultBreakerPolicy } from './note-outcomes.js'
-import { paceStarts } from './pace-starts.js'
-import { releaseJobs } from './release-jobs.js'
 import { rememberPassedOver } from './remember-passed-over.js'
-import { reportWhileLeased } from './report-while-leased.js'
 import { spaceClaims } from './space-claims.js'
-import { toReport, toRequest } from './translate-job.js'
-
-/** A job is begun only while its lease has time for the whole exchange and this much for the report. */
-const REPORT_MS = 2_000
-/**
- * Between two requests to doubtful endpoints. Each of them costs a connection and its handshake, some milliseconds of
- * this process in which no answer is read: one by one, the others' answers and claims come in between.
- */
-const DOUBTFUL_EVERY_MS = 4
+import { createTurns } from './turns.js'
 
 export interface WorkerOptions {
   /** Under the role job_worker. */
@@ -54,47 +43,51 @@ export interface Worker {
   stop(): Promise<void>
 }
 
-interface HeldJob extends ClaimedJob {
-  secrets: readonly SigningSecret[]
-  /** By this process's clock, on the safe side. */
-  leaseEndsMs: number
-  /** The one delivery that tries a paused endpoint. */
-  probe: boolean
-}
-
 export function startWorker(options: WorkerOptions): Worker {
-  const { pool, sender, wakeups, log, metrics, workerId, leaseMs } = options
-  const isDoubtful = (subscriptionId: string) => breakers.isDoubtful(subscriptionId)
-  const lanes = createLanes<HeldJob>(options.concurrency, isDoubtful)
-  const bench = benchDoubtful<HeldJob>(lanes, isDoubtful)
+  const { pool, wakeups, log, metrics, workerId, leaseMs } = options
+  const deliveries = createDeliveries({
+    ...options,
+    breakers: () => breakers,
+    admit: (jobs, askedAtMs) => switches.admit(jobs, askedAtMs),
+    onDone: () => loop.wake(),
+  })
+  const { lanes } = deliveries
+  const turns = createTurns(
+    (id) => breakers.standingOf(id),
+    (id) => lanes.hasRoomFor(id) && !breakers.isOpen(id),
+  )
   const claims = spaceClaims(options.concurrency)
-  const doubtfulPace = paceStarts(DOUBTFUL_EVERY_MS, () => pump())
-  const sending = new Set<Promise<void>>()
-  const returned = new Set<Promise<void>>()
-  const reports = createReportBatcher(pool, () => wakeups.wake('results'))
+  const lostClaims = createLostClaims(pool, leaseMs)
   const passedOver = { fresh: rememberPassedOver(), older: rememberPassedOver() }
+  /** Where the next look at whose turn it is goes on, if not at the beginning of the older range. */
+  let look: { isFresh: boolean; from: Date | undefined } | undefined
+  let isFirstRound = true
   let isOldersTurn = false
-  let stopping = false
 
   const breakers = keepBreakers({
     pool,
     policy: options.breakerPolicy ?? defaultBreakerPolicy,
     log,
     metrics,
-    onOpen: () => void giveBack(lanes.withdraw((job) => !job.probe && breakers.isOpen(job.subscriptionId))),
+    onOpen: deliveries.giveBackPaused,
     onClose: () => loop.wake(),
+    roomForProbes: deliveries.roomForProbes,
     onProbe: probe,
   })
-  const switches = keepSwitches<HeldJob>({ ...options, withdraw: lanes.withdraw, giveBack })
+  const switches = keepSwitches({ ...options, ...deliveries })
 
   async function claimRound(): Promise<boolean> {
     if (!breakers.isKnown()) return false
-    await giveBack(lanes.withdraw(isLate))
+    if (isFirstRound) turns.add(breakers.failing())
+    isFirstRound = false
+    await recoverClaims()
+    await deliveries.giveBackLate()
+    if (lookInMs() <= 0) await takeTurns()
     if (!claims.mayClaim(lanes.room(), performance.now())) return false
     const { fresh, older } = options.window()
     const ranges = [{ range: fresh, passed: passedOver.fresh }]
     if (older) ranges.push({ range: older, passed: passedOver.older })
-    // In turns: with more to do than it can, a worker's room is taken by whoever is asked first.
+    // In turns: with more to do than it can, a worker's room is taken by the range that is asked first.
     if (isOldersTurn) ranges.reverse()
     isOldersTurn = !isOldersTurn
     let more = false
@@ -111,25 +104,17 @@ export function startWorker(options: WorkerOptions): Worker {
     const room = lanes.room()
     if (room === 0) return false
     const askedAtMs = performance.now()
-    const failing = lanes.roomForDoubtful() === 0 ? breakers.failing() : []
-    const except = [
-      ...new Set([
-        ...[...lanes.full(), ...breakers.open(), ...failing],
-        ...[...bench.benched(askedAtMs), ...switches.busy()],
-      ]),
-    ]
+    const except = [...new Set([...lanes.full(), ...breakers.open(), ...turns.waiting(), ...switches.busy()])]
     const { freeSince, takenUp } = passed.from(except, askedAtMs)
-    // One that hangs may have thousands waiting, ahead of everybody's: beyond its room they would only go back.
-    const doubtful = new Set(limited ? takenUp.filter(isDoubtful) : [])
-    let batchMax = room
-    for (const id of doubtful) batchMax = Math.max(1, Math.min(batchMax, lanes.roomFor(id)))
-    const claim = await claimJobs(pool, { range, batchMax, leaseMs, workerId, except, freeSince })
+    // One that is taken up again and doubtful may have thousands waiting, ahead of all others: one of them is held.
+    const doubtful = new Set(limited ? takenUp.filter((id) => breakers.standingOf(id) !== 'answering') : [])
+    const batchMax = doubtful.size > 0 ? Math.min(room, doubtful.size) : room
+    const claim = await claimKnown({ range, batchMax, except, freeSince })
     passed.until(claim.passedOverUntil)
-    const refused = await hold(claim.jobs, { askedAtMs, probe: false })
-    void giveBack(refused)
-    // A crowd would come batch by batch, and whoever stands behind it would wait for all of it.
-    const isCrowd = refused.length > 0 && refused.length * 2 >= claim.jobs.length
-    if (isCrowd && lanes.roomForDoubtful() === 0) bench.passOver(await findWaiting(pool, range))
+    const refused = await deliveries.hold(claim.jobs, { askedAtMs, probe: false })
+    turns.add(refused)
+    // A crowd would come batch by batch, and those who stand behind it would wait for all of it.
+    if (refused.length > 0 && refused.length * 2 >= claim.jobs.length) await takeTurns()
     if (claim.jobs.length < batchMax || batchMax === room) return claim.jobs.length === batchMax
     // What was left out for its sake comes at once; for as much as there is room when it has nothing ahead of the others.
     return claimFrom(
@@ -139,130 +124,68 @@ export function startWorker(options: WorkerOptions): Worker {
     )
   }
 
+  /** In how long to look at whose turn it is: while there is no room, a delivery that ends wakes the loop. */
+  const lookInMs = () => turns.lookInMs(performance.now(), lanes.roomForDoubtful())
+
+  /** One look at the next jobs that wait, and one job for each of those whose turn it is. */
+  async function takeTurns(): Promise<void> {
+    const askedAtMs = performance.now()
+    turns.looked(askedAtMs)
+    const { fresh, older } = options.window()
+    const { isFresh, from } = look ?? { isFresh: older === null, from: undefined }
+    const range = isFresh || older === null ? fresh : older
+    const { oldest, next } = await findWaiting(pool, range, from)
+    await breakers.recall([...oldest.keys()])
+    const only = turns.next(oldest.keys(), lanes.roomForDoubtful()).map((id) => oldest.get(id) as string)
+    look = next ? { isFresh, from: next } : isFresh ? undefined : { isFresh: true, from: undefined }
+    if (look === undefined) turns.wentRound()
+    await claimOnly(range, only, { askedAtMs, probe: false })
+  }
+
   async function probe(subscriptionIds: readonly string[]): Promise<void> {
     const { fresh, older } = options.window()
     let wanted = subscriptionIds
     for (const range of older ? [older, fresh] : [fresh]) {
       const found = await findProbes(pool, range, wanted)
       wanted = wanted.filter((id) => !found.has(id))
-      const only = [...found.values()]
-      const askedAtMs = performance.now()
-      const claim = { range, batchMax: only.length, leaseMs, workerId, except: [], only }
-      const { jobs } = only.length > 0 ? await claimJobs(pool, claim) : { jobs: [] }
-      await hold(jobs, { askedAtMs, probe: true })
+      await claimOnly(range, [...found.values()], { askedAtMs: performance.now(), probe: true })
     }
   }
 
-  /** Those that are not worth holding come back: they are to be given back. */
-  async function hold(
-    claimed: readonly ClaimedJob[],
-    { askedAtMs, probe }: { askedAtMs: number; probe: boolean },
-  ): Promise<HeldJob[]> {
-    if (claimed.length === 0) return []
-    metrics.jobsClaimed(claimed.length)
-    const leaseEndsMs = askedAtMs + leaseMs
-    const ids = [...new Set(claimed.map(({ subscriptionId }) => subscriptionId))]
-    const secrets = await options.readSecrets(ids).catch(async (error: Error) => {
-      await giveBack(claimed)
+  async function claimOnly(
+    range: EventRange,
+    only: readonly string[],
+    how: { askedAtMs: number; probe: boolean },
+  ): Promise<void> {
+    if (only.length === 0) return
+    const { jobs } = await claimKnown({ range, batchMax: only.length, except: [], only })
+    turns.add(await deliveries.hold(jobs, how))
+  }
+
+  /** Under a token that is known here first: should the answer be lost, the claim is found by it. */
+  async function claimKnown(claim: Omit<ClaimOptions, 'leaseMs' | 'workerId' | 'leaseToken'>) {
+    const leaseToken = randomUUID()
+    try {
+      return await claimJobs(pool, { ...claim, leaseMs, workerId, leaseToken })
+    } catch (error) {
+      lostClaims.add({ leaseToken, range: claim.range })
       throw error
-    })
-    const held = switches
-      .admit(claimed, askedAtMs)
-      .map((job) =>
-        Object.assign(job, { secrets: secrets.get(job.subscriptionId) ?? [], leaseEndsMs, probe }),
-      )
-    if (probe) for (const job of held) lanes.add(job)
-    const refused = probe ? [] : bench.add(held)
-    pump()
-    return refused
-  }
-
-  function pump(): void {
-    const late: HeldJob[] = []
-    const next = () => (stopping ? undefined : lanes.next({ doubtful: doubtfulPace.mayBegin() }))
-    for (let job = next(); job !== undefined; job = next()) {
-      if (isDoubtful(job.subscriptionId)) doubtfulPace.begun()
-      if (isLate(job)) {
-        lanes.done(job.subscriptionId)
-        late.push(job)
-      } else begin(job)
-    }
-    // In one statement: when everything is slow, one for each would hold up the next claim until that is late as a whole.
-    if (late.length > 0) void giveBack(late)
-  }
-
-  function begin(job: HeldJob): void {
-    const work = deliver(job)
-      .catch((error: Error) => {
-        const fields = { ...fieldsOf(job), reason: error.message }
-        if (outageOf(error) || isPoolEnded(error)) log.warn(fields, 'delivery was not reported')
-        else log.error({ ...fields, err: error }, 'delivery was not reported')
-      })
-      .finally(() => {
-        sending.delete(work)
-        lanes.done(job.subscriptionId)
-        pump()
-        loop.wake()
-      })
-    sending.add(work)
-  }
-
-  async function deliver(job: HeldJob): Promise<void> {
-    const outcome: WebhookOutcome =
-      job.secrets.length > 0
-        ? await sender.send(toRequest(job, job.secrets))
-        : { delivered: false, errorCode: 'secret_unreadable', durationMs: 0 }
-    const errorCode = outcome.delivered ? null : outcome.errorCode
-    metrics.attemptFinished({ delivered: outcome.delivered, errorCode, durationMs: outcome.durationMs })
-    breakers.note(job.subscriptionId, errorCode)
-    if (job.probe) breakers.wake()
-    // A paused endpoint that is still dead: the delivery keeps its attempt. Gone for good is an answer, though.
-    if (job.probe && errorCode !== null && errorCode !== 'http_410') {
-      log.info(attemptOf(job, outcome), 'endpoint is still failing; its breaker stays open')
-      await giveBack([job], { probed: true })
-      return
-    }
-    const accepted = await reportWhileLeased(reports, toReport(job, outcome), job.leaseEndsMs)
-    if (!accepted) {
-      metrics.attemptRefused()
-      log.warn(attemptOf(job, outcome), 'lease was lost; the result was refused')
-      return
-    }
-    if (log.isLevelEnabled('info')) {
-      log.info(attemptOf(job, outcome), errorCode === null ? 'delivered' : 'not delivered')
     }
   }
 
-  /** It waited so long for a slot that its lease might end before its report: another turn, another lease. */
-  const isLate = ({ leaseEndsMs }: HeldJob) =>
-    leaseEndsMs - options.requestTimeoutMs - REPORT_MS < performance.now()
-
-  /** Never fails; `stop` waits for it. */
-  function giveBack(jobs: readonly ClaimedJob[], how?: { probed: boolean }): Promise<void> {
-    const returning = releaseJobs(pool, jobs, how)
-      .catch((error: Error) =>
-        logFailure(log, error, 'jobs could not be given back; their leases will run out'),
-      )
-      .finally(() => returned.delete(returning))
-    returned.add(returning)
-    return returning
+  async function recoverClaims({ now = false } = {}): Promise<void> {
+    if (!now && lostClaims.lookInMs(performance.now()) > 0) return
+    const jobs = await lostClaims.giveBack()
+    if (jobs > 0) log.info({ jobs }, 'the answer to a claim was lost; its jobs were given back')
   }
-
-  // [J11, O5]
-  const fieldsOf = (job: ClaimedJob) =>
-    logFields({ ...job, jobId: job.id, workerId, leaseExpiration: job.leaseUntil })
-
-  const attemptOf = (job: ClaimedJob, outcome: WebhookOutcome) => ({
-    ...fieldsOf(job),
-    duration_ms: outcome.durationMs,
-    response_status: outcome.responseStatus,
-    ...(!outcome.delivered && { error_code: outcome.errorCode }),
-  })
 
   const loop = startLoop({
     round: claimRound,
-    idleMs: () =>
-      Math.min(options.pollMs(), bench.lookInMs(), claims.lookInMs(lanes.room(), performance.now())),
+    idleMs: () => {
+      const nowMs = performance.now()
+      const looks = [claims.lookInMs(lanes.room(), nowMs), lostClaims.lookInMs(nowMs), lookInMs()]
+      return Math.min(options.pollMs(), ...looks)
+    },
     spacingMs: ROUND_SPACING_MS,
     onError: (error) => {
       metrics.loopFailed('worker')
@@ -272,14 +195,14 @@ export function startWorker(options: WorkerOptions): Worker {
   const unsubscribe = wakeups.onWake('claims', loop.wake)
 
   return {
-    async stop() {
-      stopping = true
-      doubtfulPace.stop()
+    stop() {
       unsubscribe()
-      await Promise.all([loop.stop(), breakers.stop(), switches.stop()])
-      await giveBack(lanes.withdraw(() => true))
-      while (sending.size > 0) await Promise.all(sending)
-      await Promise.all(returned)
+      return deliveries.stop(async () => {
+        await Promise.all([loop.stop(), breakers.stop(), switches.stop()])
+        await recoverClaims({ now: true }).catch((error: Error) =>
+          logFailure(log, error, 'jobs could not be given back; their leases will run out'),
+        )
+      })
     },
   }
 }

@@ -1,13 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import { claimJobs, releaseJobs, reportResults, resetLeases } from '../../src/worker/index.js'
+import { releaseClaims } from '../../src/worker/release-claims.js'
 import { toReport } from '../../src/worker/translate-job.js'
-import { planClaim, planClean, planGiveBack, planReport } from './job-rules.js'
+import { planClaim, planClean, planGiveBack, planRecover, planReport } from './job-rules.js'
 import type { Model } from './model.js'
 import { get } from './plan.js'
 import { settings } from './rules.js'
 import type { Operation } from './steps.js'
 import { type Call, type Holding, observeValue, pick, type World } from './world.js'
 
-type JobOperation = Operation & { do: 'claim' | 'report' | 'give back' | 'clean' }
+type JobOperation = Operation & { do: 'claim' | 'report' | 'give back' | 'recover' | 'clean' }
 
 const workerIds = ['worker-a', 'worker-b'] as const
 export const workerId = (worker: number): string => workerIds[worker] as string
@@ -15,6 +17,7 @@ export const workerId = (worker: number): string => workerIds[worker] as string
 /** What it held, sent or not, is in nobody's hands any more. */
 export function killWorker(world: World, worker: number): void {
   world.holdings = world.holdings.filter((holding) => holding.worker !== worker)
+  world.unanswered = world.unanswered.filter((claim) => claim.worker !== worker)
 }
 
 /** The workers' and the cleaner's calls. */
@@ -47,6 +50,26 @@ export function bindJobOperation(world: World, operation: JobOperation, shared: 
         canHold: true,
       }
     }
+    case 'recover': {
+      const { worker } = operation
+      const tokens = new Set(
+        world.unanswered.filter((claim) => claim.worker === worker).map(({ token }) => token),
+      )
+      return {
+        operation,
+        role: 'job_worker',
+        run: (pool) => releaseClaims(pool, range, [...tokens]),
+        plans: () => [planRecover(tokens)],
+        observe: observeValue((found: string[]) => ({ recovered: found.length })),
+        forget: () => killWorker(world, worker),
+        waits: ({ jobs, locked }) =>
+          [...jobs].some(
+            ([name, { status, token }]) =>
+              status === 'Leased' && token !== null && tokens.has(token) && locked.has(`job ${name}`),
+          ),
+        canHold: true,
+      }
+    }
     case 'clean': {
       const { most } = operation
       return {
@@ -66,17 +89,21 @@ export function bindJobOperation(world: World, operation: JobOperation, shared: 
 
 function bindClaim(world: World, operation: Operation & { do: 'claim' }, shared: boolean): Call {
   const { worker, most } = operation
+  const leaseToken = randomUUID()
   return {
     operation,
     role: 'job_worker',
-    run: (pool) =>
-      claimJobs(pool, {
+    run(pool) {
+      world.unanswered.push({ worker, token: leaseToken })
+      return claimJobs(pool, {
         range: world.range,
         batchMax: most,
         leaseMs: settings.leaseMs,
         workerId: workerId(worker),
+        leaseToken,
         except: [],
-      }),
+      })
+    },
     plans: () => [planClaim(workerId(worker), most, shared)],
     observe: (ending, look) =>
       observeValue(({ jobs }: Awaited<ReturnType<typeof claimJobs>>) => ({
@@ -84,6 +111,7 @@ function bindClaim(world: World, operation: Operation & { do: 'claim' }, shared:
       }))(ending, look),
     learn(ending, look) {
       if (!('value' in ending)) return
+      world.unanswered = world.unanswered.filter(({ token }) => token !== leaseToken)
       for (const job of (ending.value as Awaited<ReturnType<typeof claimJobs>>).jobs) {
         const name = look.jobNames.get(job.id) as string
         world.holdings.push({ worker, job, name, outcome: null, reported: false })

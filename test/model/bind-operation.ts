@@ -111,6 +111,7 @@ export function bindOperation(world: World, operation: Operation, beside?: Opera
     case 'claim':
     case 'report':
     case 'give back':
+    case 'recover':
     case 'clean':
       return bindJobOperation(world, operation, beside?.do === operation.do)
     case 'put aside':

@@ -104,6 +104,23 @@ export const planGiveBack =
     }
   }
 
+/** [J4, J5] What a claim leased whose answer was lost is free at once: whatever is held under its token, and nothing else. */
+export const planRecover =
+  (tokens: ReadonlySet<string>): Plan =>
+  (model) => {
+    const names = [...model.jobs]
+      .filter(([, { status, token }]) => status === 'Leased' && token !== null && tokens.has(token))
+      .map(([name]) => name)
+    const { nowMs } = model
+    return {
+      locks: names.map((name) => `job ${name}`),
+      commit(at) {
+        for (const name of names) Object.assign(get(at.jobs, name), { status: 'Pending', untilMs: nowMs })
+        return { recovered: names.length }
+      },
+    }
+  }
+
 /** [J8] Jobs whose lease is over are free again; after several lost leases they have failed, and wait to be counted. */
 export const planClean =
   (most: number, shared: boolean): Plan =>

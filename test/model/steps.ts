@@ -19,6 +19,8 @@ export type Operation =
   | { do: 'claim'; worker: number; most: number }
   | { do: 'report'; which: number; how: 'one' | 'all' | 'again' }
   | { do: 'give back'; which: number }
+  /** What was leased by claims whose answer the worker did not get. */
+  | { do: 'recover'; worker: number }
   | { do: 'clean'; most: number }
   | { do: 'requeue'; which: number }
   | { do: 'forget keys' }
@@ -93,6 +95,7 @@ const operations = {
     how: fc.constantFrom('one', 'one', 'all', 'again'),
   }),
   giveBack: fc.record({ do: fc.constant('give back'), which: index }),
+  recover: fc.record({ do: fc.constant('recover'), worker: fc.nat({ max: 1 }) }),
   clean: fc.record({ do: fc.constant('clean'), most }),
   requeue: fc.record({ do: fc.constant('requeue'), which: index }),
   forget: fc.constant({ do: 'forget keys' }),
@@ -127,6 +130,7 @@ const operation = weigh({
   claim: 9,
   report: 9,
   giveBack: 1,
+  recover: 3,
   clean: 6,
   requeue: 5,
   forget: 1,

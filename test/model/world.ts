@@ -69,6 +69,8 @@ export interface World {
   look: Look
   routers: ReturnType<typeof createSubscriptionCache>[]
   holdings: Holding[]
+  /** Tokens of claims that were not answered, or not yet. */
+  unanswered: { worker: number; token: string }[]
   /** Keyed events that somebody wanted to publish, and whether the answer has come. */
   publications: (Publication & { key: string; acknowledged: boolean })[]
   /** Acknowledged events, by id. */
@@ -108,6 +110,7 @@ export async function makeWorld(database: RunDatabase, rangeEnd: string): Promis
     look: await readState(database.pool, origin),
     routers: [createSubscriptionCache(), createSubscriptionCache()],
     holdings: [],
+    unanswered: [],
     publications: [],
     published: new Map(),
     log: createReceiverLog(),

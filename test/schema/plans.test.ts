@@ -10,7 +10,10 @@ import { makeSagas } from '../../src/router/make-sagas.js'
 import { takeEvents } from '../../src/router/route-events.js'
 import { claim } from '../../src/worker/claim-jobs.js'
 import { findOldestFree } from '../../src/worker/find-probes.js'
+import { selectReported } from '../../src/worker/find-reported.js'
 import { selectWaiting } from '../../src/worker/find-waiting.js'
+import { selectAnswered } from '../../src/worker/recall-answers.js'
+import { releaseLeased } from '../../src/worker/release-claims.js'
 import { report } from '../../src/worker/report-results.js'
 import { reset } from '../../src/worker/reset-leases.js'
 import { takeCancelled, takeFree, takeHeld } from '../../src/worker/take-stopped.js'
@@ -150,7 +153,13 @@ const statements = [
     'J9, J3',
     'finding who waits',
     'idx_job_status_lease',
-    { sql: selectWaiting, more: [BATCH], tables: ['webhook_delivery_jobs'] },
+    { sql: selectWaiting, more: ['-infinity', BATCH], tables: ['webhook_delivery_jobs'] },
+  ],
+  [
+    'J9, J4',
+    'giving back a claim whose answer was lost',
+    'idx_job_status_lease',
+    { sql: releaseLeased, more: [[TOKEN]], tables: ['webhook_delivery_jobs'] },
   ],
   [
     'J9, J8',
@@ -237,6 +246,14 @@ describe('bounded queries of the hot path', () => {
     expect(settled.scanned).toEqual([])
   })
 
+  it('[J5] what was reported before is found by its key, in the hot partition only', async () => {
+    const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
+    const plan = await hotPlanOf(selectReported, [...bounds, ids, ids, ids.map(() => TOKEN)])
+    expect(plan.relations).toEqual(hot('webhook_delivery_jobs'))
+    expect(plan.indexes).toEqual(['webhook_delivery_jobs_pkey'])
+    expect(plan.scanned).toEqual([])
+  })
+
   it('[S17, S21] dead-lettering touches the hot partition only, by an index', async () => {
     const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
     const plan = await hotPlanOf(deadLetter, [...bounds, ids, ids, ids.map(() => null)])
@@ -304,6 +321,11 @@ describe('the backlog, at every scrape', () => {
 })
 
 describe('look-ups', () => {
+  it('[J3] whether endpoints have answered is told by idx_saga_subscription', async () => {
+    const plan = await planOf(selectAnswered, [['1', '2', '3']])
+    expect(plan).toMatchObject({ indexes: ['idx_saga_subscription'], scanned: [] })
+  })
+
   const recent = `created_at > sagapost.now() - interval '31 days' AND id <> $1 ORDER BY created_at LIMIT 50`
   it.each([
     [

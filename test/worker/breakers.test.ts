@@ -58,16 +58,16 @@ describe('the breaker of a subscription', () => {
 
   it('[J7] one worker gets the probe, once in thirty seconds', async () => {
     const id = await openBreaker()
-    expect([(await readOpenBreakers(worker())).probeDue, await takeProbes(worker(), policy)]).toEqual([
+    expect([(await readOpenBreakers(worker())).probeDue, await takeProbes(worker(), policy, 100)]).toEqual([
       false,
       [],
     ])
     await moveClock(database.pool, '30 seconds')
     expect((await readOpenBreakers(worker())).probeDue).toBe(true)
-    const taken = await Promise.all([1, 2, 3].map(() => takeProbes(worker(), policy)))
+    const taken = await Promise.all([1, 2, 3].map(() => takeProbes(worker(), policy, 100)))
     expect(taken.flat()).toEqual([id])
     await moveClock(database.pool, '30 seconds')
-    expect(await takeProbes(worker(), policy)).toEqual([id])
+    expect(await takeProbes(worker(), policy, 100)).toEqual([id])
   })
 
   it('[S17] pauses for a day at the most; after that the deliveries take their course', async () => {
@@ -75,7 +75,7 @@ describe('the breaker of a subscription', () => {
     await moveClock(database.pool, '23 hours 59 minutes')
     expect(await isOpen(id)).toBe(true)
     await moveClock(database.pool, '2 minutes')
-    expect([await isOpen(id), await takeProbes(worker(), policy)]).toEqual([false, []])
+    expect([await isOpen(id), await takeProbes(worker(), policy, 100)]).toEqual([false, []])
     expect([await fail(id, 20), await isOpen(id)]).toEqual([[], false])
   })
 

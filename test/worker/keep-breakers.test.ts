@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { keepBreakers } from '../../src/worker/keep-breakers.js'
 import { defaultBreakerPolicy } from '../../src/worker/note-outcomes.js'
 import { useDatabase } from '../support/database.js'
-import { insertSubscription } from '../support/fixtures.js'
+import { insertDelivery, insertSubscription } from '../support/fixtures.js'
 
 const database = useDatabase()
 const stops: (() => Promise<void>)[] = []
@@ -31,6 +31,7 @@ async function start(onQuery: (sql: string) => void = () => {}) {
     log: pino({ level: 'silent' }),
     onOpen: () => events.push('onOpen'),
     onClose: () => events.push('onClose'),
+    roomForProbes: () => 100,
     onProbe: async () => {},
     metrics: {
       breakerOpened: () => events.push('opened'),
@@ -174,16 +175,16 @@ describe('an exchange that fails', () => {
   })
 })
 
-describe('whether an endpoint is doubtful', () => {
-  it('[J7] one that has never answered here is; any worker may have noted that it fails', async () => {
+describe('what is known of an endpoint', () => {
+  it('[J7] one that was not tried is untried; any worker may have noted that it fails', async () => {
     const { breakers } = await start()
     const [dead, other] = [await subscription(), await subscription()]
-    expect([breakers.isDoubtful(dead), breakers.failing()]).toEqual([true, []])
+    expect([breakers.standingOf(dead), breakers.failing()]).toEqual(['untried', []])
     breakers.note(dead, 'timeout')
     breakers.note(other, null)
     breakers.wake()
     await expect.poll(() => breakers.failing()).toEqual([dead])
-    expect([breakers.isDoubtful(dead), breakers.isDoubtful(other)]).toEqual([true, false])
+    expect([breakers.standingOf(dead), breakers.standingOf(other)]).toEqual(['failing', 'answering'])
   })
 
   it('[J7] one that has answered is forgiven a failure or two, and no more until it answers again', async () => {
@@ -199,10 +200,22 @@ describe('whether an endpoint is doubtful', () => {
     await noteAndExchange(null)
     await noteAndExchange('timeout', 'timeout')
     await expect.poll(written).toEqual({ [shaky]: 2 })
-    expect(breakers.isDoubtful(shaky)).toBe(false)
+    expect(breakers.standingOf(shaky)).toBe('answering')
     await noteAndExchange('timeout')
-    await expect.poll(() => breakers.isDoubtful(shaky)).toBe(true)
+    await expect.poll(() => breakers.standingOf(shaky)).toBe('failing')
     await noteAndExchange(null)
-    expect(breakers.isDoubtful(shaky)).toBe(false)
+    expect(breakers.standingOf(shaky)).toBe('answering')
+  })
+
+  it('[J7] that it answers is told by its completed deliveries, and asked for once', async () => {
+    const { breakers, statements } = await start()
+    const { subscriptionId: healthy } = await insertDelivery(database.pool, 'Completed')
+    const { subscriptionId: retried } = await insertDelivery(database.pool, 'PendingRetry')
+    const { subscriptionId: broken } = await insertDelivery(database.pool, 'Completed')
+    breakers.note(broken, 'timeout')
+    const all = [healthy, retried, broken]
+    for (let n = 0; n < 2; n++) await breakers.recall(all)
+    expect(all.map(breakers.standingOf)).toEqual(['answering', 'untried', 'failing'])
+    expect(statements.filter((sql) => sql.includes('webhook_delivery_sagas'))).toHaveLength(1)
   })
 })

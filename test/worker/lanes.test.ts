@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createLanes } from '../../src/worker/lanes.js'
+import { createLanes, type Standing } from '../../src/worker/lanes.js'
 import { rememberPassedOver } from '../../src/worker/remember-passed-over.js'
 
 const jobs = (subscriptionId: string, count: number) =>
@@ -14,9 +14,9 @@ const drain = <Job>(next: () => Job | undefined): Job[] => {
 describe('lanes', () => {
   it('[J3] one subscription gets half of the slots at the most, and never more jobs run than there are slots', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(10)
-    for (const job of jobs('slow', 50)) lanes.add(job)
+    lanes.take(jobs('slow', 50))
     expect(drain(() => lanes.next())).toHaveLength(5)
-    for (const job of [...jobs('a', 4), ...jobs('b', 4)]) lanes.add(job)
+    lanes.take([...jobs('a', 4), ...jobs('b', 4)])
     const begun = drain(() => lanes.next()).map(({ subscriptionId }) => subscriptionId)
     expect(begun).toEqual(['a', 'b', 'a', 'b'])
     expect(lanes.next()).toBeUndefined()
@@ -25,94 +25,110 @@ describe('lanes', () => {
   it('[J3] however many endpoints are slow, a slot is left for the next one', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(20)
     for (const slow of ['slow-1', 'slow-2', 'slow-3', 'slow-4']) {
-      for (const job of jobs(slow, 50)) lanes.add(job)
+      lanes.take(jobs(slow, 50))
       drain(() => lanes.next())
     }
-    for (const job of jobs('quick', 1)) lanes.add(job)
+    lanes.take(jobs('quick', 1))
     expect(lanes.next()).toEqual({ subscriptionId: 'quick', n: 0 })
   })
 
-  it('[J3] doubtful endpoints share half of the slots, however many they are, and one that works gets the rest', () => {
-    const isDoubtful = (id: string) => id.startsWith('dead')
-    const lanes = createLanes<{ subscriptionId: string; n: number }>(10, isDoubtful)
-    expect([lanes.roomForDoubtful(), lanes.doubtful()]).toEqual([10, []])
-    for (let n = 0; n < 40; n++) for (const job of jobs(`dead-${n}`, 1)) lanes.add(job)
-    expect(drain(() => lanes.next())).toHaveLength(5)
-    expect([lanes.roomForDoubtful(), lanes.doubtful().length]).toEqual([0, 40])
-    expect([lanes.roomFor('dead-0'), lanes.roomFor('dead-40'), lanes.roomFor('quick')]).toEqual([
-      ...[0, 0, Number.POSITIVE_INFINITY],
-    ])
-    // As if they held no more than their share.
-    expect(lanes.room()).toBe(10)
-    for (const job of jobs('quick', 10)) lanes.add(job)
-    const begun = drain(() => lanes.next()).map(({ subscriptionId }) => subscriptionId)
-    expect(new Set(begun)).toEqual(new Set(['quick']))
-    lanes.done('dead-0')
-    expect(lanes.next()?.subscriptionId).toBe('dead-5')
+  const standings = (id: string): Standing =>
+    id.startsWith('dead') ? 'failing' : id.startsWith('new') ? 'untried' : 'answering'
+  const crowd = (name: string, count: number) =>
+    Array.from({ length: count }, (_, n) => ({ subscriptionId: `${name}-${n}`, n: 0 }))
+
+  it('[J3] doubtful endpoints have slots of their own: those that answer have all of theirs', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(2, standings)
+    expect(lanes.roomForDoubtful()).toEqual({ failing: 12, all: 16 })
+    // Sixteen slots, twelve of them for those that fail.
+    expect(lanes.take(crowd('dead', 20))).toHaveLength(8)
+    expect(drain(() => lanes.next())).toHaveLength(12)
+    expect([lanes.roomForDoubtful(), lanes.busy(), lanes.room()]).toEqual([{ failing: 0, all: 4 }, 0, 4])
+    expect(lanes.take(crowd('new', 20))).toHaveLength(16)
+    expect(drain(() => lanes.next())).toHaveLength(4)
+    expect(lanes.roomForDoubtful()).toEqual({ failing: 0, all: 0 })
+    lanes.take([...jobs('quick', 1), ...jobs('other', 1)])
+    expect(drain(() => lanes.next()).map(({ subscriptionId }) => subscriptionId)).toEqual(['quick', 'other'])
+    lanes.done('new-0')
+    expect(lanes.take(jobs('dead-19', 1))).toHaveLength(1)
+    expect(lanes.take(jobs('new-19', 1))).toHaveLength(0)
+    expect(lanes.next()?.subscriptionId).toBe('new-19')
+  })
+
+  it('[J3] a doubtful endpoint has one request at a time, and nothing more is held or claimed for it', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(10, standings)
+    expect([lanes.hasRoomFor('dead'), lanes.full()]).toEqual([true, []])
+    expect(lanes.take(jobs('dead', 3))).toEqual(jobs('dead', 3).slice(1))
+    expect([lanes.hasRoomFor('dead'), lanes.full()]).toEqual([false, ['dead']])
+    expect(drain(() => lanes.next())).toHaveLength(1)
+    expect(lanes.take(jobs('dead', 1))).toHaveLength(1)
+    lanes.done('dead')
+    expect([lanes.hasRoomFor('dead'), lanes.full()]).toEqual([true, []])
+  })
+
+  it('[J3] an endpoint that answers for the first time has its share from then on', () => {
+    let standing: Standing = 'untried'
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(10, () => standing)
+    lanes.take(jobs('a', 1))
+    expect(drain(() => lanes.next())).toHaveLength(1)
+    standing = 'answering'
+    lanes.take(jobs('a', 20))
+    expect(drain(() => lanes.next())).toHaveLength(4)
+    expect(lanes.busy()).toBe(4)
+    for (let n = 0; n < 5; n++) lanes.done('a')
+    expect([lanes.busy(), lanes.roomForDoubtful().all]).toEqual([0, 80])
   })
 
   it('[J3] while no doubtful one may begin, the others do', () => {
-    const lanes = createLanes<{ subscriptionId: string; n: number }>(10, (id) => id === 'dead')
-    for (const job of [...jobs('dead', 2), ...jobs('quick', 2)]) lanes.add(job)
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(10, standings)
+    lanes.take([...jobs('dead', 1), ...jobs('quick', 2)])
     const begun = drain(() => lanes.next({ doubtful: false })).map(({ subscriptionId }) => subscriptionId)
     expect(begun).toEqual(['quick', 'quick'])
     expect(lanes.next({ doubtful: true })?.subscriptionId).toBe('dead')
   })
 
-  it('[J3] one that is doubtful leaves something of their share to the next', () => {
-    const lanes = createLanes<{ subscriptionId: string; n: number }>(16, (id) => id !== 'quick')
-    for (const id of ['slow-1', 'slow-2', 'new']) for (const job of jobs(id, 20)) lanes.add(job)
-    const begun = drain(() => lanes.next()).map(({ subscriptionId }) => subscriptionId)
-    expect(begun).toEqual(['slow-1', 'slow-2', 'new', 'slow-1', 'slow-2', 'new'])
+  it('[J3] a lane without an answer for two seconds gives its slots away, and begins nothing until it has one', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(2)
+    const startedAtMs = performance.now()
+    lanes.take([...jobs('silent', 2), ...jobs('second', 2), ...jobs('quick', 1)])
+    expect(drain(() => lanes.next())).toHaveLength(2)
+    expect(lanes.setAsideSilent(startedAtMs + 1_000)).toBe(false)
+    expect(lanes.next()).toBeUndefined()
+    expect(lanes.setAsideSilent(startedAtMs + 60_000)).toBe(true)
+    expect([lanes.busy(), lanes.full()]).toEqual([0, ['silent', 'second']])
+    expect(drain(() => lanes.next()).map(({ subscriptionId }) => subscriptionId)).toEqual(['quick'])
+    expect(lanes.setAsideSilent(startedAtMs + 1_000)).toBe(false)
+    // It answers: what waited goes on in the ordinary slots.
+    lanes.done('silent')
+    expect(lanes.next()).toEqual({ subscriptionId: 'silent', n: 1 })
+    expect(lanes.busy()).toBe(2)
   })
 
-  it('[J3] for one that is doubtful no more is claimed than would be held', () => {
-    const lanes = createLanes<{ subscriptionId: string; n: number }>(16, (id) => id !== 'quick')
-    const add = (job: { subscriptionId: string; n: number }) => {
-      expect(lanes.full()).toEqual([])
-      lanes.add(job)
+  it('[J3] no more are under way beside the others than there are slots for, however many are silent', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(1)
+    let begun = 0
+    for (let n = 0; n < 20; n++) {
+      lanes.take(jobs(`silent-${n}`, 1))
+      begun += drain(() => lanes.next()).length
+      lanes.setAsideSilent(performance.now() + 60_000)
     }
-    for (const job of jobs('slow', 8)) add(job)
-    expect([lanes.roomFor('slow'), lanes.full()]).toEqual([0, ['slow']])
-    for (const job of jobs('quick', 8)) lanes.add(job)
-    expect([lanes.roomFor('quick'), lanes.full()]).toEqual([Number.POSITIVE_INFINITY, ['slow']])
-    drain(() => lanes.next())
-    lanes.done('slow')
-    expect([lanes.roomFor('slow'), lanes.full()]).toEqual([1, []])
-  })
-
-  it('[J3] the room of one that is doubtful is what would be held of it, one by one', () => {
-    const lanes = createLanes<{ subscriptionId: string; n: number }>(16, () => true)
-    for (const id of ['a', 'b', 'c', 'd', 'e']) {
-      const room = lanes.roomFor(id)
-      let held = 0
-      for (; lanes.roomFor(id) > 0; held++) lanes.add({ subscriptionId: id, n: held })
-      expect([id, room]).toEqual([id, held])
-    }
-    expect(lanes.roomForDoubtful()).toBeLessThan(2)
-  })
-
-  it('[J3] a single slot is for doubtful endpoints as well', () => {
-    const lanes = createLanes<{ subscriptionId: string; n: number }>(1, () => true)
-    for (const job of jobs('dead', 3)) lanes.add(job)
-    expect(lanes.roomFor('other')).toBe(0)
-    expect(drain(() => lanes.next())).toHaveLength(1)
+    expect(begun).toBe(9)
   })
 
   it('[J3] what waits behind a slow endpoint takes no room from the others', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(10)
-    for (const job of jobs('slow', 50)) lanes.add(job)
+    lanes.take(jobs('slow', 50))
     drain(() => lanes.next())
     expect(lanes.room()).toBe(15)
     expect(lanes.full()).toEqual(['slow'])
-    for (const job of jobs('other', 3)) lanes.add(job)
+    lanes.take(jobs('other', 3))
     expect(drain(() => lanes.next())).toHaveLength(3)
     expect(lanes.full()).toEqual(['slow'])
   })
 
   it('[J3] free slots go round among the subscriptions, each in its own order', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(4)
-    for (const job of [...jobs('a', 3), ...jobs('b', 3), ...jobs('c', 3)]) lanes.add(job)
+    lanes.take([...jobs('a', 3), ...jobs('b', 3), ...jobs('c', 3)])
     const begun: string[] = []
     for (let job = lanes.next(); job !== undefined; job = lanes.next()) {
       begun.push(`${job.subscriptionId}${job.n}`)
@@ -125,16 +141,18 @@ describe('lanes', () => {
     let asked = 0
     const lanes = createLanes<{ subscriptionId: string; n: number }>(500, () => {
       asked += 1
-      return false
+      return 'answering'
     })
-    for (let n = 0; n < 400; n++) for (const job of jobs(`${n}`, 1)) lanes.add(job)
+    for (let n = 0; n < 400; n++) lanes.take(jobs(`${n}`, 1))
+    expect(asked).toBe(400)
+    asked = 0
     expect(drain(() => lanes.next())).toHaveLength(400)
     expect(asked).toBe(400)
   })
 
   it('[J5] withdrawn jobs are gone, those that run stay', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(2)
-    for (const job of [...jobs('a', 3), ...jobs('b', 2)]) lanes.add(job)
+    lanes.take([...jobs('a', 3), ...jobs('b', 2)])
     expect(drain(() => lanes.next())).toHaveLength(2)
     expect(lanes.withdraw(({ subscriptionId }) => subscriptionId === 'a')).toHaveLength(2)
     lanes.done('a')

@@ -99,7 +99,7 @@ async function startProven(options: Parameters<typeof start>[0]) {
     for (let n = 0; n < count; n++) more.push(await newJob(subscriptionId))
     return more
   }
-  return { ...started, newJobsOf }
+  return { ...started, subscriptionId, newJobsOf }
 }
 
 describe('a delivery', () => {
@@ -205,31 +205,23 @@ describe('endpoints that nobody has tried', () => {
     expect(begun.inOneTurn).toBe(1)
   })
 
-  it('[J3] leave half of the slots to one that has answered, and get their turn one after the other', async () => {
-    const good = await newJobs(1)
-    const { sent, sentIds, wakeups, counts } = start({ concurrency: 4 })
-    await expect.poll(() => sent.length).toBe(1)
-    sent[0]?.answer(delivered)
-    await expect.poll(() => status(good.jobs[0] as Job)).toBe('Completed')
-
+  it('[J3] take no slot of one that has answered, and get their turn one after the other', async () => {
+    const { sent, sentIds, wakeups, newJobsOf } = await startProven({ concurrency: 1 })
     window = nothing
     const untried: Job[] = []
     for (let n = 0; n < 12; n++) untried.push((await newJobs(1)).jobs[0] as Job)
     window = everything
     wakeups.wake('claims')
-    const statuses = async () => (await Promise.all(untried.map(status))).join()
-    // Two are sent, as many wait for a slot; the others are given back.
-    await expect.poll(statuses).toBe([...Array(4).fill('Leased'), ...Array(8).fill('Pending')].join())
-    await expect.poll(() => sentIds().slice(1)).toEqual(untried.slice(0, 2).map(({ eventId }) => eventId))
-    for (const job of untried.slice(4)) expect(await row(job)).toMatchObject(given)
+    const statuses = async () => (await Promise.all(untried.map(status))).sort().join()
+    // Eight are sent, as many as there are slots for them.
+    await expect.poll(statuses).toBe([...Array(8).fill('Leased'), ...Array(4).fill('Pending')].join())
+    await expect.poll(() => sent.length).toBe(8)
 
-    const later = await newJob(good.subscriptionId)
+    const [later] = (await newJobsOf(1)) as [Job]
     wakeups.wake('claims')
-    await expect.poll(() => sentIds().slice(3)).toEqual([later.eventId])
-    // One claim of eight was enough to pass over the rest: nobody waits until all of them have come and gone back.
-    expect(counts.claimed).toBe(good.jobs.length + 8 + 1)
+    await expect.poll(() => sentIds().slice(8)).toEqual([later.eventId])
 
-    const all = new Set([...good.jobs, later, ...untried].map(({ eventId }) => eventId))
+    const all = new Set([later, ...untried].map(({ eventId }) => eventId))
     await expect
       .poll(() => {
         for (const { answer } of sent) answer(failed(500))
@@ -238,10 +230,93 @@ describe('endpoints that nobody has tried', () => {
       })
       .toEqual(all)
   })
+
+  it('[J3] come before those that are known to fail, however many of theirs wait, and wait for none of their slots', async () => {
+    const failing = await Promise.all(Array.from({ length: 9 }, () => newJobs(3)))
+    for (const { subscriptionId } of failing) {
+      await database.pool.query(
+        'INSERT INTO sagapost.subscription_breakers (subscription_id, failures) VALUES ($1, 1)',
+        [subscriptionId],
+      )
+    }
+    const { sent, sentIds, wakeups } = start({ concurrency: 1 })
+    // Of eight slots six are for those that fail.
+    await expect.poll(() => sent.length).toBe(6)
+    const fresh = await newJobs(1)
+    wakeups.wake('claims')
+    await expect.poll(() => sentIds().slice(6)).toEqual([fresh.jobs[0]?.eventId])
+    // Each of them has one request at a time, though all have more.
+    const subscriptionOf = new Map(
+      failing.flatMap(({ subscriptionId, jobs }) => jobs.map(({ eventId }) => [eventId, subscriptionId])),
+    )
+    const tried = () =>
+      sentIds()
+        .slice(0, 6)
+        .map((eventId) => subscriptionOf.get(eventId))
+    expect(new Set(tried()).size).toBe(6)
+  })
+})
+
+describe('an endpoint that has answered another worker, or this one before a restart', () => {
+  const complete = (subscriptionId: string) =>
+    database.pool.query(
+      `UPDATE sagapost.webhook_delivery_sagas SET status = 'Completed', attempt_count = 1
+       WHERE subscription_id = $1 AND status = 'InProgress'`,
+      [subscriptionId],
+    )
+  const known = async (jobs: number) => {
+    const { subscriptionId } = await newJobs(1)
+    await complete(subscriptionId)
+    await database.pool.query(
+      `UPDATE sagapost.webhook_delivery_jobs SET status = 'Leased' WHERE subscription_id = $1`,
+      [subscriptionId],
+    )
+    await database.pool.query(
+      `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed' WHERE subscription_id = $1`,
+      [subscriptionId],
+    )
+    for (let n = 0; n < jobs; n++) await newJob(subscriptionId)
+    return subscriptionId
+  }
+
+  it('[J3] has its share of the slots at once; one that never has is tried with one delivery first', async () => {
+    await known(4)
+    await newJobs(4)
+    const { sent } = start({ concurrency: 4 })
+    await expect.poll(() => sent.length).toBe(3)
+  })
+
+  it('[J3] and whose last delivery has failed is tried with one delivery first', async () => {
+    const subscriptionId = await known(4)
+    await database.pool.query(
+      'INSERT INTO sagapost.subscription_breakers (subscription_id, failures) VALUES ($1, 1)',
+      [subscriptionId],
+    )
+    const { sent } = start({ concurrency: 4 })
+    await expect.poll(() => sent.length).toBe(1)
+    const [healthy] = (await newJobs(1)).jobs as [Job]
+    await expect.poll(() => sent.map(({ eventId }) => eventId)).toContain(healthy.eventId)
+    expect(sent).toHaveLength(2)
+    sent[0]?.answer(delivered)
+    await expect.poll(() => sent.length).toBe(4)
+  })
+
+  it('[J3] and answers no more leaves its slots to the others after two seconds, and its requests are not cut short', async () => {
+    await known(4)
+    const { sent, counts, wakeups } = start({ concurrency: 1 })
+    await expect.poll(() => sent.length).toBe(1)
+    await known(1)
+    wakeups.wake('claims')
+    await expect.poll(() => sent.length).toBe(2)
+    sent[0]?.answer(delivered)
+    // It goes on, in the slot that is its own again.
+    await expect.poll(() => sent.length).toBe(3)
+    expect(counts.finished).toBe(1)
+  })
 })
 
 describe('an endpoint that fails with a backlog', () => {
-  it('[J3] is claimed for as it has room: nothing that waits for it is fetched to be given back', async () => {
+  it('[J3] is tried with one delivery at a time: nothing that waits for it is fetched to be given back', async () => {
     const { sent, wakeups, counts } = await startProven({ concurrency: 8 })
     window = nothing
     const { jobs } = await newJobs(40)
@@ -249,17 +324,16 @@ describe('an endpoint that fails with a backlog', () => {
     wakeups.wake('claims')
     const leased = async () =>
       (await Promise.all(jobs.map(status))).filter((each) => each === 'Leased').length
-    // Two are sent, two wait for their slots.
-    await expect.poll(() => sent.length).toBe(2)
-    await expect.poll(leased).toBe(4)
+    await expect.poll(() => sent.length).toBe(1)
+    await expect.poll(leased).toBe(1)
     const before = counts.claimed
-    for (let answered = 0; answered < 10; answered++) {
+    for (let answered = 0; answered < 5; answered++) {
       sent[answered]?.answer(failed(500))
       wakeups.wake('claims')
-      await expect.poll(() => sent.length).toBe(answered + 3)
-      await expect.poll(leased).toBe(4)
+      await expect.poll(() => sent.length).toBe(answered + 2)
+      await expect.poll(leased).toBe(1)
     }
-    expect(counts.claimed - before).toBe(10)
+    expect(counts.claimed - before).toBe(5)
   })
 })
 
@@ -326,7 +400,7 @@ describe('jobs that were claimed and not begun', () => {
   })
 
   it('[J12] are given back when their secrets cannot be read, and taken up again', async () => {
-    const { jobs } = await newJobs(2)
+    const jobs = [...(await newJobs(1)).jobs, ...(await newJobs(1)).jobs]
     let asked = 0
     const { sent, counts, wakeups } = start({
       readSecrets: async (ids) => {
@@ -350,19 +424,18 @@ describe('jobs that were claimed and not begun', () => {
   it('[J12] are given back by a stop, which waits for what was begun and for nothing else', async () => {
     const { worker, sent, sentIds, newJobsOf, wakeups } = await startProven({ concurrency: 1 })
     const [begun, queued] = (await newJobsOf(2)) as [Job, Job]
-    const [other] = (await newJobs(1)).jobs as [Job]
     wakeups.wake('claims')
-    for (const job of [begun, queued, other]) await expect.poll(() => status(job)).toBe('Leased')
+    for (const job of [begun, queued]) await expect.poll(() => status(job)).toBe('Leased')
     let stopped = false
     const stopping = worker.stop().then(() => {
       stopped = true
     })
-    for (const job of [queued, other]) await expect.poll(() => status(job)).toBe('Pending')
+    await expect.poll(() => status(queued)).toBe('Pending')
     expect([await status(begun), stopped]).toEqual(['Leased', false])
     sent[0]?.answer(delivered)
     await stopping
     expect([await status(begun), sentIds()]).toEqual(['Completed', [begun.eventId]])
-    for (const job of [queued, other]) expect(await row(job)).toMatchObject(given)
+    expect(await row(queued)).toMatchObject(given)
   })
 
   it('[J12] are given back when the stop came between their claim and their secrets', async () => {
@@ -400,10 +473,10 @@ describe('a paused endpoint', () => {
   })
 
   it('[J7] gets its queued jobs no more once its breaker opens: they go back', async () => {
-    const { subscriptionId, jobs } = await newJobs(2)
-    const [begun, queued] = jobs as [Job, Job]
-    const { sent, sentIds, wakeups } = start({ concurrency: 4 })
-    for (const job of jobs) await expect.poll(() => status(job)).toBe('Leased')
+    const { sent, sentIds, wakeups, subscriptionId, newJobsOf } = await startProven({ concurrency: 1 })
+    const [begun, queued] = (await newJobsOf(2)) as [Job, Job]
+    wakeups.wake('claims')
+    for (const job of [begun, queued]) await expect.poll(() => status(job)).toBe('Leased')
     await openBreaker(subscriptionId)
     await expect.poll(() => status(queued)).toBe('Pending')
     sent[0]?.answer(failed(500))
@@ -433,6 +506,21 @@ describe('a paused endpoint', () => {
     start({ respond: () => failed(410) })
     await expect.poll(() => status(job)).toBe('Failed')
     expect(await row(job)).toMatchObject({ error_code: 'http_410', response_status: 410, probes: 0 })
+  })
+
+  it('[J7] is probed in slots of its own: one that hangs takes none of those that answer', async () => {
+    const { sent, sentIds, wakeups, newJobsOf } = await startProven({ concurrency: 1 })
+    const paused = [await insertSubscription(database.pool), await insertSubscription(database.pool)]
+    paused.push(await insertSubscription(database.pool))
+    for (const subscriptionId of paused) await openBreaker(subscriptionId, '1 hour')
+    const jobs = await Promise.all(paused.map(newJob))
+    await database.pool.query(`UPDATE sagapost.subscription_breakers SET probe_at = sagapost.now()`)
+    // Of three that are due two are tried: as many as there are slots for probes.
+    await expect.poll(() => sent.length).toBe(2)
+    const [healthy] = (await newJobsOf(1)) as [Job]
+    wakeups.wake('claims')
+    await expect.poll(() => sentIds()[2]).toBe(healthy.eventId)
+    expect((await Promise.all(jobs.map(status))).sort()).toEqual(['Leased', 'Leased', 'Pending'])
   })
 
   it('[J7] that answers a probe well is taken up again, and gets the rest without a poll', async () => {
