@@ -32,6 +32,7 @@ import { type BreakerPolicy, startWorker } from '../worker/index.js'
 import { linkProcesses } from './link-processes.js'
 import { masterKeyOf } from './master-key-of.js'
 import { startCleaner } from './start-cleaner.js'
+import { startEnding } from './start-ending.js'
 import { startOrchestrator } from './start-orchestrator.js'
 import { startRouter } from './start-router.js'
 import { startSagas } from './start-sagas.js'
@@ -220,6 +221,14 @@ export async function startParts({
         pollMs,
       })
       stops.push(() => orchestrator.stop())
+      const ending = startEnding({
+        pool,
+        wakeups,
+        pollMs,
+        onEnded: orchestrator.buryWaiting,
+        onError: onError('orchestrator', 'ending stopped deliveries'),
+      })
+      stops.push(() => ending.stop())
     }
 
     if (only.includes('worker') || only.includes('cleaner')) {
