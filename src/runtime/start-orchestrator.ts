@@ -11,7 +11,6 @@ import {
   workDueInMs,
 } from '../orchestrator/index.js'
 import type { ResultCounter } from '../statistics/index.js'
-import { startEnding } from './start-ending.js'
 
 const BATCH_MAX = 500
 const PAUSE_MS_MIN = 20
@@ -36,8 +35,13 @@ export interface OrchestratorOptions {
   pollMs: () => number
 }
 
+export interface Orchestrator extends Loop {
+  /** Counts and logs deliveries that ended while they waited for a retry. */
+  buryWaiting(deliveries: readonly DeadDelivery[]): void
+}
+
 /** The loop that moves sagas: applies results, makes first and retry jobs, wakes the workers. */
-export function startOrchestrator(options: OrchestratorOptions): Loop {
+export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
   const { pool, window, wakeups, log, metrics, counter, policy, pollMs } = options
 
   const applier = createResultApplier(pool, {
@@ -130,22 +134,13 @@ export function startOrchestrator(options: OrchestratorOptions): Loop {
       logFailure(log, error, 'orchestrating failed; will try again')
     },
   })
-  const ending = startEnding({
-    pool,
-    wakeups,
-    pollMs,
-    onEnded: buryWaiting,
-    onError: (error) => {
-      metrics.loopFailed('orchestrator')
-      log.error({ err: error }, 'ending stopped deliveries failed; will try again')
-    },
-  })
   const unsubscribe = [wakeups.onWake('first-jobs', loop.wake), wakeups.onWake('results', loop.wake)]
   return {
     wake: loop.wake,
+    buryWaiting,
     async stop() {
       for (const each of unsubscribe) each()
-      await Promise.all([loop.stop(), ending.stop()])
+      await loop.stop()
     },
   }
 }

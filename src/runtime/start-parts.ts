@@ -36,6 +36,7 @@ import { type BreakerPolicy, startWorker } from '../worker/index.js'
 import { linkProcesses } from './link-processes.js'
 import { masterKeyOf } from './master-key-of.js'
 import { startCleaner } from './start-cleaner.js'
+import { startEnding } from './start-ending.js'
 import { startOrchestrator } from './start-orchestrator.js'
 import { startRouter } from './start-router.js'
 import { type Sagas, startSagas } from './start-sagas.js'
@@ -246,6 +247,14 @@ export async function startParts({
         pollMs,
       })
       stops.add('work', 'orchestrator', () => orchestrator.stop())
+      const ending = startEnding({
+        pool,
+        wakeups,
+        pollMs,
+        onEnded: orchestrator.buryWaiting,
+        onError: onError('orchestrator', 'ending stopped deliveries'),
+      })
+      stops.add('work', 'ending', () => ending.stop())
     }
 
     if (only.includes('worker') || only.includes('cleaner')) {

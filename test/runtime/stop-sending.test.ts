@@ -30,7 +30,8 @@ const env = {
   SAGAPOST_MASTER_KEY: masterKey.toString('base64'),
   SAGAPOST_ALLOWED_CIDRS: allowedCidrs[0],
   SAGAPOST_REQUEST_TIMEOUT: '50s',
-  SAGAPOST_LEASE_DURATION: '60s',
+  // What a worker has claimed ahead does not go back by itself before a test gives up.
+  SAGAPOST_LEASE_DURATION: '10m',
   SAGAPOST_CONCURRENCY: '8',
 }
 const admin = () => database.as('subscription_admin')
