@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { connectionDefaults, requireSingleLogin } from './connect.js'
+import { GuardedClient } from './guarded-client.js'
 
 const IDLE_CONNECTION_MS = 60_000
 
@@ -16,6 +17,7 @@ export function createApplicationPool({
 }): pg.Pool {
   const { connectionTimeoutMillis, keepAlive } = connectionDefaults
   const pool = new pg.Pool({
+    Client: GuardedClient,
     connectionTimeoutMillis,
     keepAlive,
     connectionString: requireSingleLogin(databaseUrl),

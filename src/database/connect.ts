@@ -1,6 +1,7 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { hasLoginPerRole, ROLE_PLACE } from '../config/index.js'
 import { SagapostError } from '../errors/index.js'
+import { GuardedClient } from './guarded-client.js'
 import { valueParsers } from './parse-values.js'
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -91,7 +92,7 @@ export async function connect(databaseUrl: string): Promise<pg.Client> {
   const url = parseDatabaseUrl(databaseUrl)
   let client: pg.Client | undefined
   try {
-    client = new pg.Client({
+    client = new GuardedClient({
       ...connectionDefaults,
       connectionString: withSettings(databaseUrl, 'sagapost'),
     })

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { connectionDefaults, withSettings } from './connect.js'
+import { GuardedClient } from './guarded-client.js'
 
 const RETRY_MS = 1_000
 const ANSWER_MS_MAX = 10_000
@@ -35,7 +36,7 @@ export function listen(options: ListenOptions): Listener {
   let connecting: Promise<void> = Promise.resolve()
 
   async function open(): Promise<void> {
-    const opened = new pg.Client({
+    const opened = new GuardedClient({
       ...connectionDefaults,
       connectionString: withSettings(databaseUrl, 'sagapost listen', { role: 'saga_readonly_role' }),
       query_timeout: ANSWER_MS_MAX,

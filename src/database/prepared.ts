@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import pg from 'pg'
+import { GuardedClient } from './guarded-client.js'
 
 const names = new Map<string, string>()
 
@@ -14,7 +14,7 @@ export function prepared(text: string): string {
 }
 
 /** Sends marked statements under their name, and all others as they are. */
-export class PreparingClient extends pg.Client {
+export class PreparingClient extends GuardedClient {
   // biome-ignore lint/suspicious/noExplicitAny: pg.Client's own overloads; all but one shape of call are passed on.
   override query(statement: any, values?: any, callback?: any): any {
     const name = names.get(statement)

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { SagapostError } from '../errors/index.js'
 import { connectionDefaults, withSettings } from './connect.js'
+import { GuardedClient } from './guarded-client.js'
 import { PreparingClient } from './prepared.js'
 import type { DatabaseRole } from './roles.js'
 
@@ -56,7 +57,7 @@ export function createRolePool({
 }: RolePoolOptions): pg.Pool {
   const pool = new pg.Pool({
     ...connectionDefaults,
-    ...(preparedStatements && { Client: PreparingClient }),
+    Client: preparedStatements ? PreparingClient : GuardedClient,
     connectionString: withSettings(databaseUrl, `sagapost ${role}`, {
       role,
       idle_in_transaction_session_timeout: STALLED_TRANSACTION,
