@@ -10,9 +10,10 @@ import {
 } from './add-verb.js'
 import { connectApi, type Environment } from './connect-api.js'
 import { deliveryRow, deliveryTitles } from './deliveries-commands.js'
-import { createTable, formatFields, makeVisible } from './format-table.js'
+import { createTable, formatFields } from './format-table.js'
 import { formatAgo, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
+import { showPayload } from './show-payload.js'
 import { withJsonText } from './with-json-text.js'
 
 interface EventListOptions extends ListOptions, RangeOptions {
@@ -69,7 +70,7 @@ function asText(event: EventWithPayload): string {
     ['Created', formatTime(event.createdAt)],
     ['Correlation', event.correlationId ?? '-'],
   ])
-  const payload = `Payload\n${event.payloadJson.split('\n').map(makeVisible).join('\n')}`
+  const payload = `Payload\n${showPayload(event.payloadJson, event.payloadTooLarge)}`
   if (event.deliveries.length === 0) return `${fields}\n\n${payload}\n\nNo deliveries`
   const table = createTable(deliveryTitles)(event.deliveries.map(deliveryRow))
   const more =

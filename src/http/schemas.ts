@@ -121,6 +121,11 @@ export const event = z
   .object({ id, type: eventType, createdAt: time, correlationId: z.string().nullable() })
   .meta({ id: 'Event' })
 
+const payloadTooLarge = z
+  .literal(true)
+  .optional()
+  .describe('the payload is larger than 16 MiB: it is kept, null is shown, and it is never sent')
+
 export const eventWithPayload = event
   .extend({
     deliveries: z.array(delivery).describe('newest first, at most 200'),
@@ -129,6 +134,7 @@ export const eventWithPayload = event
       .nullable()
       .describe('for GET /v1/deliveries?eventId=, when there are more'),
     payload: z.unknown().describe('byte for byte as it was published'),
+    payloadTooLarge,
   })
   .meta({ id: 'EventWithPayload' })
 
@@ -263,7 +269,10 @@ export const deadLetter = z
   .meta({ id: 'DeadLetter' })
 
 export const deadLetterWithPayload = deadLetter
-  .extend({ payloadSnapshot: z.unknown().describe('the event’s payload, byte for byte') })
+  .extend({
+    payloadSnapshot: z.unknown().describe('the event’s payload, byte for byte'),
+    payloadTooLarge,
+  })
   .meta({ id: 'DeadLetterWithPayload' })
 
 export const requeueRequest = z

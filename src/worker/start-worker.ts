@@ -11,6 +11,7 @@ import { findProbes } from './find-probes.js'
 import { findWaiting } from './find-waiting.js'
 import { keepBreakers } from './keep-breakers.js'
 import { createLanes } from './lanes.js'
+import { createLargePayloads } from './large-payloads.js'
 import { type BreakerPolicy, defaultBreakerPolicy } from './note-outcomes.js'
 import { paceStarts } from './pace-starts.js'
 import { releaseJobs } from './release-jobs.js'
@@ -61,6 +62,12 @@ interface HeldJob extends ClaimedJob {
   probe: boolean
 }
 
+const notSent = (errorCode: 'secret_unreadable' | 'payload_too_large'): WebhookOutcome => ({
+  delivered: false,
+  errorCode,
+  durationMs: 0,
+})
+
 export function startWorker(options: WorkerOptions): Worker {
   const { pool, sender, wakeups, log, metrics, workerId, leaseMs } = options
   const isDoubtful = (subscriptionId: string) => breakers.isDoubtful(subscriptionId)
@@ -70,6 +77,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const doubtfulPace = paceStarts(DOUBTFUL_EVERY_MS, () => pump())
   const sending = new Set<Promise<void>>()
   const returned = new Set<Promise<void>>()
+  const largePayloads = createLargePayloads(pool)
   const reports = createReportBatcher(pool, () => wakeups.wake('results'))
   const passedOver = { fresh: rememberPassedOver(), older: rememberPassedOver() }
   let isOldersTurn = false
@@ -196,17 +204,25 @@ export function startWorker(options: WorkerOptions): Worker {
     sending.add(work)
   }
 
+  /** Null: its lease is too short by now, or the worker stops; nothing was sent. */
+  async function attempt(job: HeldJob): Promise<WebhookOutcome | null> {
+    if (job.secrets.length === 0) return notSent('secret_unreadable')
+    if (job.payload !== null) return sender.send(toRequest(job, job.payload, job.secrets))
+    return largePayloads.with(job.eventId, async (payload) => {
+      if (payload === null) return notSent('payload_too_large')
+      return stopping || isLate(job) ? null : sender.send(toRequest(job, payload, job.secrets))
+    })
+  }
+
   async function deliver(job: HeldJob): Promise<void> {
-    const outcome: WebhookOutcome =
-      job.secrets.length > 0
-        ? await sender.send(toRequest(job, job.secrets))
-        : { delivered: false, errorCode: 'secret_unreadable', durationMs: 0 }
+    const outcome = await attempt(job)
+    if (outcome === null) return giveBack([job])
     const errorCode = outcome.delivered ? null : outcome.errorCode
     metrics.attemptFinished({ delivered: outcome.delivered, errorCode, durationMs: outcome.durationMs })
-    breakers.note(job.subscriptionId, errorCode)
+    if (errorCode !== 'payload_too_large') breakers.note(job.subscriptionId, errorCode)
     if (job.probe) breakers.wake()
     // A paused endpoint that is still dead: the delivery keeps its attempt. Gone for good is an answer, though.
-    if (job.probe && errorCode !== null && errorCode !== 'http_410') {
+    if (job.probe && errorCode !== null && errorCode !== 'http_410' && errorCode !== 'payload_too_large') {
       log.info(attemptOf(job, outcome), 'endpoint is still failing; its breaker stays open')
       await giveBack([job], { probed: true })
       return

@@ -4,11 +4,15 @@ import type { ClaimedJob } from './claim-jobs.js'
 import type { JobReport } from './report-results.js'
 
 /** What the receiver gets (DESIGN 5). The id is the same for every attempt and requeue. */
-export function toRequest(job: ClaimedJob, secrets: readonly SigningSecret[]): WebhookRequest {
+export function toRequest(
+  job: ClaimedJob,
+  payload: string,
+  secrets: readonly SigningSecret[],
+): WebhookRequest {
   return {
     url: job.callbackUrl,
     webhookId: `evt_${job.eventId}`,
-    body: Buffer.from(job.payload),
+    body: Buffer.from(payload),
     secrets,
     headers: {
       ...job.headers,
