@@ -161,7 +161,7 @@ describe.each(loads)('with $title', (load) => {
       }
       const { rows } = await client.query(
         `SELECT sagapost.cleanup_expired_sagas(min(created_at) + $1 * interval '30 s') AS removed
-         FROM sagapost.saga_instances`,
+         FROM sagapost.saga_instances WHERE created_at > '-infinity'`,
         [load.instances * 0.02],
       )
       expect(rows[0].removed).toBe(load.instances * 0.02)
