@@ -3,7 +3,7 @@ export { checkReadiness, type Obstacle } from './check-readiness.js'
 export { checkTimeRange, type TimeRange } from './check-time-range.js'
 export { connect, requireSingleLogin } from './connect.js'
 export { cutBatch, type QueueRow } from './cut-batch.js'
-export { databaseErrorCode, isRefusal, LOCK_TIMED_OUT } from './database-errors.js'
+export { databaseErrorCode, isRefusal, isSchemaMissing, LOCK_TIMED_OUT } from './database-errors.js'
 export {
   type EmbeddedPostgres,
   findRunningServer,
