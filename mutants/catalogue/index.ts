@@ -2,6 +2,7 @@ import type { Mutant } from '../mutant.js'
 import { deadLetters } from './dead-letters.js'
 import { events } from './events.js'
 import { jobs } from './jobs.js'
+import { payload } from './payload.js'
 import { queues } from './queues.js'
 import { routing } from './routing.js'
 import { sagaMoves } from './saga-moves.js'
@@ -18,4 +19,5 @@ export const catalogue: readonly Mutant[] = [
   ...subscriptions,
   ...routing,
   ...queues,
+  ...payload,
 ]

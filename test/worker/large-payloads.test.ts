@@ -140,6 +140,36 @@ describe('a large payload', () => {
     }
   })
 
+  it('[J4] is not read while those before it fill the memory that is for them', async () => {
+    const pool = database.as('job_worker')
+    const reads: unknown[] = []
+    const counting = {
+      query: (sql: string, values: unknown[]) => {
+        reads.push(values[0])
+        return pool.query(sql, values)
+      },
+    } as unknown as typeof pool
+    const payloads = createLargePayloads(counting, MIB)
+    const ids = [await newEvent(MIB), await newEvent(MIB)] as [string, string]
+    const begun: string[] = []
+    let release = () => {}
+    const first = payloads.with(ids[0], async () => {
+      begun.push('first')
+      await new Promise<void>((resolve) => {
+        release = resolve
+      })
+    })
+    const second = payloads.with(ids[1], async (payload) => payload?.length)
+    await expect.poll(() => begun).toEqual(['first'])
+    // Whatever would have been asked for has been by the time that this is answered.
+    await pool.query('SELECT 1')
+    expect(reads).toEqual([ids[0]])
+    release()
+    await first
+    expect(await second).toBe(MIB)
+    expect(reads).toEqual(ids)
+  })
+
   it('[J7] that waits for its turn when the worker stops is given back', async () => {
     const { sent, worker, subscriptionId, wakeups } = await startProven()
     const jobs: Job[] = []
