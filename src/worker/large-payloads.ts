@@ -10,7 +10,7 @@ const HELD_BYTES_MAX = 64 * 1024 * 1024
 
 // By events_pkey in one partition. OFFSET 0: the text is made once, and not for each place that has it. One whose stored
 // size is too large is not even read by PostgreSQL.
-export const selectPayload = prepared(`
+const selectPayload = prepared(`
   SELECT octet_length(text) AS bytes, CASE WHEN octet_length(text) <= $2 THEN text END AS payload
   FROM (
     SELECT CASE WHEN pg_column_size(payload) <= $2 THEN payload::text END AS text

@@ -10,6 +10,8 @@ export interface Load {
   ids: 'random' | 'growing'
   /** Of all sagas, those that have not ended, which are the newest; 1 % unless told. */
   unfinishedShare?: number
+  /** Of those that have ended, the Completed ones; 90 % unless told. */
+  completedShare?: number
   /** Of the failed steps, those with attempts left; unless told, those of unfinished sagas. */
   retryableShare?: number
 }
@@ -32,7 +34,7 @@ const insertInstances = `
   CROSS JOIN LATERAL (
     SELECT
       CASE WHEN i > $1 * (1 - $5::float8) THEN (ARRAY[0, 1, 1, 1, 1, 1, 2, 2, 4, 4])[1 + i % 10]
-           WHEN i % 100 < 90 THEN 3
+           WHEN i % 1000 < $6::float8 * 1000 THEN 3
            ELSE (ARRAY[5, 5, 5, 5, 6, 6, 6, 7, 7, 8])[1 + i % 10] END AS state,
       sagapost.now() - ($1 - i) * interval '30 s' AS began
   ) AS s`
@@ -81,13 +83,14 @@ export async function loadSagas(pool: pg.Pool, load: Load): Promise<void> {
        ORDER BY 1`,
     )
     for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
-    const { unfinishedShare = 0.01, retryableShare = null } = load
+    const { unfinishedShare = 0.01, completedShare = 0.9, retryableShare = null } = load
     await client.query(insertInstances, [
       load.instances,
       load.definitions,
       load.ids,
       load.stepsPerSaga,
       unfinishedShare,
+      completedShare,
     ])
     await client.query(insertSteps, [load.stepsPerSaga, retryableShare])
     await client.query(insertEvents, [load.eventsPerSaga])

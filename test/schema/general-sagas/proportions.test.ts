@@ -5,19 +5,22 @@ import { planOf } from './plan-of.js'
 
 const sizes: Omit<Load, 'ids'> = { instances: 20_000, definitions: 5, stepsPerSaga: 3, eventsPerSaga: 4 }
 
-/** Of the sagas that have not ended, and of the failed steps that have attempts left. */
-const proportions = [
-  [0.0005, 1],
+/** Of the sagas that have not ended, of the failed steps that have attempts left, and of the ended sagas that are Completed. */
+const proportions: readonly [number, number, number?][] = [
+  [0.0005, 1, 0.999],
+  [0.001, 1, 0.99],
+  [0.001, 0.9, 0.96],
   [0.01, 0],
   [0.01, 0.5],
   [0.01, 1],
   [0.1, 0.9],
   [0.3, 1],
-] as const
-const loads = proportions.flatMap(([unfinishedShare, retryableShare], place) => ({
+]
+const loads = proportions.flatMap(([unfinishedShare, retryableShare, completedShare = 0.9], place) => ({
   ...sizes,
   unfinishedShare,
   retryableShare,
+  completedShare,
   ids: place % 2 === 0 ? ('random' as const) : ('growing' as const),
 }))
 
