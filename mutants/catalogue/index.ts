@@ -5,6 +5,7 @@ import { deadLetters } from './dead-letters.js'
 import { dns } from './dns.js'
 import { events } from './events.js'
 import { jobs } from './jobs.js'
+import { payload } from './payload.js'
 import { queues } from './queues.js'
 import { routing } from './routing.js'
 import { sagaMoves } from './saga-moves.js'
@@ -34,4 +35,5 @@ export const catalogue: readonly Mutant[] = [
   ...session,
   ...availability,
   ...worker,
+  ...payload,
 ]

@@ -63,8 +63,8 @@ export const jobs: readonly Mutant[] = [
     edits: [
       {
         file: 'src/worker/translate-job.ts',
-        find: 'body: Buffer.from(job.payload)',
-        replace: 'body: Buffer.from(JSON.stringify(JSON.parse(job.payload)))',
+        find: 'body: Buffer.from(payload)',
+        replace: 'body: Buffer.from(JSON.stringify(JSON.parse(payload)))',
       },
     ],
     test: testsOf('test/runtime/deliver.test.ts')(

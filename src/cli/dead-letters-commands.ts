@@ -9,10 +9,11 @@ import {
   readId,
 } from './add-verb.js'
 import { connectApi, type Environment } from './connect-api.js'
-import { formatFields, makeVisible } from './format-table.js'
+import { formatFields } from './format-table.js'
 import { formatAgo, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
 import { addRequeueCommand } from './requeue-command.js'
+import { showPayload } from './show-payload.js'
 import { withJsonText } from './to-json.js'
 
 interface DeadLetterListOptions extends ListOptions, RangeOptions {
@@ -87,5 +88,5 @@ function asText(letter: DeadLetterWithPayload): string {
     ['Correlation', letter.correlationId ?? '-'],
     ['Requeued as', letter.requeuedAs ?? '-'],
   ])
-  return `${fields}\n\nPayload\n${letter.payloadSnapshotJson.split('\n').map(makeVisible).join('\n')}`
+  return `${fields}\n\nPayload\n${showPayload(letter.payloadSnapshotJson, letter.payloadTooLarge)}`
 }

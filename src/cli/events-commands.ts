@@ -10,10 +10,11 @@ import {
 } from './add-verb.js'
 import { connectApi, type Environment } from './connect-api.js'
 import { deliveryRow, deliveryTitles } from './deliveries-commands.js'
-import { createTable, formatFields, makeVisible } from './format-table.js'
+import { createTable, formatFields } from './format-table.js'
 import { formatAgo, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
 import { requeueUnrouted } from './requeue-unrouted.js'
+import { showPayload } from './show-payload.js'
 import { withJsonText } from './to-json.js'
 
 interface EventListOptions extends ListOptions, RangeOptions {
@@ -106,7 +107,7 @@ function asText(event: EventWithPayload): string {
     ['Created', formatTime(event.createdAt)],
     ['Correlation', event.correlationId ?? '-'],
   ])
-  const payload = `Payload\n${event.payloadJson.split('\n').map(makeVisible).join('\n')}`
+  const payload = `Payload\n${showPayload(event.payloadJson, event.payloadTooLarge)}`
   if (event.deliveries.length === 0) return `${fields}\n\n${payload}\n\nNo deliveries`
   const table = createTable(deliveryTitles)(event.deliveries.map(deliveryRow))
   const more =

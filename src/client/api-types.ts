@@ -713,6 +713,11 @@ export interface components {
             deliveriesNextCursor: string | null;
             /** @description byte for byte as it was published */
             payload: unknown;
+            /**
+             * @description the payload is larger than 16 MiB: it is kept, null is shown, and it is never sent
+             * @constant
+             */
+            payloadTooLarge?: true;
         };
         NewSubscription: {
             /** @example order.placed */
@@ -914,6 +919,11 @@ export interface components {
             requeuedAs: string | null;
             /** @description the event’s payload, byte for byte */
             payloadSnapshot: unknown;
+            /**
+             * @description the payload is larger than 16 MiB: it is kept, null is shown, and it is never sent
+             * @constant
+             */
+            payloadTooLarge?: true;
         };
         RequeueRequest: {
             filter: {

@@ -2,6 +2,7 @@ import pg from 'pg'
 import { connectionDefaults, requireSingleLogin } from './connect.js'
 import type { DatabaseWatch } from './database-watch.js'
 import { failLater } from './fail-later.js'
+import { GuardedClient } from './guarded-client.js'
 import { watchPool } from './watch-pool.js'
 
 const IDLE_CONNECTION_MS = 60_000
@@ -23,7 +24,7 @@ export function createApplicationPool({
   const pool = new pg.Pool({
     connectionTimeoutMillis,
     keepAlive,
-    Client: failLater(pg.Client),
+    Client: failLater(GuardedClient),
     connectionString: requireSingleLogin(databaseUrl),
     application_name: 'sagapost saga transactions',
     max: connectionsMax,

@@ -1,6 +1,7 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { hasLoginPerRole, ROLE_PLACE } from '../config/index.js'
 import { SagapostError } from '../errors/index.js'
+import { GuardedClient } from './guarded-client.js'
 import { valueParsers } from './parse-values.js'
 import { asStartOptions, sessionSettings, settleSession, settleValues } from './session-settings.js'
 
@@ -73,7 +74,7 @@ export async function connect(databaseUrl: string): Promise<pg.Client> {
   const url = parseDatabaseUrl(databaseUrl)
   let client: pg.Client | undefined
   try {
-    client = new pg.Client({
+    client = new GuardedClient({
       ...connectionDefaults,
       connectionString: withSettings(databaseUrl, 'sagapost'),
     })

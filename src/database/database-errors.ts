@@ -40,6 +40,15 @@ export function databaseErrorCode(error: unknown): ErrorCode | undefined {
   return undefined
 }
 
+/** A schema, table, function or column that is not there. */
+const MISSING = /^(3F000|42P01|42883|42703)$/
+
+/** The database was never migrated, or by an older release. Before the first migration the roles are missing, too. */
+export function isSchemaMissing(error: unknown): boolean {
+  if (!isDatabaseError(error)) return false
+  return MISSING.test(error.code ?? '') || /^role ".*" does not exist$/.test(error.message)
+}
+
 /** SQLSTATE of a lock that was not had within lock_timeout. */
 export const LOCK_TIMED_OUT = '55P03'
 

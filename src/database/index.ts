@@ -5,7 +5,7 @@ export { checkTimeRange, type TimeRange } from './check-time-range.js'
 export { checkWrites } from './check-writes.js'
 export { connect, requireSingleLogin } from './connect.js'
 export { cutBatch, type QueueRow } from './cut-batch.js'
-export { databaseErrorCode, isRefusal, LOCK_TIMED_OUT } from './database-errors.js'
+export { databaseErrorCode, isRefusal, isSchemaMissing, LOCK_TIMED_OUT } from './database-errors.js'
 export { createDatabaseWatch, type DatabaseWatch } from './database-watch.js'
 export {
   type EmbeddedPostgres,

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { connectionDefaults, withSettings } from './connect.js'
+import { GuardedClient } from './guarded-client.js'
 
 const RETRY_MS = 1_000
 const ANSWER_MS_MAX = 10_000
@@ -37,7 +38,7 @@ export function listen(options: ListenOptions): Listener {
   async function open(): Promise<void> {
     let opened: pg.Client
     try {
-      opened = new pg.Client({
+      opened = new GuardedClient({
         ...connectionDefaults,
         connectionString: withSettings(databaseUrl, 'sagapost listen', { role: 'saga_readonly_role' }),
         query_timeout: ANSWER_MS_MAX,

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import pg from 'pg'
 import { abandonConnection } from './abandon-connection.js'
+import { GuardedClient } from './guarded-client.js'
 import { isReadTimeout } from './outage.js'
 
 /** A server that does not answer does not say goodbye either. */
@@ -9,7 +9,7 @@ const GOODBYE_MS_MAX = 1_000
 type Callback = (error: Error | null | undefined, result?: unknown) => void
 
 /** A connection whose time-outs end what they give up, on the server as well. */
-export class RoleClient extends pg.Client {
+export class RoleClient extends GuardedClient {
   /** A statement failed, for whatever reason. */
   onFailed: (error: Error) => void = () => {}
 

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { isRowId } from '../database/index.js'
+import { PAYLOAD_BYTES_READ_MAX } from '../events/index.js'
 import { readWebhookIds } from '../webhook-id/index.js'
 import { type DeadLetter, type DeadLetterRow, toDeadLetter } from './dead-letter.js'
 
@@ -9,7 +10,9 @@ import { type DeadLetter, type DeadLetterRow, toDeadLetter } from './dead-letter
  */
 export const selectDeadLetter = `
   SELECT id, saga_id, event_id, subscription_id, event_type, final_error_code, failed_at, attempt_count, job_id,
-         worker_id, lease_expiration, correlation_id, payload_snapshot::text AS payload_snapshot,
+         worker_id, lease_expiration, correlation_id,
+         CASE WHEN pg_column_size(payload_snapshot) <= $2 AND octet_length(payload_snapshot::text) <= $2
+              THEN payload_snapshot::text END AS payload_snapshot,
          (SELECT saga.id FROM sagapost.webhook_delivery_sagas AS saga
           WHERE saga.requeued_from = letter.id AND saga.event_id = letter.event_id) AS requeued_as
   FROM sagapost.dead_letters AS letter
@@ -18,15 +21,23 @@ export const selectDeadLetter = `
 export interface WholeDeadLetter extends DeadLetter {
   /** [D2] The JSON text of the event's payload, byte for byte. */
   payloadSnapshot: string
+  /** The payload is larger than any part reads: the snapshot is kept, and `payloadSnapshot` is null. */
+  payloadTooLarge?: boolean
 }
 
 /** One dead letter with its payload; null when there is none. Under the role saga_readonly_role. */
 export async function getDeadLetter(pool: pg.Pool, id: string): Promise<WholeDeadLetter | null> {
   if (!isRowId(id)) return null
-  const { rows } = await pool.query<DeadLetterRow & { payload_snapshot: string }>(selectDeadLetter, [id])
+  const { rows } = await pool.query<DeadLetterRow & { payload_snapshot: string | null }>(selectDeadLetter, [
+    id,
+    PAYLOAD_BYTES_READ_MAX,
+  ])
   const [row] = rows
   if (!row) return null
   const webhookIds = await readWebhookIds(pool, [row.event_id])
-  const letter = toDeadLetter(row, webhookIds.get(row.event_id) ?? null)
-  return { ...letter, payloadSnapshot: row.payload_snapshot }
+  return {
+    ...toDeadLetter(row, webhookIds.get(row.event_id) ?? null),
+    ...(row.payload_snapshot === null && { payloadTooLarge: true }),
+    payloadSnapshot: row.payload_snapshot ?? 'null',
+  }
 }

@@ -6,6 +6,7 @@ import { type Stage, within } from '../loop/index.js'
 import { createNotifier, type Notifier, type System, startSystem } from '../runtime/index.js'
 import { adaptLog } from './adapt-log.js'
 import { createContext, type OpenContext } from './create-context.js'
+import { nameMissingSchema } from './name-missing-schema.js'
 import { offerDeadLetters, offerDeliveries } from './offer-deliveries.js'
 import { offerEvents } from './offer-events.js'
 import { offerSagas } from './offer-sagas.js'
@@ -59,20 +60,22 @@ export class Sagapost {
       throw inOptionNames(error)
     }
     this.#notifier = createNotifier({ pool: this.#context.pool('saga_readonly_role'), log: this.#log })
-    this.subscriptions = offerSubscriptions(this.#context)
-    this.events = offerEvents(this.#context)
-    this.deliveries = offerDeliveries(this.#context)
-    this.deadLetters = offerDeadLetters(this.#context)
-    this.sagas = offerSagas({
-      pool: this.#context.pool,
-      wake: (stage) => this.#wake(stage),
-      dataBox: this.#settings.sagas.dataBox,
-      coordinator: () => (this.#stopping ? undefined : this.#system?.coordinator),
-      stopped: this.#stopped.signal,
-      onStartedIn: () => {
-        this.#startedSagas = true
-      },
-    })
+    this.subscriptions = nameMissingSchema(offerSubscriptions(this.#context))
+    this.events = nameMissingSchema(offerEvents(this.#context))
+    this.deliveries = nameMissingSchema(offerDeliveries(this.#context))
+    this.deadLetters = nameMissingSchema(offerDeadLetters(this.#context))
+    this.sagas = nameMissingSchema(
+      offerSagas({
+        pool: this.#context.pool,
+        wake: (stage) => this.#wake(stage),
+        dataBox: this.#settings.sagas.dataBox,
+        coordinator: () => (this.#stopping ? undefined : this.#system?.coordinator),
+        stopped: this.#stopped.signal,
+        onStartedIn: () => {
+          this.#startedSagas = true
+        },
+      }),
+    )
   }
 
   /** Of the API, or of health and metrics, while they are served here. */

@@ -68,6 +68,8 @@ export interface Event {
 export interface WholeEvent extends Event {
   /** As it was published, byte for byte. */
   payloadJson: string
+  /** True: it is larger than 16 MiB, which no part reads, and `payloadJson` is `null`. */
+  payloadTooLarge?: boolean
   /** Newest first, at most 200. */
   deliveries: Delivery[]
   /** For `deliveries.list({ eventId })`, when there are more. */
@@ -252,6 +254,8 @@ export interface DeadLetter {
 export interface WholeDeadLetter extends DeadLetter {
   /** The event's payload, byte for byte. */
   payloadSnapshotJson: string
+  /** True: it is larger than 16 MiB, which no part reads, and `payloadSnapshotJson` is `null`. */
+  payloadTooLarge?: boolean
 }
 
 export interface DeadLetterFilter extends PageRequest, TimeRange {

@@ -64,7 +64,7 @@ export const errorCatalogue = {
     constraints: ['events_correlation_id_printable', 'events_traceparent_printable'],
   },
   payload_invalid: { title: 'The payload is not JSON, or nested too deeply' },
-  payload_too_large: { title: 'The payload is too large' },
+  payload_too_large: { title: 'The payload is too large', constraints: ['events_payload_size'] },
   event_not_found: { title: 'There is no such event' },
 
   // Subscriptions

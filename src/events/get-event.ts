@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { isRowId, PAGE_ROWS_MAX } from '../database/index.js'
 import { type Delivery, listDeliveries } from '../deliveries/index.js'
 import { eventIdIn, eventTimeUs, webhookIdOf } from '../webhook-id/index.js'
+import { PAYLOAD_BYTES_READ_MAX } from './payload-limits.js'
 
 /** An event as lists have it. */
 export interface Event {
@@ -24,6 +25,8 @@ export interface EventRow {
 export interface WholeEvent extends Event {
   /** The JSON text as it was published, byte for byte. */
   payload: string
+  /** The payload is larger than any part reads: it is kept, and `payload` is null. */
+  payloadTooLarge?: boolean
   /** Newest first, at most 200. */
   deliveries: Delivery[]
   /** For `listDeliveries` with this event's id, when there are more; else null. */
@@ -32,7 +35,8 @@ export interface WholeEvent extends Event {
 
 /** By events_pkey in one partition: the id tells which. */
 export const selectEvent = `
-  SELECT id, event_type, created_at, correlation_id, ${eventTimeUs} AS at_us, payload::text AS payload
+  SELECT id, event_type, created_at, correlation_id, ${eventTimeUs} AS at_us,
+         CASE WHEN pg_column_size(payload) <= $2 AND octet_length(payload::text) <= $2 THEN payload::text END AS payload
   FROM sagapost.events AS event WHERE id = $1`
 
 /**
@@ -42,13 +46,22 @@ export const selectEvent = `
 export async function getEvent(pool: pg.Pool, idOrWebhookId: string): Promise<WholeEvent | null> {
   const id = eventIdIn(idOrWebhookId) ?? idOrWebhookId
   if (!isRowId(id)) return null
-  const { rows } = await pool.query<EventRow & { payload: string }>(selectEvent, [id])
+  const { rows } = await pool.query<EventRow & { payload: string | null }>(selectEvent, [
+    id,
+    PAYLOAD_BYTES_READ_MAX,
+  ])
   const [row] = rows
   if (!row) return null
   const event = toEvent(row)
   if (![id, `evt_${id}`, event.webhookId].includes(idOrWebhookId)) return null
   const { data, nextCursor } = await listDeliveries(pool, { eventId: id, limit: PAGE_ROWS_MAX })
-  return { ...event, payload: row.payload, deliveries: data, deliveriesNextCursor: nextCursor }
+  return {
+    ...event,
+    ...(row.payload === null && { payloadTooLarge: true }),
+    payload: row.payload ?? 'null',
+    deliveries: data,
+    deliveriesNextCursor: nextCursor,
+  }
 }
 
 export function toEvent(row: EventRow): Event {

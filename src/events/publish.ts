@@ -1,4 +1,4 @@
-import { databaseErrorCode } from '../database/index.js'
+import { databaseErrorCode, isSchemaMissing } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { type EventRefusal, refuseEvent } from './check-event.js'
 
@@ -72,9 +72,15 @@ function refused({ code, detail }: EventRefusal): SagapostError {
   return new SagapostError(code, detail)
 }
 
+function notMigrated(error: Error): SagapostError {
+  return new SagapostError('schema_outdated', `the database is not migrated: ${error.message}`, {
+    cause: error,
+  })
+}
+
 function explain(error: unknown): unknown {
   const code = databaseErrorCode(error)
-  if (code === undefined) return error
+  if (code === undefined) return isSchemaMissing(error) ? notMigrated(error as Error) : error
   const { message } = error as Error
   const hint = code === 'permission_denied' ? '; the login needs GRANT event_publisher' : ''
   return new SagapostError(code, `${message}${hint}`, { cause: error })

@@ -9,6 +9,7 @@ import { describeApi } from './describe-api.js'
 import { noteIngested } from './note-ingested.js'
 import { problem, refuse } from './problem.js'
 import { readValue } from './read-body.js'
+import { refuseNul } from './refuse-nul.js'
 import { refuseUnasked } from './refuse-unasked.js'
 import { createScopeCheck } from './require-scope.js'
 import {
@@ -145,6 +146,7 @@ function buildBase({
   })
   api.addHook('preValidation', (request, _reply, done) => {
     refuseUnasked(request)
+    refuseNul(request)
     done()
   })
   api.addHook('onResponse', (request, reply, done) => {

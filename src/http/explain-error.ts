@@ -76,6 +76,8 @@ function fromFastify(error: FastifyError): Problem | undefined {
         : undefined
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_MAX_PARAM_LENGTH':
+    // Of a QUERY, for which no path has an answer.
+    case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':
       return problem('not_found', errorCatalogue.not_found.title)
     default:
       return undefined

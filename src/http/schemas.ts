@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isRowId } from '../database/index.js'
 import { deliveryMachine, jobMachine } from '../state-machines/index.js'
 
 /** The shapes of DESIGN 7, once: requests are checked with them, answers are written with them, OpenAPI is made of them. */
@@ -7,6 +8,9 @@ export const id = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be an id: a decimal number as a string')
   .meta({ examples: ['1042'] })
+
+/** As a parameter: one that no row can have is a mistake, and PostgreSQL refuses it. */
+export const idToFind = id.refine(isRowId, 'must be an id: at most 9223372036854775807')
 
 export const time = z.string().meta({ format: 'date-time', examples: ['2026-01-31T12:00:00.000Z'] })
 const pathId = z.string().meta({ examples: ['1042'] })
@@ -147,6 +151,11 @@ export const setAsideEvent = z
   })
   .meta({ id: 'SetAsideEvent' })
 
+const payloadTooLarge = z
+  .literal(true)
+  .optional()
+  .describe('the payload is larger than 16 MiB: it is kept, null is shown, and it is never sent')
+
 export const eventWithPayload = event
   .extend({
     deliveries: z.array(delivery).describe('newest first, at most 200'),
@@ -155,6 +164,7 @@ export const eventWithPayload = event
       .nullable()
       .describe('for GET /v1/deliveries?eventId=, when there are more'),
     payload: z.unknown().describe('byte for byte as it was published'),
+    payloadTooLarge,
   })
   .meta({ id: 'EventWithPayload' })
 
@@ -291,7 +301,10 @@ export const deadLetter = z
   .meta({ id: 'DeadLetter' })
 
 export const deadLetterWithPayload = deadLetter
-  .extend({ payloadSnapshot: z.unknown().describe('the event’s payload, byte for byte') })
+  .extend({
+    payloadSnapshot: z.unknown().describe('the event’s payload, byte for byte'),
+    payloadTooLarge,
+  })
   .meta({ id: 'DeadLetterWithPayload' })
 
 export const requeueRequest = z

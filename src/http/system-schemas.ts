@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import type { StatisticsRange } from '../statistics/index.js'
-import { id, time } from './schemas.js'
+import { id, idToFind, time } from './schemas.js'
 
 const count = z.number().int()
 const milliseconds = z.number().nullable().describe('null: there were none')
 
 export const statisticsFilter = z.strictObject({
   range: z.enum(['hour', 'day'] satisfies StatisticsRange[]).default('hour'),
-  subscriptionId: id.optional().describe('absent: of all'),
+  subscriptionId: idToFind.optional().describe('absent: of all'),
 })
 
 export const statisticsPoint = z
@@ -30,7 +30,7 @@ export const healthFilter = z.strictObject({
   ids: z
     .string()
     .transform((text) => text.split(','))
-    .pipe(z.array(id).min(1).max(HEALTH_IDS_MAX))
+    .pipe(z.array(idToFind).min(1).max(HEALTH_IDS_MAX))
     .meta({ examples: ['1,2,3'] })
     .describe(`ids of subscriptions, with commas between them; at most ${HEALTH_IDS_MAX}`),
 })

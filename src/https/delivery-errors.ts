@@ -20,6 +20,8 @@ export const deliveryErrorCodes = {
     'A header of the request holds what HTTP cannot carry, or is not the subscription’s to set',
   invalid_response: 'What came back is not HTTP/1.1, or its headers are too large',
   secret_unreadable: 'The secret of the subscription could not be decrypted, so nothing was sent',
+  payload_too_large:
+    'The payload is larger than 16 MiB, from before there was a limit, so it was not read and nothing was sent',
   aborted: 'The worker stopped before the exchange ended',
   subscription_deleted: 'The subscription was deleted before the request was made, so nothing was sent',
   cancelled: 'The delivery was cancelled before the request was made, so nothing was sent',

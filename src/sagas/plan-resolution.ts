@@ -1,4 +1,5 @@
 import { baseOf, sagaEvents, stepChange, stepEvents } from './change-parts.js'
+import { planEnd } from './plan-ends.js'
 import { compensationOf } from './plan-undos.js'
 import type { SagaChange, StepRecord } from './records.js'
 import { type SagaRun, sagaStateNumber } from './saga-run.js'
@@ -22,7 +23,7 @@ export function planResolution(
   { saga, steps }: Pick<SagaRun, 'saga' | 'steps'>,
   resolution: Resolution,
 ): SagaChange {
-  const run = { saga, steps, definition: { steps: [], compensation: 'reverse' }, signals: never } as const
+  const run = { saga, steps, definition: noDefinition, signals: never } as const
   const data = { ...resolution }
   const failed = sagaStateNumber('Failed')
   const base = { ...baseOf(run), owner: null }
@@ -58,6 +59,12 @@ export function planResolution(
   }
 }
 
+/** The end of a saga of which no step was begun, as a coordinator would write it; its definition is not needed. */
+export function planUnstartedCancel({ saga, steps }: Pick<SagaRun, 'saga' | 'steps'>): SagaChange {
+  return planEnd({ saga, steps, definition: noDefinition, signals: never }, 'Cancelled')
+}
+
+const noDefinition = { steps: [], compensation: 'reverse' } as const
 const never = { cancelRequested: false, overdue: false } as const
 
 function anotherRound(step: StepRecord): StepRecord['compensation'] {

@@ -1,5 +1,5 @@
 import { SagapostError } from '../errors/index.js'
-import { planResolution, type Resolution, stuckWaits } from './plan-resolution.js'
+import { planResolution, planUnstartedCancel, type Resolution, stuckWaits } from './plan-resolution.js'
 import type { SagaRecord } from './records.js'
 import type { CancelOutcome, CancelRequest, StateStorage } from './state-storage.js'
 
@@ -42,7 +42,10 @@ export async function resolveSaga(
   )
 }
 
-/** Asks for a cancel, on record: whoever holds the saga stops what runs, and undoes what was done. */
+/**
+ * Asks for a cancel, on record: the coordinator that holds the saga stops what runs, and undoes what was done. One of which
+ * no step was begun ends at once: there is nothing to undo, and perhaps no process has its definition.
+ */
 export async function cancelSaga(
   storage: StateStorage,
   sagaId: string,
@@ -51,7 +54,22 @@ export async function cancelSaga(
   requireWords({ by: request.by, reason: request.reason })
   const outcome = await storage.requestCancel(sagaId, request)
   if (outcome === 'not_found') throw new SagapostError('saga_not_found', `There is no saga ${sagaId}`)
+  if (outcome === 'too_late') return (await endedUnstarted(storage, sagaId)) ? 'already_requested' : outcome
+  await endUnstarted(storage, sagaId)
   return outcome
+}
+
+async function endUnstarted(storage: StateStorage, sagaId: string): Promise<void> {
+  const saga = await storage.getSaga(sagaId)
+  if (saga?.state !== 'Pending' || saga.leaseOwner !== null) return
+  const steps = await storage.listSteps(sagaId)
+  // A coordinator that has taken it up meanwhile ends it by itself: the version is another one.
+  await storage.write([planUnstartedCancel({ saga, steps })], 0)
+}
+
+async function endedUnstarted(storage: StateStorage, sagaId: string): Promise<boolean> {
+  const saga = await storage.getSaga(sagaId)
+  return saga?.state === 'Cancelled' && saga.startedAt === null
 }
 
 function requireWords(words: Record<string, unknown>): void {

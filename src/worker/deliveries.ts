@@ -5,6 +5,7 @@ import { createReportBatcher } from './batch-reports.js'
 import type { ClaimedJob } from './claim-jobs.js'
 import type { BreakerKeeper } from './keep-breakers.js'
 import { createLanes, type Lanes } from './lanes.js'
+import { createLargePayloads } from './large-payloads.js'
 import { paceStarts } from './pace-starts.js'
 import { releaseJobs } from './release-jobs.js'
 import { repeatUntil, reportWhileLeased } from './report-while-leased.js'
@@ -34,6 +35,12 @@ export interface HeldJob extends ClaimedJob {
   /** The one delivery that tries a paused endpoint. */
   probe: boolean
 }
+
+const notSent = (errorCode: 'secret_unreadable' | 'payload_too_large'): WebhookOutcome => ({
+  delivered: false,
+  errorCode,
+  durationMs: 0,
+})
 
 /** The jobs in a worker's hands, from the claim to the report. */
 export interface Deliveries {
@@ -70,6 +77,7 @@ export function createDeliveries(
   let probing = 0
   const sending = new Set<Promise<void>>()
   const returned = new Set<Promise<void>>()
+  const largePayloads = createLargePayloads(pool)
   const reports = createReportBatcher(pool, () => wakeups.wake('results'))
   let stoppedAtMs: number | undefined
   const silence = setInterval(() => {
@@ -150,18 +158,27 @@ export function createDeliveries(
     sending.add(work)
   }
 
+  /** Null: its lease is too short by now, or the worker stops; nothing was sent. */
+  async function attempt(job: HeldJob): Promise<WebhookOutcome | null> {
+    if (job.secrets.length === 0) return notSent('secret_unreadable')
+    if (job.payload !== null) return sender.send(toRequest(job, job.payload, job.secrets))
+    return largePayloads.with(job.eventId, async (payload) => {
+      if (payload === null) return notSent('payload_too_large')
+      const isOver = stoppedAtMs !== undefined || isLate(job)
+      return isOver ? null : sender.send(toRequest(job, payload, job.secrets))
+    })
+  }
+
   async function deliver(job: HeldJob): Promise<void> {
-    const outcome: WebhookOutcome =
-      job.secrets.length > 0
-        ? await sender.send(toRequest(job, job.secrets))
-        : { delivered: false, errorCode: 'secret_unreadable', durationMs: 0 }
+    const outcome = await attempt(job)
+    if (outcome === null) return giveBack([job])
     const errorCode = outcome.delivered ? null : outcome.errorCode
     metrics.attemptFinished({ delivered: outcome.delivered, errorCode, durationMs: outcome.durationMs })
     const breakers = options.breakers()
-    breakers.note(job.subscriptionId, errorCode)
+    if (errorCode !== 'payload_too_large') breakers.note(job.subscriptionId, errorCode)
     if (job.probe) breakers.wake()
     // A paused endpoint that is still dead: the delivery keeps its attempt. Gone for good is an answer, though.
-    if (job.probe && errorCode !== null && errorCode !== 'http_410') {
+    if (job.probe && errorCode !== null && errorCode !== 'http_410' && errorCode !== 'payload_too_large') {
       log.info(attemptOf(job, outcome), 'endpoint is still failing; its breaker stays open')
       await giveBack([job], { probed: true })
       return

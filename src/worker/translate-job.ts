@@ -4,11 +4,15 @@ import type { ClaimedJob } from './claim-jobs.js'
 import type { JobReport } from './report-results.js'
 
 /** What the receiver gets (DESIGN 5). */
-export function toRequest(job: ClaimedJob, secrets: readonly SigningSecret[]): WebhookRequest {
+export function toRequest(
+  job: ClaimedJob,
+  payload: string,
+  secrets: readonly SigningSecret[],
+): WebhookRequest {
   return {
     url: job.callbackUrl,
     webhookId: job.webhookId,
-    body: Buffer.from(job.payload),
+    body: Buffer.from(payload),
     secrets,
     headers: {
       ...job.headers,

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { expect, it } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
@@ -22,6 +23,46 @@ it('[G11, O2] a schema that is not migrated is told; migrate() or migrate: true 
 
   const again = embed({ databaseUrl: database.url, migrate: true })
   await again.start()
+})
+
+it('[G11, O2] every operation on a schema that is not migrated throws schema_outdated, not what the driver says', async () => {
+  const name = new URL(database.url).pathname.slice(1)
+  const bare = new URL(database.url)
+  bare.pathname = `${name}_bare`
+  await database.pool.query(`CREATE DATABASE ${name}_bare`)
+  const instance = embed({ databaseUrl: bare.href })
+  const client = new pg.Client({ connectionString: bare.href })
+  await client.connect()
+  const event = { type: 'order.placed', payload: 1 }
+  const calls: Record<string, () => Promise<unknown>> = {
+    publish: () => instance.publish(client, event),
+    publishMany: () => instance.events.publishMany([event]),
+    'publishMany with a key': () => instance.events.publishMany([{ ...event, idempotencyKey: 'a' }]),
+    'events.get': () => instance.events.get('1'),
+    'events.list': () => instance.events.list(),
+    'deliveries.get': () => instance.deliveries.get('1'),
+    'deliveries.list': () => instance.deliveries.list(),
+    'deadLetters.get': () => instance.deadLetters.get('1'),
+    'deadLetters.list': () => instance.deadLetters.list(),
+    'deadLetters.requeue': () => instance.deadLetters.requeue('1'),
+    'deadLetters.countMatching': () => instance.deadLetters.countMatching({ all: true }),
+    'subscriptions.list': () => instance.subscriptions.list(),
+    'subscriptions.get': () => instance.subscriptions.get('1'),
+    'sagas.list': () => instance.sagas.list(),
+    'sagas.get': () => instance.sagas.get('1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a'),
+    'sagas.signal': () => instance.sagas.signal({ name: 'paid', key: '1' }),
+  }
+  const codes: Record<string, unknown> = {}
+  for (const [call, make] of Object.entries(calls)) {
+    codes[call] = await make().then(
+      () => 'no error',
+      (error) => error.code,
+    )
+  }
+  await client.end()
+  await instance.stop()
+  await database.pool.query(`DROP DATABASE ${name}_bare WITH (FORCE)`)
+  expect(codes).toEqual(Object.fromEntries(Object.keys(calls).map((call) => [call, 'schema_outdated'])))
 })
 
 it('[G11, O2] a server without the roles is one that is not migrated, too', async () => {

@@ -155,7 +155,7 @@ async function respond(world: World, which: number, answer: Answer): Promise<voi
   const { job, name } = holding
   const { delivery } = get(world.model.jobs, name)
   const { event, subscription } = get(world.model.deliveries, delivery)
-  const { body, webhookId, headers } = toRequest(job, [])
+  const { body, webhookId, headers } = toRequest(job, job.payload ?? '', [])
   if (body.toString() !== get(world.model.events, event).payload)
     throw new Mismatch(`${name} has another payload`)
   world.log.record(job.subscriptionId, {

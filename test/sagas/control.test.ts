@@ -49,6 +49,27 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       await expectHistoryToReplay(under.storage, handle.id)
     })
 
+    it('[G14, G6] of a saga that never began ends it at once, where no process has its definition', async () => {
+      const definition = saga('cancel-unknown')
+        .step('one', { run: () => 1 })
+        .step('two', { run: () => 2 })
+      const starter = coordinate([])
+      const { id } = await starter.start(definition, undefined)
+      expect(await starter.cancel(id, who)).toBe('requested')
+      expect(await under.storage.getSaga(id)).toMatchObject({
+        state: 'Cancelled',
+        startedAt: null,
+        completedAt: expect.any(Date),
+        leaseOwner: null,
+        wakeAt: null,
+        error: { code: 'saga_cancelled' },
+      })
+      expect(await stepsOf(id)).toEqual(['Skipped', 'Skipped'])
+      expect((await under.storage.listEvents(id)).map(({ type }) => type).at(-1)).toBe('saga.cancelled')
+      await expectHistoryToReplay(under.storage, id)
+      expect(await starter.cancel(id, who)).toBe('already_requested')
+    })
+
     it('[G14] of a running one aborts the step, and undoes it and those before', async () => {
       const undone: string[] = []
       const definition = saga('cancel-running')

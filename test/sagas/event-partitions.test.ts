@@ -216,3 +216,40 @@ describe.each(days)('[G15] saga_events, partitioned by time, begun on %s', (_, t
     await expectHistoryToReplay(storage, await runOne())
   })
 })
+
+describe('[G15] the period of the partitions of saga_events', () => {
+  const database = useDatabase()
+  const maintain = () =>
+    database.as('schema_maintainer').query('SELECT sagapost.ensure_saga_event_partitions()')
+  const lengths = async () => {
+    const { rows } = await database.pool.query(
+      `SELECT DISTINCT extract(epoch FROM to_time - from_time)::int / 3600 AS hours
+       FROM sagapost.saga_event_partitions WHERE from_time > '-infinity' ORDER BY hours`,
+    )
+    return rows.map(({ hours }) => hours)
+  }
+
+  it('that was chosen stays, week after week', async () => {
+    await installClock(database.pool)
+    await database.pool.query(`SELECT sagapost.partition_saga_events('1 week')`)
+    for (let week = 0; week < 10; week++) {
+      await moveClock(database.pool, '1 week')
+      await maintain()
+    }
+    expect(await lengths()).toEqual([7 * 24])
+    const { rows } = await database.pool.query(
+      `SELECT max(to_time) > sagapost.now() + interval '3 weeks' AS enough,
+              max(from_time) > sagapost.now() + interval '3 weeks' AS too_many FROM sagapost.saga_event_partitions`,
+    )
+    expect(rows).toEqual([{ enough: true, too_many: false }])
+  })
+
+  it('is another one from when it is named, and stays that', async () => {
+    await database.as('schema_maintainer').query(`SELECT sagapost.ensure_saga_event_partitions('1 day', 30)`)
+    await moveClock(database.pool, '40 days')
+    await maintain()
+    expect(await lengths()).toEqual([24, 7 * 24])
+    const { rows } = await database.pool.query('SELECT saga_events_every FROM sagapost.partition_settings')
+    expect(rows[0].saga_events_every).toMatchObject({ days: 1 })
+  })
+})

@@ -125,6 +125,8 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'publish(text,jsonb,text,text,text)': publishers,
   'publish(text,text,text,text,text)': publishers,
   'publish_batch(text[],json[],text[],text[],text[])': ['event_ingest_writer'],
+  // Called by a CHECK of the table that event_ingest_writer writes.
+  'payload_bytes_max()': ['event_ingest_writer', 'event_publisher', 'saga_readonly_role'],
   'gone_subscriptions(timestamp with time zone)': ['subscription_admin'],
   'work_window()': ['job_worker', 'saga_orchestrator'],
   'confirm_verification(bigint,text)': ['subscription_admin'],

@@ -32,7 +32,7 @@ async function counts(statements: readonly string[]): Promise<number[]> {
 const route = () => routeEvents(database.as('router_worker'), createSubscriptionCache(), 100)
 
 /** What the parts do, with a receiver that takes everything; the payloads that it got. */
-async function deliver(): Promise<string[]> {
+async function deliver(): Promise<(string | null)[]> {
   await makeJobs(database.as('saga_orchestrator'), { range, batchMax: 100, limit: 5 })
   const { jobs } = await claimJobs(database.as('job_worker'), {
     ...{ range, batchMax: 100, leaseMs: 60_000, workerId: 'worker-1', except: [] },

@@ -40,7 +40,7 @@ export const selectFewSagas = `
 
 /**
  * Newest first by time, then id, by idx_saga_created_at or, for a state, idx_saga_state_created; the inner LIMIT bounds
- * how far a walk goes past what a filter throws away. An index that has every filter's order would be one more to write
+ * how far a walk goes past what a filter throws away. The index holds all sagas, and serves queries that bound the time. An index that has every filter's order would be one more to write
  * with each of a saga's moves.
  */
 export const walkSagas = `
@@ -51,7 +51,7 @@ export const walkSagas = `
            lease_owner, lease_until, cancel_requested_at, cancel_requested_by, cancel_reason, trace_id, span_id,
            parent_id, pivoted_at
     FROM sagapost.saga_instances
-    WHERE ($1::bigint IS NULL
+    WHERE created_at > '-infinity' AND ($1::bigint IS NULL
            OR (created_at, id) < (timestamptz 'epoch' + $1::bigint * interval '1 microsecond', $2::text))
       AND ($6::int IS NULL OR state = ANY (ARRAY[$6]))
     ORDER BY CASE WHEN $6 IS NOT NULL THEN state END DESC, created_at DESC, id DESC
@@ -67,7 +67,7 @@ export const walkSagas = `
 export const selectWalkEnd = `
   SELECT id, (extract(epoch FROM created_at) * 1000000)::bigint AS at_us
   FROM sagapost.saga_instances
-  WHERE ($1::bigint IS NULL
+  WHERE created_at > '-infinity' AND ($1::bigint IS NULL
          OR (created_at, id) < (timestamptz 'epoch' + $1::bigint * interval '1 microsecond', $2::text))
     AND ($3::int IS NULL OR state = ANY (ARRAY[$3]))
   ORDER BY CASE WHEN $3 IS NOT NULL THEN state END DESC, created_at DESC, id DESC

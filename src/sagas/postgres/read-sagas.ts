@@ -30,7 +30,7 @@ const selectSagaByKey = `
 export const selectSagas = `
   SELECT *, initial_data::text AS initial_data, result_data::text AS result_data
   FROM sagapost.saga_instances
-  WHERE ($1::text IS NULL OR definition_id = $1)
+  WHERE created_at > '-infinity' AND ($1::text IS NULL OR definition_id = $1)
     AND ($2::text IS NULL OR trace_id = $2)
     AND ($3::boolean IS NULL OR awaiting_operator = $3)
     AND ($4::timestamptz IS NULL OR (created_at, id) < ($4, $5::text))

@@ -8,6 +8,12 @@ export interface Load {
   eventsPerSaga: number
   /** Random (UUID 4), or growing with time (UUID 7): it decides how costly the planner thinks a saga's rows are. */
   ids: 'random' | 'growing'
+  /** Of all sagas, those that have not ended, which are the newest; 1 % unless told. */
+  unfinishedShare?: number
+  /** Of those that have ended, the Completed ones; 90 % unless told. */
+  completedShare?: number
+  /** Of the failed steps, those with attempts left; unless told, those of unfinished sagas. */
+  retryableShare?: number
 }
 
 /** Pending 0.1 %, active 0.9 % and the newest, of the rest 90 % Completed; one saga every 30 seconds. */
@@ -27,8 +33,8 @@ const insertInstances = `
   FROM generate_series(1, $1::int) AS i
   CROSS JOIN LATERAL (
     SELECT
-      CASE WHEN i > $1 * 0.99 THEN (ARRAY[0, 1, 1, 1, 1, 1, 2, 2, 4, 4])[1 + i % 10]
-           WHEN i % 100 < 90 THEN 3
+      CASE WHEN i > $1 * (1 - $5::float8) THEN (ARRAY[0, 1, 1, 1, 1, 1, 2, 2, 4, 4])[1 + i % 10]
+           WHEN i % 1000 < $6::float8 * 1000 THEN 3
            ELSE (ARRAY[5, 5, 5, 5, 6, 6, 6, 7, 7, 8])[1 + i % 10] END AS state,
       sagapost.now() - ($1 - i) * interval '30 s' AS began
   ) AS s`
@@ -42,7 +48,8 @@ const insertSteps = `
          WHEN place > 1 THEN 0
          WHEN s.state IN (0, 1, 2, 4) AND s.trace_id IS NULL THEN 1
          ELSE 3 END,
-    CASE WHEN s.state IN (5, 6, 7, 8) THEN 3 ELSE 1 END, 3, s.created_at
+    CASE WHEN $2::float8 IS NULL THEN CASE WHEN s.state IN (5, 6, 7, 8) THEN 3 ELSE 1 END
+         WHEN abs(hashtext(s.id)) % 1000 < $2 * 1000 THEN 1 ELSE 3 END, 3, s.created_at
   FROM sagapost.saga_instances AS s CROSS JOIN generate_series(0, $1::int - 1) AS place
   ORDER BY s.created_at, place`
 
@@ -76,8 +83,16 @@ export async function loadSagas(pool: pg.Pool, load: Load): Promise<void> {
        ORDER BY 1`,
     )
     for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
-    await client.query(insertInstances, [load.instances, load.definitions, load.ids, load.stepsPerSaga])
-    await client.query(insertSteps, [load.stepsPerSaga])
+    const { unfinishedShare = 0.01, completedShare = 0.9, retryableShare = null } = load
+    await client.query(insertInstances, [
+      load.instances,
+      load.definitions,
+      load.ids,
+      load.stepsPerSaga,
+      unfinishedShare,
+      completedShare,
+    ])
+    await client.query(insertSteps, [load.stepsPerSaga, retryableShare])
     await client.query(insertEvents, [load.eventsPerSaga])
     for (const { definition } of indexes) await client.query(definition)
     await client.query('COMMIT')

@@ -1,0 +1,29 @@
+import { isSchemaMissing } from '../database/index.js'
+import { SagapostError } from '../errors/index.js'
+
+/** The operations as they are, except that on a database that is not migrated they throw what start() throws. */
+export function nameMissingSchema<Operations extends object>(operations: Operations): Operations {
+  const named = Object.entries(operations).map(([name, operation]) => [
+    name,
+    typeof operation === 'function' ? nameIt(operation as Operation) : operation,
+  ])
+  return Object.fromEntries(named) as Operations
+}
+
+type Operation = (...given: unknown[]) => unknown
+
+function nameIt(operation: Operation): Operation {
+  return (...given) => {
+    const answer = operation(...given)
+    return answer instanceof Promise ? answer.catch(throwNamed) : answer
+  }
+}
+
+function throwNamed(error: unknown): never {
+  if (!isSchemaMissing(error)) throw error
+  throw new SagapostError(
+    'schema_outdated',
+    `The database is not migrated, or by an older release: call migrate() (${(error as Error).message})`,
+    { cause: error },
+  )
+}
