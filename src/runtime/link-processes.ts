@@ -29,6 +29,7 @@ export function linkProcesses({ listenUrl, pool, wakeups, log, onLost, isAway }:
   const notifier = createNotifier({ pool, log })
   wakeups.passOnTo(notifier.send)
 
+  let hasListened = false
   let lost: NodeJS.Timeout | undefined
   const listener = listen({
     databaseUrl: listenUrl,
@@ -41,14 +42,17 @@ export function linkProcesses({ listenUrl, pool, wakeups, log, onLost, isAway }:
       else if (signal === 'backlog') wakeups.hearBacklog()
     },
     onListening: () => {
+      hasListened = true
       for (const stage of stages) wakeups.wakeHere(stage)
     },
     onLost: (error) => {
       onLost()
+      const tell = () => log.warn({ err: error }, 'not listening for wake-ups; polling until it works again')
+      // The database was there a moment ago: it is this connection that cannot be made.
+      if (!hasListened) return tell()
       // With the database gone as a whole, this is no news.
       lost = setTimeout(() => {
-        if (!listener.isListening() && !isAway())
-          log.warn({ err: error }, 'not listening for wake-ups; polling until it works again')
+        if (!listener.isListening() && !isAway()) tell()
       }, TELL_AFTER_MS).unref()
     },
   })
