@@ -76,7 +76,7 @@ describe('sagas over HTTP', () => {
     expect(await walk('definition=paged&state=Running')).toEqual([])
     expect(await walk(`traceId=${traceId}`)).toEqual(made.filter((_, index) => index % 2 === 0))
     expect(await walk('traceId=none')).toEqual([])
-    expect(await walk('definition=a%00b')).toEqual([])
+    expect((await get('/v1/sagas?definition=a%00b')).body.code).toBe('request_invalid')
     const pending = await walk('state=Pending')
     expect(pending.filter((id) => made.includes(id))).toEqual(made)
     const stuck = await insertStuckSaga(app())
@@ -115,7 +115,11 @@ describe('sagas over HTTP', () => {
     })
     expect(answer).toMatchObject({
       status: 202,
-      body: { state: 'Pending', cancelRequestedBy: `ann (API key ${keyId})`, cancelReason: 'ordered twice' },
+      body: {
+        state: 'Cancelled',
+        cancelRequestedBy: `ann (API key ${keyId})`,
+        cancelReason: 'ordered twice',
+      },
     })
     expect(wakes).toBe(1)
     const again = await api.call('POST', `/v1/sagas/${id}/cancel`, { body: { by: 'bob', why: 'me too' } })
