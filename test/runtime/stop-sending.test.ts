@@ -329,6 +329,15 @@ describe('a subscription that is inactive', () => {
     await switchTo(id, true)
     await expect.poll(() => count(id, { status: 'Completed', attempt_count: 2 })).toBe(1)
     expect(receiver.requests).toHaveLength(2)
+    // The note of it goes when nothing is left to do.
+    await moveClock(database.pool, '3 minutes')
+    const notes = async () =>
+      (
+        await database.pool.query('SELECT FROM sagapost.subscription_switches WHERE subscription_id = $1', [
+          id,
+        ])
+      ).rows
+    await expect.poll(async () => (await notes()).length).toBe(0)
   })
 })
 
