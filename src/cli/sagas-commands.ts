@@ -79,7 +79,10 @@ export function addSagasCommands(program: Command, env: Environment): void {
     const by = readBy(cancel, words, env)
     const client = await connectApi(env)
     const saga = await client.sagas.cancel(id, { by, why })
-    const asked = `Saga ${id} is asked to stop, and to undo what it has done; it is ${saga.state} now`
+    const asked =
+      saga.state === 'Cancelled'
+        ? `Saga ${id} is Cancelled; no step of it had run`
+        : `Saga ${id} is asked to stop, and to undo what it has done; it is ${saga.state} now`
     await print(json ? toJson(saga) : asked)
   })
 

@@ -70,7 +70,10 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
   const giveUp = async (afterMs: number, keptMs: number) => {
     const givenUp = parts?.left() ?? []
     if (server?.isStopped() === false) givenUp.push(hasApi ? 'api' : 'health and metrics')
-    log.error({ given_up: givenUp, after_s: afterMs / 1_000 }, STOPPED_LATE)
+    log.error(
+      { given_up: givenUp, after_s: afterMs / 1_000 },
+      'the stop deadline is over; what had not ended is given up: its leases run out, and the work is done again',
+    )
     const abandoned = Promise.all([parts?.abandon(), server?.abandon(), reads && abandonPool(reads)])
     await within(keptMs / 2, abandoned, () => {})
     return { givenUp }
@@ -115,9 +118,6 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     throw error
   }
 }
-
-const STOPPED_LATE =
-  'the stop deadline is over; what had not ended is given up: leases run out, and what they were for is done again'
 
 /** The API seals new secrets: with another key than the workers', nobody could open them. */
 async function requireMasterKey({

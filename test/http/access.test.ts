@@ -25,6 +25,7 @@ const matrix: Record<string, readonly Scope[]> = {
   'POST /v1/subscriptions/{id}/rotate-secret': ['subscriptions'],
   'GET /v1/deliveries': ['read', 'operator'],
   'GET /v1/deliveries/{id}': ['read', 'operator'],
+  'POST /v1/deliveries/{id}/cancel': ['operator'],
   'GET /v1/dead-letters': ['read', 'operator'],
   'GET /v1/dead-letters/{id}': ['read', 'operator'],
   'POST /v1/dead-letters/{id}/requeue': ['operator'],

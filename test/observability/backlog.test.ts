@@ -29,7 +29,7 @@ const collectorOf = (options = {}) =>
 /** The stages that are not empty: how many wait, and how long the oldest has. */
 async function backlog(): Promise<Record<string, [count: number, oldestAgeS: number | null]>> {
   const stages = (await collectorOf().collect()) ?? []
-  expect(stages).toHaveLength(13)
+  expect(stages).toHaveLength(14)
   for (const { count, oldestAgeS } of stages) if (count === 0) expect(oldestAgeS ?? 0).toBe(0)
   return Object.fromEntries(
     stages
@@ -165,7 +165,7 @@ it('[O5] scrapes at the same time share one question to the database', async () 
   try {
     const collector = collectorOf()
     const answers = await Promise.all([collector.collect(), collector.collect(), collector.collect()])
-    expect(answers[0]).toHaveLength(13)
+    expect(answers[0]).toHaveLength(14)
     expect(answers[1]).toEqual(answers[0])
     expect(connect).toHaveBeenCalledTimes(1)
     await collector.collect()
@@ -187,7 +187,7 @@ describe('when the database is away', () => {
       parseMetrics(body)
         .get(name)
         ?.samples.map(({ labels }) => labels['stage'])
-    expect(stages('sagapost_backlog')).toHaveLength(13)
+    expect(stages('sagapost_backlog')).toHaveLength(14)
     expect(stages('sagapost_oldest_age_seconds')).toEqual([
       'routing',
       'set_aside',

@@ -80,12 +80,13 @@ describe('docs/operating/logs.md', () => {
       file.endsWith('.ts'),
     )
     const source = (await Promise.all(files.map((file) => read(`src/${file}`)))).join('\n')
-    const calls = [...source.matchAll(/\blog\s*\.(error|warn)\((?:[^()]|\([^()]*\))*\)/g)].map(
-      ([call]) => call,
-    )
+    const calls = [
+      ...source.matchAll(/\blog\s*\.(error|warn)\((?:[^()]|\([^()]*\))*\)/g),
+      ...source.matchAll(/\blogFailure\((?:[^()]|\([^()]*\))*\)/g),
+    ].map(([call]) => call.replace(/^logFailure/, 'log.error'))
     const missing = rows.filter(
       ([, message = '', level = '']) =>
-        !calls.some((call) => call.startsWith(`log.${level}`) && call.includes(message)),
+        !calls.some((call) => call.startsWith(`log.${level}`) && call.includes(message.replace(/ ?…$/, ''))),
     )
     expect(missing.map(([, message]) => message)).toEqual([])
   })

@@ -421,10 +421,17 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
   })
 
   it.each(['overdue', 'cancelled'])('[G14] one that fits no definition waits, be it %s', async (why) => {
-    const before = saga(`unfit-${why}`, { timeout: '1h' }).step('old', { run: () => 1 })
+    const before = saga(`unfit-${why}`, { timeout: '1h' })
+      .step('old', { run: () => 1 })
+      .sleep('rest', { for: '2h' })
     const after = saga(`unfit-${why}`).step('new', { run: () => 2 })
     const starter = coordinate([])
+    const first = coordinate([before])
     const { id } = await starter.start(before, undefined)
+    await expect
+      .poll(() => under.storage.getSaga(id))
+      .toMatchObject({ state: 'Running', currentStep: 1, leaseOwner: null })
+    await first.stop()
     if (why === 'cancelled') await starter.cancel(id, { by: 'me', reason: 'test' })
     else await under.moveMs(3_600_001)
     coordinate([after])

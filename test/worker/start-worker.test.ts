@@ -151,8 +151,10 @@ describe('a delivery', () => {
     const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) })
     const { jobs } = await newJobs(2)
     const { sent } = start({ log })
-    await expect.poll(() => sent.length).toBe(2)
+    // One that was never tried gets one delivery first.
+    await expect.poll(() => sent.length).toBe(1)
     sent[0]?.answer(delivered)
+    await expect.poll(() => sent.length).toBe(2)
     sent[1]?.answer(failed(500))
     await expect.poll(() => lines.map(({ msg }) => msg).sort()).toEqual(['delivered', 'not delivered'])
     for (const { eventId } of jobs) {
