@@ -91,25 +91,27 @@ FROM sagapost.subscriptions WHERE active AND verified;
 -- What was lost -----------------------------------------------------------------------------------------------------
 
 -- Events from one id to below another that lack a delivery, and wait for none: their row was deleted from the queue, or
--- never written. Both bounds are given for deliveries as well, so that a small range reads little.
+-- never written. By EXCEPT and NOT IN, which sort and hash: of tables without statistics, anti joins became nested loops over
+-- all deliveries for each event (10,000 events with 30,000 deliveries took a minute).
 CREATE FUNCTION sagapost.lost_events(from_id bigint, to_id bigint)
 RETURNS TABLE (event_id bigint, subscription_id bigint)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-  SELECT event.id, route.subscription_id
-  FROM sagapost.events AS event
-  JOIN sagapost.subscription_routes AS route
-    ON route.event_type = event.event_type AND route.first_event_id <= event.id
-  JOIN sagapost.subscriptions AS subscription
-    ON subscription.id = route.subscription_id AND subscription.active AND subscription.verified
-    AND subscription.event_type = route.event_type
-  WHERE event.id >= from_id AND event.id < to_id
-    AND NOT EXISTS (
-      SELECT FROM sagapost.webhook_delivery_sagas AS saga
-      WHERE saga.event_id = event.id AND saga.subscription_id = route.subscription_id AND saga.requeued_from IS NULL
-        AND saga.event_id >= from_id AND saga.event_id < to_id)
-    AND NOT EXISTS (SELECT FROM sagapost.unrouted_events AS queued WHERE queued.event_id = event.id)
-    AND NOT EXISTS (SELECT FROM sagapost.set_aside_events AS aside WHERE aside.event_id = event.id);
+  SELECT missing.event_id, missing.subscription_id
+  FROM (
+    SELECT event.id AS event_id, route.subscription_id
+    FROM sagapost.events AS event
+    JOIN sagapost.subscription_routes AS route
+      ON route.event_type = event.event_type AND route.first_event_id <= event.id
+    JOIN sagapost.subscriptions AS subscription
+      ON subscription.id = route.subscription_id AND subscription.active AND subscription.verified
+      AND subscription.event_type = route.event_type
+    WHERE event.id >= from_id AND event.id < to_id
+    EXCEPT
+    SELECT saga.event_id, saga.subscription_id FROM sagapost.webhook_delivery_sagas AS saga
+    WHERE saga.requeued_from IS NULL AND saga.event_id >= from_id AND saga.event_id < to_id) AS missing
+  WHERE missing.event_id NOT IN (SELECT queued.event_id FROM sagapost.unrouted_events AS queued)
+    AND missing.event_id NOT IN (SELECT aside.event_id FROM sagapost.set_aside_events AS aside);
 END;
 
 -- Back into the queue -------------------------------------------------------------------------------------------------
