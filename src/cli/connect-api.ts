@@ -53,13 +53,16 @@ interface DevServer {
 /** Only for the server that it belongs to: any other program on this machine could listen on the port that is asked. */
 async function readDevKey(env: Environment, { dataDir, devUrl, url }: DevServer): Promise<string> {
   if (!LOOPBACK.test(url.hostname)) {
-    throw new SagapostError('config_invalid', `SAGAPOST_API_KEY is not set; ${url.hostname} will want one`)
+    throw new SagapostError(
+      'config_invalid',
+      `SAGAPOST_API_KEY is not set; ${url.hostname} requires an API key`,
+    )
   }
   const key = (await readFile(join(dataDir, 'api-key'), 'utf8').catch(() => '')).trim()
   if (key === '' || (devUrl === undefined && !env['SAGAPOST_URL'])) {
     throw new SagapostError(
       'config_invalid',
-      `SAGAPOST_API_KEY is not set, and no sagapost dev runs on ${dataDir}; start one with npm start, or make a key with sagapost keys create`,
+      `SAGAPOST_API_KEY is not set, and no sagapost dev is running for ${dataDir}; start one with npm start, or create a key with sagapost keys create`,
     )
   }
   if (devUrl !== undefined && new URL(devUrl).port !== url.port) {

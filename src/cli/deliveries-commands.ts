@@ -77,14 +77,14 @@ export function addDeliveriesCommands(program: Command, env: Environment): void 
       await print(json ? toJson(delivery) : asText(delivery))
     })
 
-  addVerb(deliveries, 'cancel', 'send nothing more of a delivery: it ends as a dead letter', [
-    'deliveries cancel 2042',
-  ])
+  addVerb(deliveries, 'cancel', 'cancel a delivery; it ends as a dead letter', ['deliveries cancel 2042'])
     .argument('<id>', 'id of the delivery', readId)
     .action(async (id: string, { json }: { json?: true }) => {
       const client = await connectApi(env)
       const delivery = await client.deliveries.cancel(id)
-      await print(json ? toJson(delivery) : `Delivery ${id} is to be cancelled; it is ${delivery.status} now`)
+      await print(
+        json ? toJson(delivery) : `Cancellation of delivery ${id} requested; it is ${delivery.status} now`,
+      )
     })
 }
 

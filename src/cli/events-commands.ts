@@ -23,7 +23,9 @@ interface EventListOptions extends ListOptions, RangeOptions {
 }
 
 export function addEventsCommands(program: Command, env: Environment): void {
-  const events = program.command('events').description('look at events, and route those that were not')
+  const events = program
+    .command('events')
+    .description('look at events, and requeue those that were not routed')
 
   const list = addVerb(events, 'list', 'list events, newest first', [
     'events list --type order.placed --from 1h',
@@ -87,12 +89,10 @@ function addRoutingVerbs(events: Command, env: Environment): void {
     })
   })
 
-  addVerb(
-    events,
-    'requeue',
-    'queue again what was set aside, or was lost on its way to the router; in the database itself',
-    ['events requeue', 'events requeue --json'],
-  ).action((options: { json?: true }) => requeueUnrouted(env, options))
+  addVerb(events, 'requeue', 'requeue events that were set aside or lost, directly in the database', [
+    'events requeue',
+    'events requeue --json',
+  ]).action((options: { json?: true }) => requeueUnrouted(env, options))
 }
 
 function asJson({ payload: _, payloadJson, ...event }: EventWithPayload): string {

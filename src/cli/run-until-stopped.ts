@@ -49,7 +49,7 @@ export async function runUntilStopped(
 
 /** Something else than the parts holds it up: the embedded PostgreSQL, say, which ends with this process. */
 function endLate(deadlineMs: number): void {
-  console.error(`Stopping took longer than ${deadlineMs / 1_000} s: ended at the deadline`)
+  console.error(`Stopping took longer than ${deadlineMs / 1_000} s; the process was ended at the deadline`)
   process.exit(EXIT_NOT_CLEAN)
 }
 

@@ -42,7 +42,7 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
     .addOption(new Option('--active', 'only active ones').conflicts('inactive'))
     .option('--inactive', 'only those that are not active')
     .option('--deleted', 'only deleted ones')
-    .option('--failing', 'only those whose endpoint fails or is paused')
+    .option('--failing', 'only subscriptions whose endpoint fails or is paused')
   addListOptions(list).action(async (options: SubscriptionListOptions) => {
     const client = await connectApi(env)
     const { type, active, inactive, deleted = false, failing } = options
@@ -129,7 +129,7 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
       await printSubscription(await client.subscriptions.change(id, change), json)
     })
 
-  addVerb(subscriptions, 'delete', 'end a subscription, for good; open deliveries end as dead letters', [
+  addVerb(subscriptions, 'delete', 'delete a subscription permanently; open deliveries end as dead letters', [
     'subscriptions delete 12',
   ])
     .argument('<id>', 'id of the subscription', readId)
@@ -168,7 +168,7 @@ function describeBreaker(breaker: Subscription['breaker']): [string, string | Ce
   const { failures, failingSince, lastErrorCode, pausedUntil, nextProbeAt } = breaker
   return [
     ['Endpoint', formatEndpoint(breaker)],
-    ['Failures', `${failures} in a row, the last ${lastErrorCode ?? '-'}`],
+    ['Failures', `${failures} consecutive, last error ${lastErrorCode ?? '-'}`],
     ['Failing since', formatTime(failingSince)],
     ...(pausedUntil === null ? [] : [['Paused until', formatTime(pausedUntil)] as [string, string]]),
     ...(nextProbeAt === null ? [] : [['Next probe', formatTime(nextProbeAt)] as [string, string]]),

@@ -74,8 +74,8 @@ export function addTrySubscriptionCommands(subscriptions: Command, env: Environm
     })
 
   for (const [verb, active, description] of [
-    ['pause', false, 'start no more deliveries, and hold the open ones'],
-    ['resume', true, 'deliver again what is published from now on, and what was held'],
+    ['pause', false, 'deactivate: create no new deliveries, and hold open ones'],
+    ['resume', true, 'activate: deliver new events, and continue held deliveries'],
   ] as const) {
     addVerb(subscriptions, verb, description, [`subscriptions ${verb} 12`])
       .argument('<id>', 'id of the subscription', readId)

@@ -232,8 +232,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send nothing more of a delivery
-         * @description It is asked for: 202, and the delivery as it is now. It ends as a dead letter with `cancelled`, which can be requeued; a request that is on its way is not called back, and completes the delivery if it arrives. Asked again: the same, so it needs no Idempotency-Key.
+         * Cancel a delivery
+         * @description Answers 202 with the delivery in its current state. It ends as a dead letter with `cancelled`, which can be requeued. A request in flight is not called back; if it succeeds, the delivery completes. Repeatable without an Idempotency-Key.
          */
         post: operations["cancelDelivery"];
         delete?: never;

@@ -63,7 +63,7 @@ export function createDatabaseWatch({
         trouble.toldAtMs = nowMs
         log.error(what, messages[code])
       } else if (quietMs >= LOOK_EVERY_MS) {
-        log.warn(what, 'connections to the database broke; new ones work')
+        log.warn(what, 'connections to the database were lost; new connections work')
         forget()
       }
     } else if (answeredAtMs !== undefined && quietMs >= backAfterMs) {
@@ -104,7 +104,7 @@ export function createDatabaseWatch({
 }
 
 const messages: Record<Outage, string> = {
-  database_unreachable: 'the database is away',
+  database_unreachable: 'the database is unreachable',
   database_timed_out: 'the database does not answer in time',
   database_read_only: 'the database is read-only',
   database_full: "the database's disk is full",

@@ -93,12 +93,12 @@ function refuseSession(role: DatabaseRole, session: SettledSession): SagapostErr
   if (session.role !== role) {
     return new SagapostError(
       'permission_denied',
-      `A connection for ${role} runs as ${session.role}: something between here and PostgreSQL dropped the role`,
+      `A connection for ${role} runs as ${session.role}: a pooler or proxy dropped the role setting`,
     )
   }
   if (session.lacking === null) return undefined
   return new SagapostError(
     'login_settings_missing',
-    `Behind a pooler the login ${session.login} must bring its settings along: ${session.lacking}`,
+    `Behind a pooler, the login ${session.login} needs these settings: ${session.lacking}`,
   )
 }

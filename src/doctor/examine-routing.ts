@@ -40,7 +40,7 @@ export async function examineRouting(pool: pg.Pool, firstEventId: string): Promi
   const lost = counted[0]?.lost ?? 0
   const found: Finding[] = []
   if (names) {
-    const detail = `triggers are disabled: ${names.join(', ')}; ALTER TABLE … ENABLE ALWAYS TRIGGER … brings them back`
+    const detail = `triggers are disabled or missing: ${names.join(', ')}; enable them with ALTER TABLE … ENABLE ALWAYS TRIGGER …`
     found.push({ check: 'routing', severity: 'failing', detail })
   }
   if (lost > 0) {
@@ -48,5 +48,5 @@ export async function examineRouting(pool: pg.Pool, firstEventId: string): Promi
     found.push({ check: 'routing', severity: 'failing', detail })
   }
   if (found.length > 0) return found
-  return [{ check: 'routing', severity: 'ok', detail: 'every recent event is routed, or waits to be' }]
+  return [{ check: 'routing', severity: 'ok', detail: 'every recent event is routed or queued' }]
 }

@@ -92,7 +92,13 @@ function failing(check: Finding['check'], obstacle: Obstacle): Finding {
 async function examineWrites(pool: pg.Pool, known: readonly Obstacle[]): Promise<Finding[]> {
   const obstacles = known.length > 0 ? known : await checkWrites(pool)
   if (obstacles === null) {
-    return [{ check: 'writes', severity: 'attention', detail: 'the login may not try a write; see roles' }]
+    return [
+      {
+        check: 'writes',
+        severity: 'attention',
+        detail: 'the login lacks the right to test a write; see roles',
+      },
+    ]
   }
   return obstacles.length > 0
     ? obstacles.map((obstacle) => failing('writes', obstacle))
@@ -157,10 +163,10 @@ async function examineDeadLetters(pool: pg.Pool): Promise<Finding> {
     examinedMax: DEAD_LETTERS_EXAMINED_MAX,
   })
   return waiting === 0
-    ? { check: 'dead_letters', severity: 'ok', detail: 'none within a day that was not requeued' }
+    ? { check: 'dead_letters', severity: 'ok', detail: 'none of the last day left to requeue' }
     : {
         check: 'dead_letters',
         severity: 'attention',
-        detail: `${waiting}${more ? ' or more' : ''} within a day, not requeued; sagapost dead-letters list shows them`,
+        detail: `${waiting}${more ? ' or more' : ''} of the last day not requeued; sagapost dead-letters list shows them`,
       }
 }

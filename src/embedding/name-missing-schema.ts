@@ -23,7 +23,7 @@ function throwNamed(error: unknown): never {
   if (!isSchemaMissing(error)) throw error
   throw new SagapostError(
     'schema_outdated',
-    `The database is not migrated, or by an older release: call migrate() (${(error as Error).message})`,
+    `The database is not migrated, or was migrated by an older release: call migrate() (${(error as Error).message})`,
     { cause: error },
   )
 }

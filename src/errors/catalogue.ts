@@ -7,7 +7,7 @@ export const errorCatalogue = {
   // Start and configuration
   config_invalid: { title: 'A setting has a value that cannot be used' },
   master_key_wrong: { title: 'The secrets in the database were sealed with another SAGAPOST_MASTER_KEY' },
-  stopping: { title: 'The process is about to stop: send requests elsewhere' },
+  stopping: { title: 'The process is stopping; send requests elsewhere' },
   instance_stopped: { title: 'The Sagapost instance was stopped; make another one' },
 
   // Embedded PostgreSQL
@@ -23,12 +23,12 @@ export const errorCatalogue = {
   database_url_invalid: { title: 'DATABASE_URL is not a PostgreSQL URL' },
   database_unreachable: { title: 'PostgreSQL cannot be reached' },
   database_timed_out: { title: 'PostgreSQL did not finish in time; a synchronous standby may be missing' },
-  database_read_only: { title: 'PostgreSQL takes no writes: it is a standby, or was made read-only' },
+  database_read_only: { title: 'PostgreSQL accepts no writes: it is a standby or read-only' },
   database_full: { title: "PostgreSQL's disk is full" },
   database_login_refused: { title: 'PostgreSQL refused the login' },
   database_missing: { title: 'The database does not exist' },
   database_not_utf8: { title: 'The database is not in UTF8' },
-  login_settings_missing: { title: 'Behind a pooler a login lacks settings that Sagapost relies on' },
+  login_settings_missing: { title: 'A login behind a pooler lacks settings that Sagapost requires' },
   postgres_too_old: { title: 'The server is older than the oldest supported PostgreSQL' },
   permission_denied: { title: "The part's database role may not do this" },
 
@@ -191,7 +191,7 @@ export const errorCatalogue = {
   },
   delivery_not_found: { title: 'There is no such delivery', constraints: ['cancelled_delivery_exists'] },
   delivery_not_cancellable: {
-    title: 'The delivery has ended already',
+    title: 'The delivery has already ended',
     constraints: ['cancelled_delivery_is_open'],
   },
   dead_letter_not_found: { title: 'There is no such dead letter', constraints: ['dead_letter_exists'] },

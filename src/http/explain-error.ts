@@ -110,8 +110,7 @@ const outageDetails: Record<Outage, string> = {
   database_unreachable:
     'PostgreSQL cannot be reached right now; whether the request took effect is not known',
   database_timed_out:
-    'PostgreSQL did not answer in time, as when a synchronous standby is missing; whether the request took effect is not known',
-  database_read_only:
-    'PostgreSQL takes no writes: it is a standby, or was made read-only; nothing was stored',
+    'PostgreSQL did not answer in time; a synchronous standby may be missing. Whether the request took effect is not known',
+  database_read_only: 'PostgreSQL accepts no writes: it is a standby or read-only; nothing was stored',
   database_full: "PostgreSQL's disk is full; nothing was stored",
 }

@@ -57,7 +57,7 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
     const settled = putAside(pool, jobs)
       .then(() => tell(jobs))
       .catch((error: Error) =>
-        logFailure(log, error, 'jobs could not be put aside; their leases will run out'),
+        logFailure(log, error, 'stopped jobs could not be updated; their leases will run out'),
       )
       .finally(() => settling.delete(settled))
     settling.add(settled)
@@ -101,7 +101,7 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
     tell(jobs)
     const heldNow = jobs.filter(({ stop }) => stop === 'held').length
     if (heldNow > 0) log.info({ jobs: heldNow }, 'jobs are held: their subscriptions are inactive')
-    if (held.length > 0) log.info({ jobs: held.length }, 'held jobs go on')
+    if (held.length > 0) log.info({ jobs: held.length }, 'held jobs were released')
     if (jobs.length === 0) await forgetSwitches(pool, [...on, ...stopped])
     return [free?.jobs ?? [], held, ended].some(({ length }) => length === BATCH_MAX)
   }
@@ -119,7 +119,7 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
     idleMs: options.pollMs,
     onError: (error) => {
       metrics.loopFailed('worker')
-      logFailure(log, error, 'looking for what is not to be sent failed; will try again')
+      logFailure(log, error, 'reading stopped subscriptions and cancelled deliveries failed; will try again')
     },
   })
   const unsubscribe = wakeups.onWake('switches', loop.wake)

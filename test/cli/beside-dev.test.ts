@@ -53,10 +53,10 @@ describe('beside a running sagapost dev', () => {
     const gone = await runCli(['events', 'list'], env)
     expect([gone.code, gone.stderr]).toEqual([
       1,
-      expect.stringMatching(/no sagapost dev runs.*\[config_invalid\]/),
+      expect.stringMatching(/no sagapost dev is running.*\[config_invalid\]/),
     ])
     writeFileSync(join(dataDir, 'server'), `${url} ${dev.child.pid}\n`)
-    expect((await runCli(['events', 'list'], env)).stderr).toContain('no sagapost dev runs')
+    expect((await runCli(['events', 'list'], env)).stderr).toContain('no sagapost dev is running')
     const away = await runCli(['events', 'list'], { ...env, SAGAPOST_URL: 'http://127.0.0.1:1' })
     expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('[server_unreachable]')])
   })

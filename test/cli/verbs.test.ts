@@ -209,7 +209,9 @@ describe('subscriptions', () => {
     )
     expect((await outputJson(['subscriptions', 'list', '--failing'])).data).toHaveLength(1)
     const shown = await output(['subscriptions', 'show', id])
-    expect(shown).toMatch(/^Endpoint +paused\nFailures +12 in a row, the last http_503\nFailing since +\S/m)
+    expect(shown).toMatch(
+      /^Endpoint +paused\nFailures +12 consecutive, last error http_503\nFailing since +\S/m,
+    )
     expect(shown).toMatch(/^Paused until +\S+Z \(in \S+\)\nNext probe +\S/m)
   })
 

@@ -127,7 +127,7 @@ describe('a login for each role', () => {
   it('[O3, S22] must bring them along behind a pooler: it is refused with what to do, and then works', async () => {
     const refusal = await readThrough(poolerPort).catch((error) => error)
     expect(refusal).toMatchObject({ code: 'login_settings_missing' })
-    const statements = /bring its settings along: (.*)$/.exec(refusal.message)?.[1] ?? ''
+    const statements = /needs these settings: (.*)$/.exec(refusal.message)?.[1] ?? ''
     expect(statements.split('; ').sort()).toEqual([
       `ALTER ROLE ${login} SET DateStyle = 'ISO, YMD'`,
       `ALTER ROLE ${login} SET default_transaction_isolation = 'read committed'`,

@@ -155,7 +155,7 @@ describe('the page of the documentation', () => {
   })
 })
 
-describe('when the database is away', () => {
+describe('when the database is unreachable', () => {
   let proxy: Server
   let isOpen = true
   const sockets = new Set<Socket>()

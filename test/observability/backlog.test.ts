@@ -175,7 +175,7 @@ it('[O5] scrapes at the same time share one question to the database', async () 
   }
 })
 
-describe('when the database is away', () => {
+describe('when the database is unreachable', () => {
   const away = { sagapost_backlog_up: 0 }
   const backlogSeries = (body: string) =>
     Object.fromEntries([...pipelineSeries(body)].filter(([key]) => /backlog|oldest/.test(key)))

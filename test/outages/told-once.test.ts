@@ -79,7 +79,7 @@ it('[O5, O7] a database that goes away is told once, with host and role, and onc
   expect(alarms()).toMatchObject([
     {
       level: 50,
-      msg: 'the database is away',
+      msg: 'the database is unreachable',
       database: `127.0.0.1:${gate.port}${new URL(database.url).pathname}`,
       role: expect.stringMatching(/^\w+$/),
       error_code: 'database_unreachable',
@@ -109,9 +109,9 @@ it('[O5] while it is away it is told again now and then; a failure that is no ou
   expect(watch.isAway()).toBe(true)
   await expect.poll(() => alarms().length).toBe(3)
   expect(alarms().map(({ msg }) => msg)).toEqual([
-    'the database is away',
-    'still: the database is away',
-    'still: the database is away',
+    'the database is unreachable',
+    'still: the database is unreachable',
+    'still: the database is unreachable',
   ])
   await working.query('SELECT 1')
   await expect.poll(watch.isAway).toBe(false)
@@ -132,5 +132,7 @@ it('[O5] connections that break once and are replaced at once are a single warni
   await broken
   await pool.query('SELECT 1')
   await expect.poll(watch.isAway).toBe(false)
-  expect(alarms()).toMatchObject([{ level: 40, msg: 'connections to the database broke; new ones work' }])
+  expect(alarms()).toMatchObject([
+    { level: 40, msg: 'connections to the database were lost; new connections work' },
+  ])
 })

@@ -129,7 +129,7 @@ describe('an exchange that fails', () => {
       if (!meanwhile || !sql.includes('INSERT')) return
       meanwhile()
       meanwhile = undefined
-      throw new Error('the database is away')
+      throw new Error('the database is unreachable')
     })
     const [failing, recovered] = [await subscription(), await subscription()]
     meanwhile = () => breakers.note(recovered, null)
@@ -146,7 +146,7 @@ describe('an exchange that fails', () => {
       if (!meanwhile || !sql.includes('INSERT')) return
       meanwhile()
       meanwhile = undefined
-      throw new Error('the database is away')
+      throw new Error('the database is unreachable')
     })
     const failing = await subscription()
     meanwhile = () => breakers.note(failing, 'timeout')
@@ -161,7 +161,7 @@ describe('an exchange that fails', () => {
       if (!away || !sql.includes('DELETE')) return
       away = false
       breakers.note(failing, 'timeout')
-      throw new Error('the database is away')
+      throw new Error('the database is unreachable')
     })
     const failing = await subscription()
     breakers.note(failing, 'http_500')

@@ -409,7 +409,7 @@ describe('jobs that were claimed and not begun', () => {
         asked += 1
         if (asked > 1) return new Map(ids.map((id) => [id, [{ scheme: 'v1', key: Buffer.alloc(32) }]]))
         window = nothing
-        throw new Error('the database is away')
+        throw new Error('the database is unreachable')
       },
     })
     await expect.poll(() => counts.claimed).toBe(2)

@@ -116,11 +116,11 @@ export function addDeliveryRoutes(api: Api, { pools, log }: ApiOptions): void {
     },
     schema: {
       operationId: 'cancelDelivery',
-      summary: 'Send nothing more of a delivery',
+      summary: 'Cancel a delivery',
       description:
-        'It is asked for: 202, and the delivery as it is now. It ends as a dead letter with `cancelled`, which can be ' +
-        'requeued; a request that is on its way is not called back, and completes the delivery if it arrives. Asked ' +
-        'again: the same, so it needs no Idempotency-Key.',
+        'Answers 202 with the delivery in its current state. It ends as a dead letter with `cancelled`, which can be ' +
+        'requeued. A request in flight is not called back; if it succeeds, the delivery completes. Repeatable without ' +
+        'an Idempotency-Key.',
       tags: ['deliveries'],
       params: idParameter,
       response: { 202: deliveryWithAttempts },
@@ -129,7 +129,7 @@ export function addDeliveryRoutes(api: Api, { pools, log }: ApiOptions): void {
       await cancelDelivery(pools.deadLetters, id)
       log.info(
         { saga_id: id, requested_by: `API key ${caller?.keyId ?? 'of the administrator'}` },
-        'delivery is to be cancelled',
+        'delivery cancellation requested',
       )
       const found = required(await getDelivery(pools.reads, id), 'delivery_not_found', 'delivery', id)
       return reply.code(202).send(present(found))
