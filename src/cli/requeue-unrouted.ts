@@ -19,7 +19,7 @@ function describe({ setAside, gone, lost }: RequeuedEvents): string {
   const lines = [
     `Queued ${countOf(setAside)} that had been set aside and ${countOf(lost)} that had been lost`,
   ]
-  if (gone > 0) lines.push(`Removed ${countOf(gone)} that had been set aside and are no longer stored`)
+  if (gone > 0) lines.push(`Removed ${countOf(gone)} that had been set aside, no longer stored`)
   return lines.join('\n')
 }
 

@@ -122,7 +122,7 @@ describe('sagapost doctor', () => {
         code: 0,
         stdout:
           'Queued 0 events that had been set aside and 1 event that had been lost\n' +
-          'Forgot 1 event that had been set aside, no longer stored\n',
+          'Removed 1 event that had been set aside, no longer stored\n',
       })
       expect(JSON.parse((await sagapost('events', 'requeue', '--json')).stdout)).toEqual({
         setAside: 0,
