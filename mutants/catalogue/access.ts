@@ -31,11 +31,24 @@ export const access: readonly Mutant[] = [
     edits: [
       {
         file: 'src/keys/create-authenticator.ts',
-        find: '(cached ? askAtOnce(hash) : askInTurn(hash))',
-        replace: '(cached || askInTurn ? askAtOnce(hash) : askInTurn(hash))',
+        find: '(wasGood ? askAtOnce(hash) : askInTurn(hash))',
+        replace: '(wasGood || askInTurn ? askAtOnce(hash) : askInTurn(hash))',
       },
     ],
     test: keyTests('[O2] asks about a flood of unknown keys together, and finds the good one among them'),
+  },
+  {
+    id: 'flood-evicts-good-keys',
+    rules: ['O2'],
+    breaks: 'Keys that are being asked about take the place of keys that are known to be good.',
+    edits: [
+      {
+        file: 'src/keys/create-authenticator.ts',
+        find: 'keep(wasGood ? known : unknown, name, entry)',
+        replace: 'keep(known, name, entry)',
+      },
+    ],
+    test: keyTests('[O2] a flood of unknown keys takes no good key’s place'),
   },
   {
     id: 'forwarded-address-of-strangers',

@@ -1,6 +1,7 @@
 import type { Mutant } from '../mutant.js'
 import { orchestrate, testsOf } from './named-tests.js'
 
+const waiting = testsOf('test/worker/stopped-while-waiting.test.ts')
 const stopSending = testsOf('test/runtime/stop-sending.test.ts')
 const switchesFile = 'src/worker/keep-switches.ts'
 const endsAsDeadLetters = stopSending(
@@ -138,5 +139,75 @@ export const stops: readonly Mutant[] = [
     test: stopSending(
       '[S15, J11] a limit lowered while a delivery waits: the dead letter and the log name its last job',
     ),
+  },
+  {
+    id: 'large-payload-outlives-its-subscription',
+    rules: ['S17', 'J7'],
+    breaks:
+      'A large payload that waited for its turn is sent although its subscription was deleted meanwhile.',
+    edits: [
+      {
+        file: 'src/worker/deliveries.ts',
+        find: ' || options.isStopped(job)',
+        replace: '',
+      },
+    ],
+    test: waiting(
+      '[J7, S17] a large payload that waits for its turn is not sent once its subscription is deleted',
+    ),
+  },
+  {
+    id: 'unread-payload-keeps-its-lease',
+    rules: ['J8'],
+    breaks: 'A job whose payload could not be read waits for its lease.',
+    edits: [
+      {
+        file: 'src/worker/deliveries.ts',
+        find: '      await giveBack([job])\n      throw error\n    })\n    if (outcome === null)',
+        replace: '      throw error\n    })\n    if (outcome === null)',
+      },
+    ],
+    test: waiting('[J8] a job whose payload could not be read is given back, and uses no lease up'),
+  },
+  {
+    id: 'put-aside-for-ever',
+    rules: ['U5'],
+    breaks: 'A subscription whose jobs were being put aside is left out of claims after it is active again.',
+    edits: [
+      {
+        file: 'src/worker/keep-switches.ts',
+        find: '    } else forgetLook()',
+        replace: '    } else if (free) forgetLook()',
+      },
+    ],
+    test: waiting(
+      '[U5] a subscription that is active again while its jobs are being put aside is claimed again',
+    ),
+  },
+  {
+    id: 'switch-forgotten-too-early',
+    rules: ['U5'],
+    breaks: 'A switch is forgotten although a job is held that is to go on.',
+    edits: [
+      {
+        file: 'src/worker/read-switches.ts',
+        find: 'subscription.active OR subscription.deleted_at',
+        replace: 'false AND subscription.deleted_at',
+      },
+    ],
+    test: waiting('[U5] a switch is not forgotten while a job is held that is to go on'),
+  },
+  {
+    id: 'lost-event-stops-retries',
+    rules: ['S12'],
+    breaks: 'A stopped delivery whose event is gone holds up every retry.',
+    edits: [
+      {
+        file: 'src/orchestrator/make-jobs.ts',
+        find: 'retryThose(` AND ${hasEvent}`)',
+        replace: "retryThose('')",
+      },
+    ],
+    test: waiting('[S12, S17, R1] a stopped delivery whose event is gone holds up no other'),
   },
 ]

@@ -6,6 +6,8 @@ const TELL_EVERY_MS = 60_000
 const LOOK_EVERY_MS = 1_000
 /** Loops try again every two seconds at the latest: without a failure for so long, and with an answer, it is back. */
 const BACK_AFTER_MS = 5_000
+/** Where reading works all along, an answer proves nothing: every process writes that it runs more often than this. */
+const WRITES_BACK_AFTER_MS = 25_000
 /** Failures within so long that are followed by an answer are connections that broke once, together. */
 const BURST_MS = 500
 
@@ -25,6 +27,7 @@ export interface DatabaseWatchOptions {
   /** Other times than the documented ones, for tests. */
   tellEveryMs?: number
   backAfterMs?: number
+  writesBackAfterMs?: number
 }
 
 interface Trouble {
@@ -44,12 +47,14 @@ export function createDatabaseWatch({
   log,
   tellEveryMs = TELL_EVERY_MS,
   backAfterMs = BACK_AFTER_MS,
+  writesBackAfterMs = WRITES_BACK_AFTER_MS,
 }: DatabaseWatchOptions): DatabaseWatch {
   const database = nameDatabase(databaseUrl)
   let trouble: Trouble | undefined
   /** The first answer since the last failure. */
   let answeredAtMs: number | undefined
   let timer: NodeJS.Timeout | undefined
+  let isStopped = false
 
   function look(): void {
     if (!trouble) return
@@ -57,8 +62,9 @@ export function createDatabaseWatch({
     const { firstAtMs, lastAtMs, toldAtMs, code, role, reason, failures } = trouble
     const quietMs = nowMs - lastAtMs
     const what = { database, role, error_code: code, reason, failures }
+    const isReadable = code === 'database_read_only' || code === 'database_full'
     if (toldAtMs === undefined) {
-      const isBurst = answeredAtMs !== undefined && lastAtMs - firstAtMs < BURST_MS
+      const isBurst = !isReadable && answeredAtMs !== undefined && lastAtMs - firstAtMs < BURST_MS
       if (!isBurst) {
         trouble.toldAtMs = nowMs
         log.error(what, messages[code])
@@ -66,7 +72,7 @@ export function createDatabaseWatch({
         log.warn(what, 'connections to the database were lost; new connections work')
         forget()
       }
-    } else if (answeredAtMs !== undefined && quietMs >= backAfterMs) {
+    } else if (answeredAtMs !== undefined && quietMs >= (isReadable ? writesBackAfterMs : backAfterMs)) {
       log.warn({ ...what, away_s: seconds(answeredAtMs - firstAtMs) }, 'the database is back')
       forget()
     } else if (nowMs - toldAtMs >= tellEveryMs) {
@@ -84,7 +90,7 @@ export function createDatabaseWatch({
   return {
     failed(error, role) {
       const code = outageOf(error)
-      if (code === undefined) return
+      if (code === undefined || isStopped) return
       const nowMs = performance.now()
       const reason = String((error as Error).message || (error as { code?: string }).code)
       answeredAtMs = undefined
@@ -99,7 +105,10 @@ export function createDatabaseWatch({
       if (trouble && answeredAtMs === undefined) answeredAtMs = performance.now()
     },
     isAway: () => trouble !== undefined,
-    stop: forget,
+    stop() {
+      isStopped = true
+      forget()
+    },
   }
 }
 

@@ -42,11 +42,12 @@ export const settleSession = `
     CROSS JOIN LATERAL current_setting(name, true) AS found
     WHERE CASE name WHEN 'synchronous_commit' THEN found IN ('off', 'local')
                     WHEN 'DateStyle' THEN found NOT LIKE 'ISO,%'
+                    WHEN 'extra_float_digits' THEN found::int < 1
                     ELSE found <> value END)
   SELECT current_user AS role, session_user AS login,
          (SELECT string_agg(format('ALTER ROLE %I SET %s = %L', session_user, name, value), '; ') FROM mended
           WHERE set_to IS NULL AND name IN ('synchronous_commit', 'DateStyle', 'standard_conforming_strings', 'array_nulls',
-                                            'default_transaction_isolation')) AS lacking`
+                                            'default_transaction_isolation', 'extra_float_digits')) AS lacking`
 
 export interface SettledSession {
   role: string

@@ -34,6 +34,14 @@ interface Known {
   believedUntil: number
 }
 
+type Keys = Map<string, Known>
+
+function keep(keys: Keys, name: string, entry: Known): void {
+  keys.delete(name)
+  if (keys.size >= CACHED_KEYS_MAX) keys.delete(keys.keys().next().value as string)
+  keys.set(name, entry)
+}
+
 export interface AuthenticatorOptions {
   /** Under the role api_key_admin. */
   pool: pg.Pool
@@ -48,7 +56,9 @@ export interface AuthenticatorOptions {
  */
 export function createAuthenticator({ pool, apiKey, now = Date.now }: AuthenticatorOptions): Authenticator {
   const administrator = apiKey === undefined ? undefined : hashKey(apiKey)
-  const known = new Map<string, Known>()
+  const known: Keys = new Map()
+  /** Those that were never good here, while they are asked about: a flood of them takes no good key's place. */
+  const unknown: Keys = new Map()
   const uses = createKeyUseNotes(pool, now)
 
   const askInTurn = gatherQuestions(pool)
@@ -59,27 +69,32 @@ export function createAuthenticator({ pool, apiKey, now = Date.now }: Authentica
   const lookUp = (hash: Buffer): Caller | null | Promise<Caller | null> => {
     const name = hash.toString('base64')
     const cached = known.get(name)
-    if (cached && cached.believedUntil > now()) return cached.caller
+    const wasGood = cached !== undefined
+    const shared = cached ?? unknown.get(name)
+    if (shared && (!wasGood || shared.believedUntil > now())) return shared.caller
     // One question at a time for each key: the others of its requests wait for the same answer.
-    const asking = (cached ? askAtOnce(hash) : askInTurn(hash)).then(
+    const asking = (wasGood ? askAtOnce(hash) : askInTurn(hash)).then(
       (found) => {
+        forget(unknown)
         const answer =
           found && timingSafeEqual(found.key_hash, hash) ? { keyId: found.id, scope: found.scope } : null
-        if (answer === null) forget()
-        else entry.caller = answer
+        if (answer === null) forget(known)
+        else {
+          entry.caller = answer
+          if (!wasGood) keep(known, name, entry)
+        }
         return answer
       },
       (error: unknown) => {
-        forget()
+        forget(unknown)
+        forget(known)
         throw error
       },
     )
-    // Unless somebody has asked once more meanwhile: theirs is the newer answer.
-    const forget = () => known.get(name) === entry && known.delete(name)
     const entry: Known = { caller: asking, believedUntil: now() + BELIEVED_MS }
-    known.delete(name)
-    if (known.size >= CACHED_KEYS_MAX) known.delete(known.keys().next().value as string)
-    known.set(name, entry)
+    // Unless somebody has asked once more meanwhile: theirs is the newer answer.
+    const forget = (keys: Keys) => keys.get(name) === entry && keys.delete(name)
+    keep(wasGood ? known : unknown, name, entry)
     return asking
   }
 

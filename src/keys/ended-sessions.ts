@@ -41,7 +41,8 @@ export function createEndedSessions(pool: pg.Pool, now: () => number = Date.now)
         .query<{ ended: boolean }>(selectEnded, [id])
         .then(({ rows }) => rows[0]?.ended === true)
       // An error is not an answer: the next request asks again.
-      asking.catch(() => known.delete(id.toString('base64')))
+      const name = id.toString('base64')
+      asking.catch(() => known.get(name)?.ended === asking && known.delete(name))
       remember(id, asking, now() + BELIEVED_MS)
       return asking
     },

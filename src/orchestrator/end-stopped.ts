@@ -1,12 +1,20 @@
 import type pg from 'pg'
 import { prepared } from '../database/index.js'
-import { type DeadDelivery, type DeadRow, lastJobColumns, selectFailedJobs, toDead } from './dead-delivery.js'
+import {
+  type DeadDelivery,
+  type DeadRow,
+  hasEvent,
+  lastJobColumns,
+  selectFailedJobs,
+  toDead,
+} from './dead-delivery.js'
 
 /** [S15] Ends deliveries that wait for a retry, before its time. In batches: one subscription may have any number. */
 const endThose = (found: string, stop: string) =>
   prepared(`
   WITH found AS MATERIALIZED (
     SELECT saga.id, saga.event_id, saga.subscription_id, saga.correlation_id, saga.attempt_count${found}
+      AND ${hasEvent}
     LIMIT $1 FOR UPDATE OF saga SKIP LOCKED
   ), moved AS (
     UPDATE sagapost.webhook_delivery_sagas AS saga

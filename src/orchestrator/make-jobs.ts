@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { type EventRange, prepared } from '../database/index.js'
-import { type DeadDelivery, lastJobColumns, selectFailedJobs, toDead } from './dead-delivery.js'
+import { type EventRange, isRefusal, prepared } from '../database/index.js'
+import { type DeadDelivery, hasEvent, lastJobColumns, selectFailedJobs, toDead } from './dead-delivery.js'
 import { stopOf } from './stop-of.js'
 
 export interface MadeJobs {
@@ -38,12 +38,13 @@ export const makeFirstJobs = prepared(`
 
 // [S16 b, S10, S12] Sagas whose retry is due, oldest first by idx_saga_status_retry: a new job under the limit,
 // the end at it, or when nothing more is to be sent. The last job is looked up for those that end, by idx_job_saga.
-export const makeRetryJobs = prepared(`
+const retryThose = (where: string) =>
+  prepared(`
   WITH due AS MATERIALIZED (
     SELECT id, event_id, subscription_id, correlation_id, attempt_count, final_error_code
     FROM sagapost.webhook_delivery_sagas AS saga
-    WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now() AND event_id >= $1 AND event_id < $2
-    ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED
+    WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now() AND event_id >= $1 AND event_id < $2${where}
+    ORDER BY next_attempt_at LIMIT $3 FOR UPDATE OF saga SKIP LOCKED
   ), decided AS MATERIALIZED (
     SELECT due.id, event_id, subscription_id, correlation_id, attempt_count, coalesce(stop, final_error_code) AS error_code,
            stop IS NULL AND attempt_count < coalesce(max_attempts, $4) AS retry
@@ -67,6 +68,9 @@ export const makeRetryJobs = prepared(`
     AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
     ORDER BY attempt DESC LIMIT 1
   ) AS last_job ON true`)
+export const makeRetryJobs = retryThose('')
+/** When the database has refused to end one of them, whose event is gone: it holds up no other. */
+const makePossibleRetryJobs = retryThose(` AND ${hasEvent}`)
 
 export interface MakeJobsOptions {
   range: EventRange
@@ -84,11 +88,20 @@ export async function makeJobs(
 ): Promise<MadeJobs> {
   const bounds = [range.from, range.to, batchMax]
   const first = await pool.query(makeFirstJobs, bounds)
-  const { rows } = retries ? await pool.query(makeRetryJobs, [...bounds, limit]) : { rows: [] }
+  const { rows } = retries ? await retryDue(pool, [...bounds, limit]) : { rows: [] }
   const dead = rows.filter(({ retry }) => !retry)
   return {
     first: first.rowCount ?? 0,
     retries: rows.length - dead.length,
     dead: dead.map(toDead),
+  }
+}
+
+async function retryDue(pool: pg.Pool, values: unknown[]): Promise<pg.QueryResult> {
+  try {
+    return await pool.query(makeRetryJobs, values)
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    return pool.query(makePossibleRetryJobs, values)
   }
 }

@@ -50,10 +50,17 @@ export function linkProcesses({ listenUrl, pool, wakeups, log, onLost, isAway }:
       const tell = () => log.warn({ err: error }, 'not listening for wake-ups; polling until it works again')
       // The database was there a moment ago: it is this connection that cannot be made.
       if (!hasListened) return tell()
-      // With the database gone as a whole, this is no news.
-      lost = setTimeout(() => {
-        if (!listener.isListening() && !isAway()) tell()
-      }, TELL_AFTER_MS).unref()
+      // With the database gone as a whole, this is no news; when that is back and this is not, it is.
+      const look = () => {
+        if (listener.isListening()) return
+        if (isAway()) wait()
+        else tell()
+      }
+      const wait = () => {
+        lost = setTimeout(look, TELL_AFTER_MS).unref()
+      }
+      clearTimeout(lost)
+      wait()
     },
   })
 

@@ -88,13 +88,14 @@ export function startSagas({
   const transacting = indexDefinitions(definitions).all.some(({ steps }) =>
     steps.some(({ kind }) => kind === 'transaction'),
   )
+  const { transactionUrl } = options
+  const ownWatch =
+    transacting && transactionUrl ? createDatabaseWatch({ databaseUrl: transactionUrl, log }) : undefined
   const transactionPool = transacting
     ? createApplicationPool({
-        databaseUrl: options.transactionUrl ?? databaseUrl,
+        databaseUrl: transactionUrl ?? databaseUrl,
         connectionsMax: TRANSACTIONS_MAX,
-        watch: options.transactionUrl
-          ? createDatabaseWatch({ databaseUrl: options.transactionUrl, log })
-          : watch,
+        watch: ownWatch ?? watch,
       })
     : undefined
   const storage = createPostgresStorage({
@@ -144,9 +145,11 @@ export function startSagas({
         cleanUps.stop(),
       ])
       await Promise.all(pools.map((each) => each.end()))
+      ownWatch?.stop()
     },
     async abandon() {
       await Promise.all(pools.map(abandonPool))
+      ownWatch?.stop()
     },
   }
 }

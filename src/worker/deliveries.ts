@@ -65,6 +65,8 @@ export function createDeliveries(
     breakers: () => BreakerKeeper
     /** Those of a claim that are to be sent; it puts the others aside. */
     admit: (jobs: readonly HeldJob[], askedAtMs: number) => readonly HeldJob[]
+    /** Whether it is known by now that a job is not to be sent. */
+    isStopped: (job: HeldJob) => boolean
     onDone: () => void
   },
 ): Deliveries {
@@ -158,19 +160,24 @@ export function createDeliveries(
     sending.add(work)
   }
 
-  /** Null: its lease is too short by now, or the worker stops; nothing was sent. */
+  /** Null: its lease is too short by now, it is not to be sent, or the worker stops; nothing was sent. */
   async function attempt(job: HeldJob): Promise<WebhookOutcome | null> {
     if (job.secrets.length === 0) return notSent('secret_unreadable')
     if (job.payload !== null) return sender.send(toRequest(job, job.payload, job.secrets))
-    return largePayloads.with(job.eventId, async (payload) => {
-      if (payload === null) return notSent('payload_too_large')
-      const isOver = stoppedAtMs !== undefined || isLate(job)
-      return isOver ? null : sender.send(toRequest(job, payload, job.secrets))
-    })
+    return largePayloads.with(
+      job.eventId,
+      async (payload) =>
+        payload === null ? notSent('payload_too_large') : sender.send(toRequest(job, payload, job.secrets)),
+      () => stoppedAtMs !== undefined || isLate(job) || options.isStopped(job),
+    )
   }
 
   async function deliver(job: HeldJob): Promise<void> {
-    const outcome = await attempt(job)
+    // What fails here is the reading of its payload, and nothing was sent: it need not wait for its lease.
+    const outcome = await attempt(job).catch(async (error: Error) => {
+      await giveBack([job])
+      throw error
+    })
     if (outcome === null) return giveBack([job])
     const errorCode = outcome.delivered ? null : outcome.errorCode
     metrics.attemptFinished({ delivered: outcome.delivered, errorCode, durationMs: outcome.durationMs })

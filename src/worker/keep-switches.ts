@@ -6,14 +6,19 @@ import type { ClaimedJob } from './claim-jobs.js'
 import type { HeldJob } from './deliveries.js'
 import { putAside } from './put-aside.js'
 import { forgetSwitches, readSwitches, type Switches } from './read-switches.js'
+import { repeatUntil } from './report-while-leased.js'
 import { letGoHeldJobs, type StoppedJob, stopCancelledJobs, stopFreeJobs } from './take-stopped.js'
 
 /** Jobs that are put aside in one transaction. */
 const BATCH_MAX = 500
+/** What cannot be put aside is tried again for as long as its lease lasts; after a stop, no longer than this. */
+const SETTLE_AFTER_STOP_MS = 5_000
 
 export interface SwitchKeeper {
   /** Those that are to be sent; the others are put aside. */
   admit(jobs: readonly HeldJob[], askedAtMs: number): readonly HeldJob[]
+  /** Whether the last look has told that it is not to be sent. */
+  isStopped(job: HeldJob): boolean
   /** Subscriptions whose free jobs are being put aside just now: claim none of them. */
   busy(): readonly string[]
   stop(): Promise<void>
@@ -47,14 +52,18 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
   let busy = new Set<string>()
   /** Up to where free jobs were looked at; undefined: a look begins. */
   let lookedUntil: Date | undefined
+  let stoppedAtMs = Number.POSITIVE_INFINITY
 
   const isStopped = (job: ClaimedJob) =>
     known.off.has(job.subscriptionId) ||
     known.deleted.has(job.subscriptionId) ||
     known.cancelled.has(job.sagaId)
 
-  function settle(jobs: readonly ClaimedJob[]): void {
-    const settled = putAside(pool, jobs)
+  /** To say it twice, when the answer was lost, changes nothing. */
+  function settle(jobs: readonly HeldJob[]): void {
+    const leaseEndsMs = Math.min(...jobs.map((job) => job.leaseEndsMs))
+    const endsMs = () => Math.min(leaseEndsMs, stoppedAtMs + SETTLE_AFTER_STOP_MS)
+    const settled = repeatUntil(endsMs, () => putAside(pool, jobs))
       .then(() => tell(jobs))
       .catch((error: Error) =>
         logFailure(log, error, 'stopped jobs could not be updated; their leases will run out'),
@@ -85,16 +94,21 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
       errorCode: job.stop === 'held' ? null : job.stop,
     })
 
+  function forgetLook(): void {
+    busy = new Set()
+    lookedUntil = undefined
+  }
+
   /** One batch of each kind; true when there may be more. */
   async function work(): Promise<boolean> {
     const { on, off, deleted, cancelled } = known
     const stopped = [...off, ...deleted]
     const switched = [...on, ...deleted]
     const free = stopped.length > 0 ? await stopFreeJobs(pool, taking, stopped, lookedUntil) : undefined
-    const isWhole = free !== undefined && free.jobs.length < BATCH_MAX
-    for (const { subscriptionId } of free?.jobs ?? []) busy.add(subscriptionId)
-    if (isWhole) busy = new Set()
-    lookedUntil = isWhole ? undefined : free?.lookedUntil
+    if (free?.jobs.length === BATCH_MAX) {
+      for (const { subscriptionId } of free.jobs) busy.add(subscriptionId)
+      lookedUntil = free.lookedUntil
+    } else forgetLook()
     const held = switched.length > 0 ? await letGoHeldJobs(pool, taking, switched) : []
     const ended = cancelled.size > 0 ? await stopCancelledJobs(pool, taking) : []
     const jobs = [...(free?.jobs ?? []), ...held, ...ended]
@@ -111,7 +125,10 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
       known = await readSwitches(pool)
       knownAtMs = performance.now()
       const { on, off, deleted, cancelled } = known
-      if (on.length + off.size + deleted.size + cancelled.size === 0) return false
+      if (on.length + off.size + deleted.size + cancelled.size === 0) {
+        forgetLook()
+        return false
+      }
       // Another claim tells of each what is to become of it.
       await options.giveBack(options.withdraw(isStopped))
       return work()
@@ -135,8 +152,10 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
       void options.giveBack(rest.filter(isOld))
       return rest.filter((job) => !isOld(job))
     },
+    isStopped,
     busy: () => [...busy],
     async stop() {
+      stoppedAtMs = performance.now()
       unsubscribe()
       await loop.stop()
       await Promise.all(settling)

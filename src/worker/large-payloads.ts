@@ -18,8 +18,15 @@ const selectPayload = prepared(`
   ) AS event`)
 
 export interface LargePayloads {
-  /** Reads the payload when its turn comes and holds it until the work is done. Null: it is too large to be read. */
-  with<Result>(eventId: string, work: (payload: string | null) => Promise<Result>): Promise<Result>
+  /**
+   * Reads the payload when its turn comes and holds it until the work is done. Its null: it is too large to be read. Null
+   * comes back when `isOver` by then: nothing more is read, and no work is begun.
+   */
+  with<Result>(
+    eventId: string,
+    work: (payload: string | null) => Promise<Result>,
+    isOver?: () => boolean,
+  ): Promise<Result | null>
 }
 
 /** Payloads that do not come with the claim: read one after the other, and as many at a time as fit into the memory. */
@@ -28,12 +35,16 @@ export function createLargePayloads(pool: pg.Pool, heldBytesMax = HELD_BYTES_MAX
   let turn: Promise<unknown> = Promise.resolve()
   let onReleased = () => {}
 
-  async function read(eventId: string): Promise<{ payload: string | null; bytes: number }> {
+  async function read(
+    eventId: string,
+    isOver: () => boolean,
+  ): Promise<{ payload: string | null; bytes: number } | null> {
     while (heldBytes >= heldBytesMax) {
       await new Promise<void>((resolve) => {
         onReleased = resolve
       })
     }
+    if (isOver()) return null
     const { rows } = await pool.query<{ payload: string | null; bytes: number | null }>(selectPayload, [
       eventId,
       PAYLOAD_BYTES_READ_MAX,
@@ -47,14 +58,15 @@ export function createLargePayloads(pool: pg.Pool, heldBytesMax = HELD_BYTES_MAX
   }
 
   return {
-    async with(eventId, work) {
-      const reading = turn.then(() => read(eventId))
+    async with(eventId, work, isOver = () => false) {
+      const reading = turn.then(() => read(eventId, isOver))
       turn = reading.catch(() => {})
-      const { payload, bytes } = await reading
+      const held = await reading
+      if (held === null) return null
       try {
-        return await work(payload)
+        return isOver() ? null : await work(held.payload)
       } finally {
-        heldBytes -= bytes
+        heldBytes -= held.bytes
         onReleased()
       }
     },

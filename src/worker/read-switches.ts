@@ -36,7 +36,8 @@ export async function readSwitches(pool: pg.Pool): Promise<Switches> {
  */
 const KNOWN_FOR_MS = 120_000
 
-// By subscription_switches_pkey; of a deleted one the orchestrator has ended what waited, by idx_saga_failing_subscription.
+// By subscription_switches_pkey; of a deleted one the orchestrator has ended what waited, by idx_saga_failing_subscription,
+// and nothing is held of one that is on or deleted, by idx_job_status_lease: what another worker has in its hands may come back.
 const forgetThose = `
   DELETE FROM sagapost.subscription_switches AS switch
   WHERE subscription_id = ANY ($1::bigint[]) AND switched_at < sagapost.now() - $2 * interval '1 millisecond'
@@ -44,7 +45,13 @@ const forgetThose = `
       SELECT FROM sagapost.subscriptions AS subscription
       JOIN sagapost.webhook_delivery_sagas AS saga
         ON saga.subscription_id = subscription.id AND saga.status = 'PendingRetry'
-      WHERE subscription.id = switch.subscription_id AND subscription.deleted_at IS NOT NULL)`
+      WHERE subscription.id = switch.subscription_id AND subscription.deleted_at IS NOT NULL
+        AND EXISTS (SELECT FROM sagapost.events AS event WHERE event.id = saga.event_id))
+    AND NOT EXISTS (
+      SELECT FROM sagapost.subscriptions AS subscription
+      JOIN sagapost.webhook_delivery_jobs AS job
+        ON job.status = 'Pending' AND job.lease_until = sagapost.held_until(switch.subscription_id)
+      WHERE subscription.id = switch.subscription_id AND (subscription.active OR subscription.deleted_at IS NOT NULL))`
 
 /** Nothing is left to do for these. */
 export async function forgetSwitches(pool: pg.Pool, subscriptionIds: readonly string[]): Promise<void> {

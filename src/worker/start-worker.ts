@@ -49,6 +49,7 @@ export function startWorker(options: WorkerOptions): Worker {
     ...options,
     breakers: () => breakers,
     admit: (jobs, askedAtMs) => switches.admit(jobs, askedAtMs),
+    isStopped: (job) => switches.isStopped(job),
     onDone: () => loop.wake(),
   })
   const { lanes } = deliveries

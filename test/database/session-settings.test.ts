@@ -107,6 +107,7 @@ describe('a login for each role', () => {
     await owner.query(`ALTER ROLE ${login} SET role = job_worker`)
     await owner.query(`ALTER DATABASE ${name} SET DateStyle = 'German, DMY'`)
     await owner.query(`ALTER DATABASE ${name} SET synchronous_commit = off`)
+    await owner.query(`ALTER DATABASE ${name} SET extra_float_digits = 0`)
     await owner.query(`ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`)
     owner.release()
   })
@@ -131,6 +132,8 @@ describe('a login for each role', () => {
     expect(statements.split('; ').sort()).toEqual([
       `ALTER ROLE ${login} SET DateStyle = 'ISO, YMD'`,
       `ALTER ROLE ${login} SET default_transaction_isolation = 'read committed'`,
+      // Times are read as numbers of 16 digits: with fewer, an event would have two webhook ids.
+      `ALTER ROLE ${login} SET extra_float_digits = '1'`,
       `ALTER ROLE ${login} SET synchronous_commit = 'on'`,
     ])
     await database.pool.query(statements)

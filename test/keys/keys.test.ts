@@ -109,6 +109,18 @@ describe('the authenticator', () => {
     await authenticator.close()
   })
 
+  it('[O2] a flood of unknown keys takes no good key’s place', async () => {
+    const { key } = await make('read')
+    const authenticator = createAuthenticator({ pool: pool(), apiKey: undefined })
+    await authenticator.authenticate(key)
+    const flood = Array.from({ length: 10_001 }, (_, index) =>
+      authenticator.authenticate(`spk_flood-${index}`),
+    )
+    expect(authenticator.authenticate(key)).not.toBeInstanceOf(Promise)
+    await Promise.all(flood)
+    await authenticator.close()
+  })
+
   it('[O2] keeps the time of the last use, at most once a minute', async () => {
     const { id, key } = await make()
     let now = 1_000_000

@@ -162,7 +162,9 @@ describe('with work in one of two partitions', () => {
       const own = createRolePool({ databaseUrl: database.url, role, connectionsMax: 1, pinnedPlans: true })
       // The last job is looked up for those that end: here all of them have reached their limit.
       const ending = name === 'making retry jobs' ? [...window, BATCH, 0] : values
-      leftOut[name] = await findLeftOut(own, statement, ending)
+      // It is no partition, and is looked into by its key only when it is not empty.
+      const partitions = (table: string) => table !== 'delivery_cancellations'
+      leftOut[name] = (await findLeftOut(own, statement, ending)).filter(partitions)
       await own.end()
     }
     expect(leftOut).toEqual({
