@@ -1,4 +1,8 @@
+import type { Socket } from 'node:net'
 import pg from 'pg'
+
+/** A server that does not answer does not say goodbye either. */
+const GOODBYE_MS_MAX = 1_000
 
 /** What of a socket the driver's parser uses. */
 interface Stream {
@@ -13,7 +17,8 @@ interface Connection {
 
 /**
  * The driver parses in the socket's data event, where an error is nobody's: text beyond V8's limit of 512 MiB, or bytes
- * that are not the protocol, ended the process. Here the error ends the connection, whose statements fail with it.
+ * that are not the protocol, ended the process. Here the error ends the connection, whose statements fail with it. And to
+ * end one takes a second at most.
  */
 export class GuardedClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
@@ -21,6 +26,14 @@ export class GuardedClient extends pg.Client {
     const { connection } = this as unknown as { connection: Connection }
     const attach = connection.attachListeners.bind(connection)
     connection.attachListeners = (stream) => attach({ on: guard(stream as Stream) })
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: pg.Client's own overloads
+  override end(callback?: any): any {
+    const { connection } = this as unknown as { connection: { stream: Socket } }
+    const timer = setTimeout(() => connection.stream.destroy(), GOODBYE_MS_MAX).unref()
+    this.once('end', () => clearTimeout(timer))
+    return callback ? super.end(callback) : super.end()
   }
 }
 
