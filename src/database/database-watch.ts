@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { type Outage, outageOf } from './outage.js'
 
-/** While it is away, its log is told so often that it still is. */
+/** How often the log repeats that the database is still away. */
 const TELL_EVERY_MS = 60_000
 const LOOK_EVERY_MS = 1_000
 /** Loops try again every two seconds at the latest: without a failure for so long, and with an answer, it is back. */
