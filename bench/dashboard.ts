@@ -10,7 +10,7 @@ const SETTLE_MS = 20_000
 const MEASURE_MS = 20_000
 const VIEWERS = [0, 1, 50, 200]
 const OPENINGS = 7
-const KEY = 'the-key-of-the-benchmark'
+const KEY = 'the-key-of-the-benchmark-of-the-dashboard'
 
 const dev = await startDev({ SAGAPOST_API_KEY: KEY })
 try {

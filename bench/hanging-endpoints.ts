@@ -67,7 +67,7 @@ try {
   system = await start()
   const without = await measure(system.url)
   bench.say(`${HANGING} endpoints hang, with ${WAITING} deliveries each`)
-  await bench.receiver.call('hang', true)
+  await bench.receiver.call('disturb', true)
   await system.child.call('enqueue', WAITING, WAITING, ['hang'])
   await pause(HANGING_BEFORE_RESTART_MS)
   await system.stop()
@@ -81,7 +81,7 @@ try {
   }
   await system.child.call('enqueue', 1, 1, ['cold'])
   const coldMs = await untilDelivered('cold', COLD_ENDPOINTS)
-  await bench.receiver.call('hang', false)
+  await bench.receiver.call('disturb', false)
   await system.stop()
   console.log(JSON.stringify({ without, withHanging }, null, 2))
   console.log(`first delivery of a new endpoint, ms: ${firsts.map(Math.round).join(', ')}`)

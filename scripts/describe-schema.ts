@@ -41,7 +41,7 @@ const selectBlocks = `
     FROM relation, aclexplode(relacl) WHERE grantee <> relowner GROUP BY oid, grantee
     UNION ALL
     SELECT oid, 7, 0, format('GRANT %s (%s) TO %s', privilege_type, string_agg(attname, ', ' ORDER BY attnum), grantee::regrole)
-    FROM relation JOIN pg_attribute ON attrelid = oid, aclexplode(attacl)
+    FROM relation JOIN pg_attribute ON attrelid = oid AND NOT attisdropped, aclexplode(attacl)
     GROUP BY oid, privilege_type, grantee
   ), block AS (
     SELECT 1 AS rank, typname::text AS name, format('TYPE %s ENUM (%s)', typname, string_agg(enumlabel, ', ' ORDER BY enumsortorder)) AS text

@@ -8,8 +8,10 @@ import { sequenceOf } from '../harness/make-body.js'
 import { clockMs } from '../harness/read-clock.js'
 import { answerCommands } from '../harness/talk-to-parent.js'
 
-/** Requests under this path are not answered while the receiver hangs, and are neither counted nor noted. */
+/** Requests under these paths are neither counted nor noted; while the receiver is disturbed, they hang or fail. */
 const HANG_PATH = '/hang'
+const FAIL_PATH = '/fail'
+const BURST_PATH = '/burst'
 
 const certificate = await makeCertificate()
 const server = createServer({ key: certificate.privateKey, cert: certificate.certificate }, receive)
@@ -21,7 +23,7 @@ await once(server, 'listening')
 let counted = 0
 let target: { count: number; reached: () => void } | undefined
 let arrivals: Map<number, number> | undefined
-let hanging = false
+let isDisturbed = false
 let hung: ServerResponse[] = []
 
 function receive(request: IncomingMessage, response: ServerResponse): void {
@@ -32,8 +34,12 @@ function receive(request: IncomingMessage, response: ServerResponse): void {
     if (String(request.headers['webhook-id']).startsWith('ver_')) {
       response.end(JSON.stringify({ challenge: JSON.parse(body.toString()).challenge }))
     } else if (request.url?.startsWith(HANG_PATH)) {
-      if (hanging) hung.push(response)
+      if (isDisturbed) hung.push(response)
       else response.end()
+    } else if (request.url?.startsWith(FAIL_PATH)) {
+      response.writeHead(isDisturbed ? 503 : 200).end()
+    } else if (request.url?.startsWith(BURST_PATH)) {
+      response.end()
     } else {
       if (arrivals) {
         const sequence = sequenceOf(body)
@@ -71,8 +77,8 @@ const commands = {
     arrivals = undefined
     return taken
   },
-  hang: async (on: boolean) => {
-    hanging = on
+  disturb: async (on: boolean) => {
+    isDisturbed = on
     if (on) return
     for (const response of hung) response.end()
     hung = []

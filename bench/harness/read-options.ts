@@ -1,11 +1,14 @@
 import { parseArgs } from 'node:util'
+import { type Neighbour, neighbourNames } from '../parts/measure-isolation.js'
 
 const partNames = [
   'throughput',
   'latency',
   'fan-out',
+  'large-fan-out',
   'ingestion',
   'isolation',
+  'endpoints',
   'growth',
   'idle',
   'memory',
@@ -25,8 +28,14 @@ export interface BenchOptions {
   concurrency: number
   /** Events per second of the latency part. */
   rates: readonly number[]
+  /** Beside which endpoints the isolation part measures the others. */
+  neighbours: readonly Neighbour[]
   /** Completed deliveries that the growth part fills the tables with. */
   grownSagas: number
+  /** Events of the large fan-out, and subscriptions of each. */
+  largeFanOut: readonly [number, number]
+  /** Those of the endpoints part. */
+  endpoints: number
   /** How long the memory part goes on. */
   memoryMinutes: number
   jsonFile: string | undefined
@@ -45,7 +54,10 @@ export const usage = `npm run bench -- [options]
   --seconds s         about so long each turn (5; quick: 2)
   --concurrency n     requests in flight at once, in every system (200)
   --rates a,b         events per second of the latency part (1,10,100,1000; quick: 100)
+  --neighbours a,b    of ${neighbourNames.join(', ')}: beside which endpoints the isolation part measures (all)
   --grown n           completed deliveries that the tables are filled with for the growth part (2000000)
+  --large n,m         events of the large fan-out and subscriptions of each (20,5000)
+  --endpoints n       those that get an event each in the endpoints part (10000)
   --minutes n         how long the memory part goes on, which runs only when it is named (15)
   --json FILE         the results for machines
   --plots FOLDER      where the plots go (bench/output)
@@ -64,7 +76,10 @@ export function readOptions(args: readonly string[]): BenchOptions | undefined {
       seconds: { type: 'string' },
       concurrency: { type: 'string' },
       rates: { type: 'string' },
+      neighbours: { type: 'string' },
       grown: { type: 'string' },
+      large: { type: 'string' },
+      endpoints: { type: 'string' },
       minutes: { type: 'string' },
       json: { type: 'string' },
       plots: { type: 'string' },
@@ -87,7 +102,10 @@ export function readOptions(args: readonly string[]): BenchOptions | undefined {
     rates: (values.rates ?? (quick ? '100' : '1,10,100,1000'))
       .split(',')
       .map((rate) => toNumber('rates', rate, 0.1, 100_000)),
+    neighbours: values.neighbours?.split(',').map(toNeighbour) ?? neighbourNames,
     grownSagas: toNumber('grown', values.grown ?? '2000000', 1_000, 100_000_000),
+    largeFanOut: toPair('large', values.large ?? '20,5000'),
+    endpoints: toNumber('endpoints', values.endpoints ?? '10000', 100, 100_000),
     memoryMinutes: toNumber('minutes', values.minutes ?? '15', 0.05, 1_000),
     jsonFile: values.json,
     plotsFolder: values.plots ?? 'bench/output',
@@ -100,6 +118,18 @@ function toPart(text: string): PartName {
   const part = partNames.find((name) => name === text)
   if (!part) throw new Error(`--only knows ${partNames.join(', ')}, not "${text}"`)
   return part
+}
+
+function toPair(name: string, text: string): [number, number] {
+  const [first = '', second = '', ...rest] = text.split(',')
+  if (rest.length > 0) throw new Error(`--${name} must be two numbers, not "${text}"`)
+  return [toNumber(name, first, 1, 1_000_000), toNumber(name, second, 1, 1_000_000)]
+}
+
+function toNeighbour(text: string): Neighbour {
+  const neighbour = neighbourNames.find((name) => name === text)
+  if (!neighbour) throw new Error(`--neighbours knows ${neighbourNames.join(', ')}, not "${text}"`)
+  return neighbour
 }
 
 function toNumber(name: string, text: string, min: number, max: number): number {

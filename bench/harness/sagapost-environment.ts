@@ -1,4 +1,4 @@
-export const API_KEY = 'bench'
+export const API_KEY = 'the-administrators-key-of-the-benchmark'
 export const masterKey = Buffer.alloc(32, 1)
 
 /**

@@ -64,32 +64,9 @@ export async function startSeparateProcesses(
   database: SagapostDatabase,
   types: readonly string[],
 ): Promise<MeasuredSystem> {
-  const authorityFile = join(bench.folder, 'authority.pem')
-  await writeFile(authorityFile, bench.receiver.authority)
   const publisher = startChild<PublisherCommands>('publish-events.ts')
   bench.onStop(publisher.stop)
-  const servers = await Promise.all(
-    SEPARATE_PARTS.map(async (parts) => {
-      const child = fork(builtFile('cli/main.js'), ['serve', '--only', parts], {
-        execArgv: ['--import', import.meta.resolve('../children/stop-with-parent.mjs')],
-        env: {
-          ...process.env,
-          ...sagapostEnvironment(sharedOptions(bench, database)),
-          // It says when it serves, and then nothing more at this level but what goes wrong.
-          SAGAPOST_LOG_LEVEL: 'warn',
-          NODE_EXTRA_CA_CERTS: authorityFile,
-        },
-        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      })
-      const stop = () => endChild(child, () => child.kill('SIGTERM'))
-      bench.onStop(stop)
-      await Promise.race([
-        once(child, 'spawn'),
-        once(child, 'exit').then(() => Promise.reject(new Error(`serve --only ${parts} ended`))),
-      ])
-      return { name: parts, pid: child.pid as number, stop }
-    }),
-  )
+  const servers = await Promise.all(SEPARATE_PARTS.map((parts) => startServer(bench, database, parts)))
   return {
     name,
     processes: [...servers, { name: 'publisher', pid: publisher.pid }],
@@ -102,6 +79,35 @@ export async function startSeparateProcesses(
       await publisher.stop()
     },
   }
+}
+
+/** `sagapost serve --only …`, as it was built. */
+export async function startServer(
+  bench: Bench,
+  database: SagapostDatabase,
+  parts: string,
+  file = builtFile('cli/main.js'),
+): Promise<{ name: string; pid: number; stop(): Promise<void> }> {
+  const authorityFile = join(bench.folder, 'authority.pem')
+  await writeFile(authorityFile, bench.receiver.authority)
+  const child = fork(file, ['serve', '--only', parts], {
+    execArgv: ['--import', import.meta.resolve('../children/stop-with-parent.mjs')],
+    env: {
+      ...process.env,
+      ...sagapostEnvironment(sharedOptions(bench, database)),
+      // It says when it serves, and then nothing more at this level but what goes wrong.
+      SAGAPOST_LOG_LEVEL: 'warn',
+      NODE_EXTRA_CA_CERTS: authorityFile,
+    },
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  const stop = () => endChild(child, () => child.kill('SIGTERM'))
+  bench.onStop(stop)
+  await Promise.race([
+    once(child, 'spawn'),
+    once(child, 'exit').then(() => Promise.reject(new Error(`serve --only ${parts} ended`))),
+  ])
+  return { name: parts, pid: child.pid as number, stop }
 }
 
 function sharedOptions(bench: Bench, database: SagapostDatabase) {

@@ -8,8 +8,18 @@ import { startOneProcess } from '../harness/start-sagapost.js'
 import { medianPercentiles, type Percentiles, summarise } from '../harness/summarise-samples.js'
 
 const TYPES = ['load.a', 'load.b', 'load.c', 'load.d'] as const
-const HANGING_TYPE = 'hang'
-const WAITING = 20_000
+/** What stands beside the four endpoints that are measured: its type, its path on the receiver, and its deliveries. */
+const neighbours = {
+  /** Answers nothing until its time-out. Its backlog stands as jobs when the others are measured. */
+  hanging: { path: '/hang', waiting: 20_000, isRoutedFirst: true },
+  /** Answers 503 at once. Its events are published while the others are measured, as of the next one. */
+  failing: { path: '/fail', waiting: 200_000, isRoutedFirst: false },
+  /** Answers 200 at once. */
+  bursting: { path: '/burst', waiting: 100_000, isRoutedFirst: false },
+} as const
+export type Neighbour = keyof typeof neighbours
+export const neighbourNames = Object.keys(neighbours) as Neighbour[]
+
 const ENQUEUE_BATCH = 500
 const PER_SECOND = 100
 const COUNT = 1_500
@@ -21,25 +31,43 @@ const DRAIN_MS_MAX = 240_000
 
 export interface IsolationResult {
   perSecond: number
+  neighbours: BesideNeighbour[]
+}
+
+interface BesideNeighbour {
+  neighbour: Neighbour
   waiting: number
   /** Of the other endpoints, in ms: of each figure the median over the turns. */
   without: Percentiles
-  withHanging: Percentiles
+  beside: Percentiles
   /** The median of the ratios within each turn, and each of them. */
+  p50Ratio: number | null
   p99Ratio: number | null
   p99Ratios: number[]
 }
 
-/** What one endpoint that hangs until its time-out, with a backlog of its own, does to the others' latency. */
+interface Turn {
+  without: Percentiles
+  beside: Percentiles
+}
+
+/** What one endpoint with a backlog of its own, which hangs, fails or gets a burst, does to the others' latency. */
 export async function measureIsolation(bench: Bench): Promise<IsolationResult> {
-  const database = await prepareSagapost(bench, 'isolation', [
+  const results: BesideNeighbour[] = []
+  for (const neighbour of bench.options.neighbours) results.push(await measureBeside(bench, neighbour))
+  return { perSecond: PER_SECOND, neighbours: results }
+}
+
+async function measureBeside(bench: Bench, neighbour: Neighbour): Promise<BesideNeighbour> {
+  const { path, waiting, isRoutedFirst } = neighbours[neighbour]
+  const database = await prepareSagapost(bench, `isolation_${neighbour}`, [
     ...TYPES.map((eventType) => ({ eventType, path: `/${eventType}` })),
-    { eventType: HANGING_TYPE, path: '/hang' },
+    { eventType: neighbour, path },
   ])
   const system = await startOneProcess(bench, 'Sagapost', database, {
     types: TYPES,
     only: ['api', 'router', 'orchestrator', 'worker', 'cleaner'],
-    // What timed out while it hung is tried again soon, so that the end of the part can be waited for.
+    // What failed meanwhile is tried again soon, so that the end of the part can be waited for.
     settings: {
       SAGAPOST_RETRY_BASE_DELAY: '1s',
       SAGAPOST_RETRY_MAX_DELAY: '5s',
@@ -57,36 +85,46 @@ export async function measureIsolation(bench: Bench): Promise<IsolationResult> {
     })
   await measure(WARM_UP)
   await database.pool.query('ANALYZE')
-  const turns: { without: Percentiles; withHanging: Percentiles }[] = []
+  const turns: Turn[] = []
   for (let turn = 1; turn <= TURNS; turn++) {
-    bench.say(
-      `isolation, turn ${turn} of ${TURNS}: ${COUNT} events at ${PER_SECOND}/s without a hanging endpoint`,
-    )
+    bench.say(`isolation, turn ${turn} of ${TURNS}: ${COUNT} events at ${PER_SECOND}/s alone`)
     const without = await measure(COUNT)
-    await bench.receiver.call('hang', true)
-    await system.child.call('enqueue', WAITING, ENQUEUE_BATCH, [HANGING_TYPE])
-    await untilRouted(database.pool)
-    bench.say(`isolation: the same with one, and ${WAITING} deliveries that wait for it`)
-    turns.push({ without, withHanging: await measure(COUNT) })
-    await bench.receiver.call('hang', false)
-    bench.say('isolation: the endpoint answers again; its backlog drains')
+    await bench.receiver.call('disturb', true)
+    const enqueued = system.child.call('enqueue', waiting, ENQUEUE_BATCH, [neighbour])
+    if (isRoutedFirst) {
+      await enqueued
+      await untilRouted(database.pool)
+    }
+    bench.say(`isolation: the same beside a ${neighbour} endpoint with ${waiting} deliveries`)
+    turns.push({ without, beside: await measure(COUNT) })
+    await enqueued
+    await bench.receiver.call('disturb', false)
+    bench.say('isolation: its backlog drains')
     await untilNoOpenWork(system, DRAIN_MS_MAX)
   }
   await Promise.all([system.stop(), publisher.stop()])
   await database.check()
   await bench.dropDatabase(database.name)
-  const p99Ratios = turns.flatMap(({ without, withHanging }) =>
-    without.p99 && withHanging.p99 ? [withHanging.p99 / without.p99] : [],
-  )
+  const p99Ratios = ratiosOf(turns, 'p99')
   return {
-    perSecond: PER_SECOND,
-    waiting: WAITING,
+    neighbour,
+    waiting,
     without: medianPercentiles(turns.map(({ without }) => without)),
-    withHanging: medianPercentiles(turns.map(({ withHanging }) => withHanging)),
-    p99Ratio: p99Ratios.length > 0 ? summarise(p99Ratios).median : null,
+    beside: medianPercentiles(turns.map(({ beside }) => beside)),
+    p50Ratio: medianOf(ratiosOf(turns, 'p50')),
+    p99Ratio: medianOf(p99Ratios),
     p99Ratios,
   }
 }
+
+function ratiosOf(turns: readonly Turn[], figure: 'p50' | 'p99'): number[] {
+  return turns.flatMap(({ without, beside }) => {
+    const [alone, disturbed] = [without[figure], beside[figure]]
+    return alone && disturbed ? [disturbed / alone] : []
+  })
+}
+
+const medianOf = (ratios: readonly number[]) => (ratios.length > 0 ? summarise(ratios).median : null)
 
 /** Until the backlog stands as jobs, or the first latencies would be those of making it. */
 async function untilRouted(pool: {

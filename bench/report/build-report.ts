@@ -1,11 +1,13 @@
 import { BODY_BYTES } from '../harness/make-body.js'
 import { ENQUEUE_BATCH } from '../harness/measured-system.js'
 import type { BenchOptions } from '../harness/read-options.js'
+import type { EndpointsResult } from '../parts/measure-endpoints.js'
 import type { FanOutResult } from '../parts/measure-fan-out.js'
 import type { GrowthResult } from '../parts/measure-growth.js'
 import type { IdleResult } from '../parts/measure-idle.js'
 import type { IngestionResult } from '../parts/measure-ingestion.js'
 import type { IsolationResult } from '../parts/measure-isolation.js'
+import type { LargeFanOutResult } from '../parts/measure-large-fan-out.js'
 import type { LatencyResult } from '../parts/measure-latency.js'
 import type { MemoryResult } from '../parts/measure-memory.js'
 import type { ThroughputResult } from '../parts/measure-throughput.js'
@@ -17,8 +19,10 @@ export interface Results {
   throughput: ThroughputResult | null
   latency: LatencyResult[] | null
   fanOut: FanOutResult[] | null
+  largeFanOut: LargeFanOutResult | null
   ingestion: IngestionResult | null
   isolation: IsolationResult | null
+  endpoints: EndpointsResult | null
   growth: GrowthResult | null
   idle: IdleResult | null
   memory: MemoryResult | null

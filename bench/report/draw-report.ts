@@ -47,9 +47,12 @@ export function drawReport({
   if (isolation) {
     add(
       'isolation.svg',
-      "The others' latency beside an endpoint that hangs",
+      "The others' latency beside an endpoint with a backlog",
       'ms',
-      [...percentileBars('alone', isolation.without), ...percentileBars('beside it', isolation.withHanging)],
+      isolation.neighbours.flatMap(({ neighbour, without, beside }) => [
+        ...percentileBars('alone', without),
+        ...percentileBars(`beside a ${neighbour} one`, beside),
+      ]),
       1,
     )
   }

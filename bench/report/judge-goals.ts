@@ -11,8 +11,10 @@ export interface Goal {
 export function judgeGoals({
   throughput,
   latency,
+  largeFanOut,
   ingestion,
   isolation,
+  endpoints,
   growth,
   idle,
   memory,
@@ -40,7 +42,22 @@ export function judgeGoals({
   judge('latency at 10 events/s, p99, ms', atTen?.p99, '≤', 60)
   judge('single posts, to one commit for each', ingestion?.groupCommitGain.median, '≥', 5)
   judge('single posts with a key, to one commit for each', ingestion?.groupCommitGainKeyed.median, '≥', 5)
-  judge('p99 beside an endpoint that hangs, to without', isolation?.p99Ratio, '≤', 2)
+  judge('memory of the router in a large fan-out, MB', largeFanOut?.routerMb, '≤', 200)
+  judge(
+    'routing of a lone event meanwhile, p99 (most, of fewer than 1,000), ms',
+    largeFanOut?.loneMs.p99 ?? largeFanOut?.loneMs.max,
+    '≤',
+    1_000,
+  )
+  for (const { neighbour, p99Ratio } of isolation?.neighbours ?? []) {
+    judge(`p99 beside a ${neighbour} endpoint, to alone`, p99Ratio, '≤', neighbour === 'hanging' ? 2 : 3)
+  }
+  const alone = endpoints?.without.alone ?? Number.NaN
+  const toAlone = (rate: number | undefined) => (rate === undefined ? null : rate / alone)
+  judge('many new endpoints, to one, deliveries/s', toAlone(endpoints?.without.cold), '≥', 0.33)
+  judge('the same once they have answered', toAlone(endpoints?.without.warm), '≥', 0.67)
+  judge('many new endpoints beside 400 that hang', toAlone(endpoints?.withHanging.cold), '≥', 0.33)
+  judge('the same once they have answered', toAlone(endpoints?.withHanging.warm), '≥', 0.67)
   judge('deliveries/s on grown tables, to empty', growth?.throughputRatio.median, '≥', 0.85)
   judge('claim p99 on grown tables, to empty', growth?.claimP99Ratio, '≤', 2)
   const { nodePercent = null, postgresPercent = null } = idle ?? {}

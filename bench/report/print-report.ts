@@ -80,16 +80,24 @@ function printLatency({ latency, isolation }: Report): void {
   }
   if (isolation) {
     printTable(
-      [`the others' latency, ms, at ${isolation.perSecond} events/s`, ...percentileHeader],
       [
-        ['alone', ...percentileCells(isolation.without)],
-        [`beside one that hangs, ${isolation.waiting} waiting`, ...percentileCells(isolation.withHanging)],
+        `the others' latency, ms, at ${isolation.perSecond} events/s`,
+        ...percentileHeader,
+        'p50, p99 to alone',
       ],
+      isolation.neighbours.flatMap(({ neighbour, waiting, without, beside, p50Ratio, p99Ratio }) => [
+        ['alone', ...percentileCells(without), ''],
+        [
+          `beside a ${neighbour} one, ${waiting} deliveries`,
+          ...percentileCells(beside),
+          `${show(p50Ratio, 1)}, ${show(p99Ratio, 1)}`,
+        ],
+      ]),
     )
   }
 }
 
-function printOthers({ fanOut, ingestion, growth, idle, memory }: Report): void {
+function printOthers({ fanOut, largeFanOut, ingestion, endpoints, growth, idle, memory }: Report): void {
   if (fanOut) {
     printTable(
       ['fan-out', 'deliveries/s', 'PG CPU ms', 'WAL bytes'],
@@ -99,6 +107,19 @@ function printOthers({ fanOut, ingestion, growth, idle, memory }: Report): void 
         show(of.postgresCpuMs, 3),
         show(of.walBytes),
       ]),
+    )
+  }
+  if (largeFanOut) {
+    const { events, subscriptions, perSecond, postgresCpuMs, routerMb, loneMs, loneLeft } = largeFanOut
+    printTable(
+      ['large fan-out', 'routed/s', 'PG CPU ms', 'router MB', 'not routed', ...percentileHeader],
+      [
+        [
+          `${events} × ${subscriptions}, lone events meanwhile, ms`,
+          ...[show(perSecond), show(postgresCpuMs, 3), show(routerMb), String(loneLeft)],
+          ...percentileCells(loneMs),
+        ],
+      ],
     )
   }
   if (ingestion) {
@@ -126,6 +147,24 @@ function printOthers({ fanOut, ingestion, growth, idle, memory }: Report): void 
         ['with a key', spread(groupCommitGainKeyed, 2)],
       ],
     )
+  }
+  if (endpoints) {
+    const { without, withHanging } = endpoints
+    const cells = ({ cold, warm, restarted }: typeof withHanging) =>
+      [cold, warm, restarted].map((rate) => `${show(rate)} (${show(rate / without.alone, 2)})`)
+    printTable(
+      [
+        `${endpoints.endpoints} endpoints, deliveries/s (to one: ${show(without.alone)})`,
+        'new',
+        'warm',
+        'restarted',
+      ],
+      [
+        ['an event each', ...cells(without)],
+        [`beside ${endpoints.hanging} that hang`, ...cells(withHanging)],
+      ],
+    )
+    console.log(`memory with them, at its largest: ${show(endpoints.memoryMb)} MB\n`)
   }
   if (growth) {
     printTable(

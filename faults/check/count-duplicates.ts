@@ -8,7 +8,7 @@ const UNWRITTEN_MS_MAX = 1_000
 
 // All attempts; a requeued delivery begins again with attempt 1.
 const attempts = `
-  SELECT event_id, subscription_id, attempt, count(*)::int AS jobs, sum(lease_resets + probes)::int AS lost
+  SELECT event_id, subscription_id, attempt, count(*)::int AS jobs, sum(lease_resets)::int AS lost
   FROM sagapost.webhook_delivery_jobs GROUP BY event_id, subscription_id, attempt`
 
 export interface DuplicateCount {

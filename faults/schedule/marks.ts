@@ -10,7 +10,7 @@ interface Mark {
 /** The points at which a process is killed or cut off: around the statements that move a delivery on. */
 export const marks = {
   'store-events': { of: 'api', text: 'sagapost.publish_batch(' },
-  'take-events': { of: 'router', text: 'FROM sagapost.subscription_version) AS version' },
+  'take-events': { of: 'router', text: 'cardinality(event_ids) AS size' },
   'make-sagas': { of: 'router', text: 'webhook_delivery_sagas (event_id, subscription_id, correlation_id)' },
   'commit-routing': { of: 'router', text: 'COMMIT' },
   'make-first-jobs': { of: 'orchestrator', text: 'FROM lazily CROSS JOIN due' },

@@ -1,6 +1,6 @@
 import { LEASE_MS, REQUEST_TIMEOUT_MS } from '../schedule/plan-schedule.js'
 
-export const API_KEY = 'faults'
+export const API_KEY = 'the-administrators-key-of-the-fault-tests'
 export const masterKey = Buffer.alloc(32, 3)
 export const LOOPBACK = '127.0.0.0/8'
 

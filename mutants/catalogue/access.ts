@@ -3,6 +3,8 @@ import { testsOf } from './named-tests.js'
 
 const accessTests = testsOf('test/http/access.test.ts')
 const keyTests = testsOf('test/keys/keys.test.ts')
+const revokedTests = testsOf('test/schema/revoked-keys.test.ts')
+const migrateTests = testsOf('test/schema/migrate.test.ts')
 const sessionTests = testsOf('test/dashboard/sessions.test.ts')
 const formatTests = testsOf('test/cli/format.test.ts')
 const doctorTests = testsOf('test/cli/doctor.test.ts')
@@ -106,5 +108,70 @@ export const access: readonly Mutant[] = [
     ],
     test: doctorTests('[O6] finds that all invariants hold'),
     needsBuild: true,
+  },
+  {
+    id: 'revoked-key-comes-back',
+    rules: ['O2'],
+    breaks: 'The role that revokes keys takes a revocation back.',
+    edits: [
+      {
+        file: 'migrations/0041_revoked_keys.sql',
+        find: '(OLD.id, OLD.scope, OLD.key_hash, OLD.revoked_at) IS DISTINCT FROM',
+        replace: '(OLD.id, OLD.scope, OLD.key_hash, NEW.revoked_at) IS DISTINCT FROM',
+      },
+    ],
+    test: revokedTests('[O2] stays revoked for %s: %s is refused'),
+  },
+  {
+    id: 'revoked-key-made-again',
+    rules: ['O2'],
+    breaks: 'The row of a revoked key can be deleted, and the key be made again.',
+    edits: [
+      {
+        file: 'migrations/0041_revoked_keys.sql',
+        find: 'ENABLE ALWAYS TRIGGER api_key_revoked_is_kept',
+        replace: 'DISABLE TRIGGER api_key_revoked_is_kept',
+      },
+    ],
+    test: revokedTests('[O2] stays revoked for %s: %s is refused'),
+  },
+  {
+    id: 'migrators-side-by-side',
+    rules: ['G11'],
+    breaks: 'Two migrators work at the same time.',
+    edits: [
+      {
+        file: 'src/database/migrate.ts',
+        find: 'IN SHARE UPDATE EXCLUSIVE MODE',
+        replace: 'IN ACCESS SHARE MODE',
+      },
+    ],
+    test: migrateTests('[G11] says that it waits for a migrator that is at work, and goes on after it'),
+  },
+  {
+    id: 'readers-hold-up-migrators',
+    rules: ['O2'],
+    breaks: 'A role that may only read the schema version keeps migrations waiting for ever.',
+    edits: [
+      {
+        file: 'src/database/migrate.ts',
+        find: 'IN SHARE UPDATE EXCLUSIVE MODE',
+        replace: 'IN ACCESS EXCLUSIVE MODE',
+      },
+    ],
+    test: migrateTests('[O2] is not held up by the role of any part, whatever that locks'),
+  },
+  {
+    id: 'migration-lock-of-anyone',
+    rules: ['O2'],
+    breaks: 'A login that holds an advisory lock keeps migrations waiting for ever.',
+    edits: [
+      {
+        file: 'src/database/migrate.ts',
+        find: "'LOCK TABLE sagapost.saga_schema_version IN",
+        replace: "'SELECT pg_advisory_xact_lock(1935763297); LOCK TABLE sagapost.saga_schema_version IN",
+      },
+    ],
+    test: migrateTests('[O2] is not held up by the role of any part, whatever that locks'),
   },
 ]

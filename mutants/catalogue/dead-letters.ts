@@ -4,6 +4,7 @@ import { guards, rights, tables, testsOf } from './named-tests.js'
 const requeueTests = testsOf('test/schema/requeue.test.ts')
 const guardsFile = 'migrations/0005_delivery_guards.sql'
 const queuesFile = 'migrations/0026_queues_of_batches.sql'
+const keyFile = 'migrations/0042_deliveries_of_event.sql'
 const requeueFile = 'migrations/0032_stopped_deliveries.sql'
 
 /** Dead letters and their requeue. */
@@ -123,13 +124,29 @@ export const deadLetters: readonly Mutant[] = [
       'A requeue that meets another one of the same letter fails, instead of answering with its delivery.',
     edits: [
       {
-        file: requeueFile,
-        find: '  ON CONFLICT (requeued_from, event_id) WHERE requeued_from IS NOT NULL DO NOTHING\n  RETURNING id INTO delivery_id;',
-        replace: '  RETURNING id INTO delivery_id;',
+        file: keyFile,
+        find: `unnamed CONSTANT text := 'ON CONFLICT DO NOTHING'`,
+        replace: `unnamed CONSTANT text := ''`,
       },
     ],
     test: requeueTests(
       '[D4] a request that meets an uncommitted one waits for it and answers with its delivery',
+    ),
+  },
+  {
+    id: 'requeue-overtaken-fails',
+    rules: ['D4', 'O7'],
+    breaks:
+      'A requeue that another overtakes meets it in an index that ON CONFLICT does not name, and fails.',
+    edits: [
+      {
+        file: keyFile,
+        find: `unnamed CONSTANT text := 'ON CONFLICT DO NOTHING'`,
+        replace: `unnamed CONSTANT text := named`,
+      },
+    ],
+    test: requeueTests(
+      '[D4, O7] a request that another overtakes between its look and its entry answers with the delivery of the other',
     ),
   },
   {

@@ -2,6 +2,12 @@ import type { Mutant } from '../mutant.js'
 import { guards, rights, testsOf } from './named-tests.js'
 
 const publishTests = testsOf('test/schema/publish.test.ts')
+const reservedTests = testsOf('test/schema/reserved-types.test.ts')
+const keyTests = testsOf('test/http/require-keys.test.ts')
+const reservedFile = 'migrations/0039_reserved_event_types.sql'
+const turnTests = testsOf('test/http/take-turns.test.ts')
+const flightTests = testsOf('test/http/bytes-in-flight.test.ts')
+const secretTests = testsOf('test/config/secrets.test.ts')
 const transactionTests = testsOf('test/database/in-transaction.test.ts')
 const postTests = testsOf('test/http/publish-events.test.ts')
 const answeredAfterCommit = postTests(
@@ -203,5 +209,187 @@ export const events: readonly Mutant[] = [
       },
     ],
     test: rights,
+  },
+  {
+    id: 'large-body-keeps-its-turn',
+    rules: ['E1'],
+    breaks: 'A large body is read to its end before anything else has a turn.',
+    edits: [
+      {
+        file: 'src/http/take-turns.ts',
+        find: '    } while (performance.now() < endsAt)',
+        replace: '    } while (endsAt > 0)',
+      },
+    ],
+    test: turnTests('[E1] of %s is read in turns with what else there is to do'),
+  },
+  {
+    id: 'large-string-in-one-piece',
+    rules: ['E1'],
+    breaks: 'A string is read to its end, however long it is.',
+    edits: [
+      {
+        file: 'src/http/scan-json.ts',
+        find: 'Math.min(text.length, at + PIECE_CHARACTERS)',
+        replace: 'text.length',
+      },
+    ],
+    test: turnTests('[E1] of %s is read in turns with what else there is to do'),
+  },
+  {
+    id: 'body-of-any-depth',
+    rules: ['E1'],
+    breaks: 'A body is read however deep it is, and each level takes memory.',
+    edits: [
+      {
+        file: 'src/http/scan-json.ts',
+        find: 'if (open.length >= DEPTH_MAX)',
+        replace: 'if (open.length < 0)',
+      },
+    ],
+    test: turnTests('[E1] is refused at its 20,001st level, not at its end'),
+  },
+  {
+    id: 'bytes-of-all-keys-together',
+    rules: ['E1'],
+    breaks: 'The bytes under way are counted for all keys together: one makes the others wait.',
+    edits: [
+      {
+        file: 'src/http/limit-bytes-in-flight.ts',
+        find: "caller?.keyId ?? 'administrator'",
+        replace: "caller === null ? 'none' : 'administrator'",
+      },
+    ],
+    test: flightTests('[E1] of one key hold 64 MiB at most; small ones and other keys are not told to wait'),
+  },
+  {
+    id: 'chunked-bytes-are-free',
+    rules: ['E1'],
+    breaks: 'Bodies that do not tell their length count as nothing.',
+    edits: [
+      {
+        file: 'src/http/limit-bytes-in-flight.ts',
+        find: 'if (!take(key, chunk.length))',
+        replace: 'if (chunk.length < 0)',
+      },
+    ],
+    test: flightTests('[E1] that do not tell their length count by what has come'),
+  },
+  {
+    id: 'refused-body-unread',
+    rules: ['E1'],
+    breaks: 'A refusal closes the connection while the client writes: it may never read why.',
+    edits: [
+      {
+        file: 'src/http/build-server.ts',
+        find: "  api.addHook('onSend', readRest)\n",
+        replace: '',
+      },
+      {
+        file: 'src/http/build-server.ts',
+        find: 'answerError, readRest, sendProblem',
+        replace: 'answerError, sendProblem',
+      },
+    ],
+    test: flightTests('[E1] that are refused for their own size are read to the end, also over the limit'),
+  },
+  {
+    id: 'dropped-rest-ends-process',
+    rules: ['E1'],
+    breaks:
+      'The rest of a body that was refused for its size ends the process when it goes over the bytes of its key.',
+    edits: [
+      {
+        file: 'src/http/limit-bytes-in-flight.ts',
+        find: "    counting.on('error', () => body.resume())\n",
+        replace: '',
+      },
+    ],
+    test: flightTests('[E1] that are refused for their own size are read to the end, also over the limit'),
+  },
+  {
+    id: 'short-api-key',
+    rules: ['O2'],
+    breaks: 'An API key of any length is taken.',
+    edits: [
+      {
+        file: 'src/config/read-config.ts',
+        find: 'key.length < API_KEY_CHARACTERS_MIN',
+        replace: 'key.length < 1',
+      },
+    ],
+    test: secretTests('[O2] of less than 32 characters is refused, in a file too, and not repeated'),
+  },
+  {
+    id: 'secret-keeps-its-newline',
+    rules: ['O2'],
+    breaks: 'The newline at the end of a file is part of the secret.',
+    edits: [{ file: 'src/config/read-secret.ts', find: ".replace(/\\r?\\n$/, '')", replace: '' }],
+    test: secretTests('[O2] are read like those of the environment, without %j at the end'),
+  },
+  {
+    id: 'reserved-type-over-http',
+    rules: ['E4'],
+    breaks: 'The code lets events with types of Sagapost’s own through.',
+    edits: [
+      {
+        file: 'src/events/event-type.ts',
+        find: 'return RESERVED_PREFIXES.some((prefix) => type.startsWith(prefix))',
+        replace: 'return RESERVED_PREFIXES.includes(type)',
+      },
+    ],
+    test: reservedTests('[E4] are refused from %s, and those that look alike are not'),
+  },
+  {
+    id: 'reserved-type-by-function',
+    rules: ['E4'],
+    breaks: 'The function that publishes stores types of Sagapost’s own, because it runs as the owner.',
+    edits: [
+      {
+        file: reservedFile,
+        find: '(_batch|_awaited_events)?',
+        replace: '(_batch|_awaited_events)',
+      },
+    ],
+    test: reservedTests('[E4] are refused whatever the publisher sets before'),
+  },
+  {
+    id: 'reserved-type-by-step',
+    rules: ['E4'],
+    breaks: 'A step that delivers an event can say that a saga has ended.',
+    edits: [
+      {
+        file: reservedFile,
+        find: '_batch|_awaited_events',
+        replace: '_batch',
+      },
+    ],
+    test: reservedTests('[E4] are refused of a step that delivers an event'),
+  },
+  {
+    id: 'reserved-type-by-insert',
+    rules: ['E4'],
+    breaks: 'Only the functions refuse types of Sagapost’s own, not a plain INSERT.',
+    edits: [
+      {
+        file: reservedFile,
+        find: "SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE')",
+        replace: "SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') AND false",
+      },
+    ],
+    test: reservedTests('[E4] are refused from %s, and those that look alike are not'),
+  },
+  {
+    id: 'keys-never-required',
+    rules: ['E3'],
+    breaks: 'A server that requires idempotency keys takes events without one.',
+    edits: [
+      {
+        file: 'src/http/routes/publish-events.ts',
+        find: 'requireKey ? refuseKeyless :',
+        replace: 'requireKey && false ? refuseKeyless :',
+      },
+    ],
+    test: keyTests('[E3] refuses an event without one, and takes one from the body or the header'),
   },
 ]

@@ -1,31 +1,41 @@
 import type { Mutant } from '../mutant.js'
 import { access } from './access.js'
 import { availability } from './availability.js'
+import { backlogs } from './backlogs.js'
 import { deadLetters } from './dead-letters.js'
 import { dns } from './dns.js'
+import { doctor } from './doctor.js'
 import { events } from './events.js'
+import { generalSagas } from './general-sagas.js'
 import { jobs } from './jobs.js'
+import { madeJobsMutants } from './made-jobs.js'
+import { partitions } from './partitions.js'
 import { payload } from './payload.js'
+import { pieces } from './pieces.js'
 import { queues } from './queues.js'
 import { routing } from './routing.js'
 import { sagaMoves } from './saga-moves.js'
+import { sagaRecords } from './saga-records.js'
 import { sagaResults } from './saga-results.js'
 import { session } from './session.js'
 import { stops } from './stops.js'
 import { subscriptions } from './subscriptions.js'
+import { system } from './system.js'
 import { unroutedEvents } from './unrouted.js'
 import { webhookIds } from './webhookid.js'
 import { worker } from './worker.js'
 
-/** At least one for every rule of S, J, D, E, U and R: test/mutants/catalogue.test.ts holds that. */
+/** At least one for every rule that a bug can break: test/mutants/catalogue.test.ts holds that. */
 export const catalogue: readonly Mutant[] = [
   ...sagaMoves,
   ...sagaResults,
   ...jobs,
+  ...madeJobsMutants,
   ...deadLetters,
   ...events,
   ...subscriptions,
   ...routing,
+  ...pieces,
   ...queues,
   ...access,
   ...unroutedEvents,
@@ -36,4 +46,10 @@ export const catalogue: readonly Mutant[] = [
   ...availability,
   ...worker,
   ...payload,
+  ...sagaRecords,
+  ...generalSagas,
+  ...system,
+  ...doctor,
+  ...backlogs,
+  ...partitions,
 ]

@@ -10,6 +10,7 @@ export const rights = testsOf('test/schema/permissions.test.ts')(
   '[S20, J7, D5, E4, R4, G12, S8] %s may do exactly what its column says',
 )
 export const guards = testsOf('test/schema/guards.test.ts')
+export const madeJobs = testsOf('test/schema/made-jobs.test.ts')
 export const transitions = testsOf('test/schema/transitions.test.ts')
 export const orchestrate = testsOf('test/orchestrator/orchestrate.test.ts')
 export const resultQueue = testsOf('test/orchestrator/result-queue.test.ts')

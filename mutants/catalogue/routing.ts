@@ -20,7 +20,7 @@ export const routing: readonly Mutant[] = [
       {
         file: routeFile,
         find: `  FROM sagapost.event_routing_queue
-  ORDER BY id LIMIT (SELECT rows_max FROM size)
+  WHERE id < 1::bigint << 52 ORDER BY id \${order} LIMIT (SELECT rows_max FROM size)
   FOR UPDATE SKIP LOCKED`,
         replace: `  FROM sagapost.events
   WHERE id > (SELECT coalesce(max(event_id), 0) FROM sagapost.webhook_delivery_sagas)
@@ -64,7 +64,7 @@ export const routing: readonly Mutant[] = [
     edits: [
       {
         file: 'src/router/make-possible.ts',
-        find: '${makeSagas} ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING',
+        find: '${makeSagas} ON CONFLICT (event_id, subscription_id, requeued_from) DO NOTHING',
         replace: '${makeSagas}',
       },
     ],
@@ -79,7 +79,7 @@ export const routing: readonly Mutant[] = [
         file: routeFile,
         find: '    const routes = await cache.at(first.version, client)',
         replace: `    await client.query('DELETE FROM sagapost.event_routing_queue WHERE id = ANY ($1::bigint[])', [
-      batch.map(({ id }) => id),
+      rows.map(({ id }) => id),
     ])
     await client.query('COMMIT')
     await client.query('BEGIN')

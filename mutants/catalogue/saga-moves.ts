@@ -4,6 +4,7 @@ import { guards, orchestrate, plans, rights, tables, testsOf, transitions } from
 const tablesFile = 'migrations/0004_deliveries.sql'
 const guardsFile = 'migrations/0020_lean_writes.sql'
 const queuesFile = 'migrations/0026_queues_of_batches.sql'
+const keyFile = 'migrations/0042_deliveries_of_event.sql'
 const grantsFile = 'migrations/0010_grants.sql'
 const makeJobsFile = 'src/orchestrator/make-jobs.ts'
 
@@ -42,12 +43,28 @@ export const sagaMoves: readonly Mutant[] = [
     breaks: 'The key of event and subscription is an index like any other: two sagas fit.',
     edits: [
       {
-        file: tablesFile,
-        find: 'CREATE UNIQUE INDEX uniq_saga_event_subscription',
-        replace: 'CREATE INDEX uniq_saga_event_subscription',
+        file: keyFile,
+        find: `CREATE UNIQUE INDEX uniq_saga_event_subscription ON sagapost.webhook_delivery_sagas
+  (event_id, subscription_id, requeued_from) NULLS NOT DISTINCT`,
+        replace: `CREATE INDEX uniq_saga_event_subscription ON sagapost.webhook_delivery_sagas
+  (event_id, subscription_id, requeued_from)`,
       },
     ],
     test: guards('[S3] one routed delivery for an event and a subscription'),
+  },
+  {
+    id: 'saga-key-without-requeued',
+    rules: ['S2', 'S21'],
+    breaks:
+      'The key of event and subscription leaves requeued sagas out: a look-up without its predicate scans.',
+    edits: [
+      {
+        file: keyFile,
+        find: '(event_id, subscription_id, requeued_from) NULLS NOT DISTINCT;',
+        replace: '(event_id, subscription_id, requeued_from) NULLS NOT DISTINCT WHERE requeued_from IS NULL;',
+      },
+    ],
+    test: tables,
   },
   {
     id: 'saga-skips-in-progress',
@@ -113,8 +130,8 @@ GRANT UPDATE (status, updated_at) ON sagapost.webhook_delivery_sagas TO job_work
     edits: [
       {
         file: makeJobsFile,
-        find: `WHERE status = 'Pending' AND event_id >= $1`,
-        replace: `WHERE status = 'Pending' AND requeued_from IS NULL AND event_id >= $1`,
+        find: `WHERE status = 'Pending' AND (event_id >= $1`,
+        replace: `WHERE status = 'Pending' AND requeued_from IS NULL AND (event_id >= $1`,
       },
     ],
     test: orchestrate('[S7, S19] a requeued delivery gets its first job like any other, the dead one none'),
@@ -173,8 +190,8 @@ GRANT UPDATE (status, updated_at) ON sagapost.webhook_delivery_sagas TO job_work
     edits: [
       {
         file: makeJobsFile,
-        find: 'next_attempt_at <= sagapost.now() AND',
-        replace: `next_attempt_at <= sagapost.now() + interval '1 second' AND`,
+        find: 'next_attempt_at <= sagapost.now()',
+        replace: `next_attempt_at <= sagapost.now() + interval '1 second'`,
       },
     ],
     test: orchestrate('[S10, S12] a retry gets its job when it is due and not a moment before'),
@@ -287,12 +304,8 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
     edits: [
       {
         file: makeJobsFile,
-        find: `    LIMIT $3 FOR UPDATE SKIP LOCKED
-  ), moved AS (
-    UPDATE sagapost.webhook_delivery_sagas AS saga SET status = 'InProgress'`,
-        replace: `    LIMIT $3
-  ), moved AS (
-    UPDATE sagapost.webhook_delivery_sagas AS saga SET status = 'InProgress'`,
+        find: '    LIMIT $3 FOR UPDATE SKIP LOCKED',
+        replace: '    LIMIT $3',
       },
     ],
     test: orchestrate('[S16, S9] passes over deliveries that another orchestrator is about to take up'),

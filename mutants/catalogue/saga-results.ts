@@ -69,6 +69,13 @@ export const sagaResults: readonly Mutant[] = [
     test: orchestrate('[S14] Retry-After of %s s makes a wait of %s s'),
   },
   {
+    id: 'retry-after-of-a-day',
+    rules: ['S14'],
+    breaks: 'Retry-After is heeded for a day, whatever the longest delay is.',
+    edits: [{ file: applyFile, find: '        policy.retryAfterMaxS,', replace: '        86_400,' }],
+    test: orchestrate('[S14] Retry-After of %s s makes a wait of %s s'),
+  },
+  {
     id: 'backoff-without-cap',
     rules: ['S14'],
     breaks: 'The decision knows no longest delay.',

@@ -115,4 +115,19 @@ export const session: readonly Mutant[] = [
       '[S22, O6] names synchronous_commit where it is set: for the database, a login, a login here; and how to reset it',
     ),
   },
+  {
+    id: 'orphaned-statement-runs-on',
+    rules: ['O2'],
+    breaks: 'A statement of a process that was killed runs for as long as it likes.',
+    edits: [
+      {
+        file: 'src/database/role-pool.ts',
+        find: 'queryTimeoutMs * SERVER_TIMEOUT_FACTOR',
+        replace: '0',
+      },
+    ],
+    test: testsOf('test/database/role-pool.test.ts')(
+      '[O2] leave no statement that runs for ever when their process is cut off',
+    ),
+  },
 ]

@@ -113,7 +113,7 @@ export const unroutedEvents: readonly Mutant[] = [
     breaks: 'A saga that waits for the deliveries of an event goes on when the event was set aside.',
     edits: [
       {
-        file: migration,
+        file: 'migrations/0040_events_in_pieces.sql',
         find: ') OR EXISTS (SELECT FROM sagapost.set_aside_events WHERE event_id = wanted) THEN',
         replace: ') THEN',
       },

@@ -1,10 +1,17 @@
 import type { Mutant } from '../mutant.js'
-import { testsOf } from './named-tests.js'
+import { guards, testsOf } from './named-tests.js'
 
 const lostAnswers = testsOf('test/worker/lost-answers.test.ts')
 const workerTests = testsOf('test/worker/start-worker.test.ts')
 const turnTests = testsOf('test/worker/turns.test.ts')
+const breakerTests = testsOf('test/worker/breakers.test.ts')
+const keeperTests = testsOf('test/worker/keep-breakers.test.ts')
 const laneTests = testsOf('test/worker/lanes.test.ts')
+const paceTests = testsOf('test/worker/pace-starts.test.ts')
+
+const countedFile = 'migrations/0038_counted_requests.sql'
+const firstTryTests = testsOf('test/worker/first-tries.test.ts')
+const spacingTests = testsOf('test/worker/space-claims.test.ts')
 
 /** The worker: answers that are lost, and endpoints in doubt. */
 export const worker: readonly Mutant[] = [
@@ -71,12 +78,12 @@ export const worker: readonly Mutant[] = [
     edits: [
       {
         file: 'src/worker/deliveries.ts',
-        find: 'repeatUntil(endsMs, () => releaseJobs(pool, jobs, how))',
-        replace: 'repeatUntil(() => endsMs() * 0, () => releaseJobs(pool, jobs, how))',
+        find: 'repeatUntil(endsMs, () => releaseJobs(pool, jobs))',
+        replace: 'repeatUntil(() => endsMs() * 0, () => releaseJobs(pool, jobs))',
       },
     ],
     test: lostAnswers(
-      '[J12] of what is given back, or the statement itself (cut %s it): it is free, and counted once',
+      '[J12] of what is given back, or the statement itself (cut %s it): it is free, and sent once',
     ),
   },
   {
@@ -141,9 +148,225 @@ export const worker: readonly Mutant[] = [
     id: 'failing-take-the-slots-of-the-untried',
     rules: ['J3'],
     breaks: 'Endpoints that are known to fail may take all slots that are meant for endpoints in doubt.',
-    edits: [{ file: 'src/worker/lanes.ts', find: 'FAILING_SHARE = 0.75', replace: 'FAILING_SHARE = 1' }],
+    edits: [{ file: 'src/worker/lanes.ts', find: 'FAILING_SHARE = 0.6', replace: 'FAILING_SHARE = 1' }],
     test: workerTests(
       '[J3] come before those that are known to fail, however many of theirs wait, and wait for none of their slots',
+    ),
+  },
+  {
+    id: 'starts-follow-each-other-when-late',
+    rules: ['J3'],
+    breaks:
+      'A worker that was kept waiting begins one request after the other, and reads no answer in between.',
+    edits: [
+      {
+        file: 'src/worker/pace-starts.ts',
+        find: 'turn = setImmediate(end)',
+        replace: 'end()',
+      },
+    ],
+    test: paceTests('[J3] lets answers be read between two starts, also where the pauses are over at once'),
+  },
+  {
+    id: 'failed-probe-not-reported',
+    rules: ['J3', 'J12'],
+    breaks: 'A probe that fails is put back instead of reported.',
+    edits: [
+      {
+        file: 'src/worker/deliveries.ts',
+        find: 'const accepted = await reportWhileLeased(',
+        replace:
+          'if (job.probe && errorCode !== null) return releaseJobs(pool, [job])\n    const accepted = await reportWhileLeased(',
+      },
+    ],
+    test: workerTests('[J3, J12] is probed with one delivery, whose failure is its attempt like any other'),
+  },
+  {
+    id: 'sent-job-put-back',
+    rules: ['J3', 'J12'],
+    breaks: 'A job whose request was made is put back when the sender fails.',
+    edits: [
+      {
+        file: 'src/worker/deliveries.ts',
+        find: 'held.filter(({ isSent }) => !isSent)',
+        replace: 'held.filter(({ isSent }) => !isSent || isSent)',
+      },
+    ],
+    test: workerTests(
+      '[J12] whose request was made and whose sender fails is not put back: its lease runs out, and is counted',
+    ),
+  },
+  {
+    id: 'result-put-back',
+    rules: ['J3', 'J12'],
+    breaks: 'The database lets a job go back that has a result.',
+    edits: [
+      {
+        file: countedFile,
+        find: 'NEW.finished_at) > 0',
+        replace: 'NEW.finished_at) > 6',
+      },
+    ],
+    test: guards('[J3, J12] has not been sent: with %s (%s) it is %s'),
+  },
+  {
+    id: 'claimed-before-pause-is-sent',
+    rules: ['J3', 'J7'],
+    breaks: 'What was being claimed when the breaker opened is sent.',
+    edits: [
+      {
+        file: 'src/worker/deliveries.ts',
+        find: 'if (isLate(job) || isPaused(job)) {',
+        replace: 'if (isLate(job)) {',
+      },
+    ],
+    test: workerTests(
+      '[J3, J7] gets nothing that was being claimed when its breaker opened: it goes back unsent',
+    ),
+  },
+  {
+    id: 'breaker-opens-with-time-alone',
+    rules: ['J3', 'J7'],
+    breaks:
+      'A worker goes on sending to an endpoint that fails, for two minutes, however many requests that is.',
+    edits: [
+      {
+        file: 'src/worker/recent-outcomes.ts',
+        find: 'return failed && outcomes.length === limits.outcomes',
+        replace: 'return failed && outcomes.length > limits.outcomes',
+      },
+    ],
+    test: keeperTests(
+      '[J7] nothing more is sent from the fiftieth failure on, before any other worker knows, and then by all',
+    ),
+  },
+  {
+    id: 'failures-of-all-not-added-up',
+    rules: ['J3', 'J7'],
+    breaks: 'Under load the failures of several workers are not added up.',
+    edits: [
+      {
+        file: 'src/worker/note-outcomes.ts',
+        find: 'OR breaker.failures + excluded.failures >= $8',
+        replace: 'OR excluded.failures >= $8',
+      },
+    ],
+    test: breakerTests('[J7] opens after fifty failures in a row of all workers, however short the time'),
+  },
+  {
+    id: 'old-request-closes-breaker',
+    rules: ['J3', 'J7'],
+    breaks: 'A request that was begun before the breaker opened closes it.',
+    edits: [
+      {
+        file: 'src/worker/keep-breakers.ts',
+        find: 'if (!hasFailed && !probe && isOpen(id)',
+        replace: 'if (!hasFailed && probe && isOpen(id)',
+      },
+    ],
+    test: keeperTests(
+      '[J7] what was begun before the breaker opened closes it no more; a probe that succeeds does, and the count begins anew',
+    ),
+  },
+  {
+    id: 'hanging-tries-keep-their-place',
+    rules: ['J3'],
+    breaks: 'Endpoints that were never tried wait until those before them have answered or timed out.',
+    edits: [
+      {
+        file: 'src/worker/first-tries.ts',
+        find: 'waiting.set(id, setTimeout(isSilent, SILENT_MS))',
+        replace: 'waiting.set(id, setTimeout(isSilent, SILENT_MS * 1_000))',
+      },
+    ],
+    test: workerTests('[J3] are all sent to, though none of those before them answers'),
+  },
+  {
+    id: 'first-tries-in-one-turn',
+    rules: ['J3'],
+    breaks: 'All endpoints that were never tried begin together, and no answer is read meanwhile.',
+    edits: [
+      {
+        file: 'src/worker/first-tries.ts',
+        find: 'begunInTurn < PER_TURN && waiting.size < atOnce',
+        replace: 'waiting.size < atOnce',
+      },
+    ],
+    test: workerTests('[J3] are sent to a few at a time, so that others get their turn in between'),
+  },
+  {
+    id: 'first-tries-without-bound',
+    rules: ['J3'],
+    breaks: 'Any number of endpoints that were never tried may wait for their answer together.',
+    edits: [
+      {
+        file: 'src/worker/first-tries.ts',
+        find: 'begunInTurn < PER_TURN && waiting.size < atOnce',
+        replace: 'begunInTurn < PER_TURN',
+      },
+    ],
+    test: firstTryTests(
+      '[J3] no more than so many wait for their answer, and each that is answered makes room for one',
+    ),
+  },
+  {
+    id: 'silence-slows-nothing',
+    rules: ['J3'],
+    breaks: 'Once many endpoints have answered, as many that hang are tried together.',
+    edits: [
+      {
+        file: 'src/worker/first-tries.ts',
+        find: 'atOnce = afterSilence(atOnce)',
+        replace: 'void afterSilence(atOnce)',
+      },
+    ],
+    test: firstTryTests(
+      '[J3] with answers more wait together, up to a limit, and fewer again when some are silent',
+    ),
+  },
+  {
+    id: 'few-untried-are-held',
+    rules: ['J3'],
+    breaks: 'Beside endpoints that hang, those that were never tried are claimed by the handful.',
+    edits: [
+      {
+        file: 'src/worker/lanes.ts',
+        find: 'UNTRIED_PREFETCH_FACTOR = 4',
+        replace: 'UNTRIED_PREFETCH_FACTOR = 1',
+      },
+    ],
+    test: laneTests(
+      '[J3] for each free slot four that nobody has tried are held, and as many as there are slots at the most',
+    ),
+  },
+  {
+    id: 'crowd-is-claimed-to-go-back',
+    rules: ['J3'],
+    breaks: 'However much of what it claims goes back, a worker claims as much again.',
+    edits: [
+      {
+        file: 'src/worker/space-claims.ts',
+        find: 'isCrowded ? Math.min(room, CROWD_BATCH) : room',
+        replace: 'room',
+      },
+    ],
+    test: spacingTests(
+      '[J3] while most of what is claimed goes back, few are claimed at a time, and the rest is not forgotten',
+    ),
+  },
+  {
+    id: 'thousands-passed-over-each-round',
+    rules: ['J3'],
+    breaks: 'A claim that passes over thousands of subscriptions is repeated in each round.',
+    edits: [
+      {
+        file: 'src/worker/space-claims.ts',
+        find: 'notBeforeMs = nowMs + passedOver / PASSED_OVER_PER_MS',
+        replace: 'notBeforeMs = nowMs + passedOver * 0',
+      },
+    ],
+    test: spacingTests(
+      '[J3] a claim that passes over thousands and finds little is repeated the later, the more they are',
     ),
   },
 ]

@@ -17,11 +17,11 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
  * folder, with its key.
  */
 export async function connectApi(env: Environment): Promise<SagapostClient> {
-  const { dataDir } = readConfig(env)
+  const { dataDir, apiKey: givenKey } = readConfig(env)
   const devUrl = await findDevServer(dataDir)
   const baseUrl = env['SAGAPOST_URL'] || devUrl || DEFAULT_URL
   const url = readUrl(baseUrl)
-  const apiKey = env['SAGAPOST_API_KEY'] || (await readDevKey(env, { dataDir, devUrl, url }))
+  const apiKey = givenKey ?? (await readDevKey(env, { dataDir, devUrl, url }))
   try {
     return createClient({ baseUrl, apiKey, retries: RETRIES })
   } catch (error) {

@@ -11,6 +11,8 @@ export function describeSaga(saga: SagaWithSteps): string {
     ['Saga', saga.id],
     ['Definition', `${saga.definition}, version ${saga.definitionVersion}`],
     ['Key', saga.key ?? '-'],
+    ['Name', saga.name ?? '-'],
+    ['About', saga.description ?? '-'],
     ['State', formatStatus(saga.state)],
     ['Waits for', waitsFor(saga)],
     ['Error', saga.error ? `${saga.error.message} [${saga.error.code}]` : '-'],

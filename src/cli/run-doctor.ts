@@ -1,11 +1,19 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type pg from 'pg'
 import pc from 'picocolors'
+import { hasLoginPerRole, readConfig } from '../config/index.js'
 import { loadMigrations, migrationsFolder } from '../database/index.js'
 import {
   checkInvariants,
+  compareSchema,
   compareTerminals,
+  type Difference,
   examineSystem,
+  explainFailure,
   type Finding,
   invariants,
+  isFindingCode,
   readHashes,
   snapshotTerminals,
   type Violation,
@@ -13,72 +21,110 @@ import {
 } from '../doctor/index.js'
 import { SagapostError } from '../errors/index.js'
 import type { Environment } from './connect-api.js'
+import { DEV_KEY_FILE, devMasterKey } from './dev-master-key.js'
 import { formatFields, makeVisible } from './format-table.js'
 import { print } from './print-list.js'
 import { toJson } from './to-json.js'
-import { withDatabase } from './with-role.js'
+import { type Visit, withDatabase } from './with-role.js'
 
 const EXIT_FAILING = 1
 /** Of PostgreSQL's: the statement is longer than a pool's own limit would allow, and reads whole tables. */
 const STATEMENT_MS_MAX = 30 * 60_000
 
-/** A commit that takes longer waits for something that is not there. */
-const WRITE_MS_MAX = 5_000
-
 export interface DoctorArguments {
+  schema?: true
   invariants?: true
   settled?: true
   hashes?: string
   json?: true
 }
 
-/** Looks at a live system, and with --invariants at all of its data; exits with 1 when something does not work or hold. */
+interface Report {
+  findings: readonly Finding[]
+  differences?: readonly Difference[]
+  violations?: readonly Violation[]
+}
+
+/** Looks at a live system, with --schema and --invariants at all of it; exits with 1 when something does not work or hold. */
 export async function runDoctor(env: Environment, options: DoctorArguments): Promise<void> {
   const { hashes, json } = options
-  const checking = options.invariants || options.settled || hashes !== undefined
   if (hashes !== undefined) await onFile(hashes, () => readHashes(hashes))
-  const migrations = await loadMigrations(migrationsFolder)
-  const queryTimeoutMs = checking ? STATEMENT_MS_MAX : undefined
-  const { findings, violations } = await withDatabase(env, ({ as }) =>
-    as(
-      'saga_readonly_role',
-      async (pool) => {
-        const findings = await as(
-          'schema_maintainer',
-          (writes) => examineSystem(pool, migrations, writes),
-          WRITE_MS_MAX,
-        )
-        const isMigrated = !findings.some(
-          ({ check, severity }) => check === 'database' && severity === 'failing',
-        )
-        if (!checking || !isMigrated) return { findings }
-        const violations = await checkInvariants(pool, { settled: options.settled === true })
-        if (hashes !== undefined) {
-          const before = await onFile(hashes, () => readHashes(hashes))
-          const after = await snapshotTerminals(pool)
-          const changed = before ? compareTerminals(before, after) : []
-          violations.push(...changed)
-          // What has changed is told until somebody takes the file away: it is the evidence.
-          if (changed.length === 0) await onFile(hashes, () => writeHashes(hashes, after))
-        }
-        return { findings, violations }
-      },
-      queryTimeoutMs,
-    ),
-  )
-  await print(json ? toJson({ findings, violations }) : describe(findings, violations))
-  if (findings.some(({ severity }) => severity === 'failing') || (violations?.length ?? 0) > 0) {
-    process.exitCode = EXIT_FAILING
+  const report = await withDatabase(env, (visit) => examine(env, options, visit)).catch(explainAbsence)
+  await print(json ? toJson(report) : describe(report))
+  const { findings, differences = [], violations = [] } = report
+  const isBroken =
+    findings.some(({ severity }) => severity === 'failing') ||
+    differences.some(({ severity }) => severity !== 'note') ||
+    violations.length > 0
+  if (isBroken) process.exitCode = EXIT_FAILING
+}
+
+async function examine(env: Environment, options: DoctorArguments, { as }: Visit): Promise<Report> {
+  const { hashes } = options
+  const findings = await examineSystem({
+    as,
+    migrations: await loadMigrations(migrationsFolder),
+    masterKey: await findMasterKey(env),
+    hasLoginPerRole: hasLoginPerRole(readConfig(env).databaseUrl ?? ''),
+  })
+  if (findings.some(({ check, severity }) => check === 'database' && severity === 'failing'))
+    return { findings }
+  const differences = options.schema && (await as('saga_readonly_role', compareSchema))
+  const checking = options.invariants || options.settled || hashes !== undefined
+  const violations =
+    checking && (await as('saga_readonly_role', (pool) => check(pool, options), STATEMENT_MS_MAX))
+  return {
+    // In full below, with the statements.
+    findings: differences ? findings.filter(({ check }) => check !== 'schema') : findings,
+    ...(differences && { differences }),
+    ...(violations && { violations }),
   }
 }
 
+async function check(pool: pg.Pool, { settled, hashes }: DoctorArguments): Promise<Violation[]> {
+  const violations = await checkInvariants(pool, { settled: settled === true })
+  if (hashes === undefined) return violations
+  const before = await onFile(hashes, () => readHashes(hashes))
+  const after = await snapshotTerminals(pool)
+  const changed = before ? compareTerminals(before, after) : []
+  // What has changed is told until somebody takes the file away: it is the evidence.
+  if (changed.length === 0) await onFile(hashes, () => writeHashes(hashes, after))
+  return [...violations, ...changed]
+}
+
+/** The environment's, or that which `sagapost dev` keeps beside its data. */
+async function findMasterKey(env: Environment): Promise<Buffer | undefined> {
+  const { masterKey, databaseUrl, dataDir } = readConfig(env)
+  if (masterKey || databaseUrl !== undefined || !existsSync(join(dataDir, DEV_KEY_FILE))) return masterKey
+  return devMasterKey(dataDir)
+}
+
+/** A database that is away is a finding too. */
+function explainAbsence(error: unknown): Report {
+  if (!(error instanceof SagapostError) || !isFindingCode(error.code)) throw error
+  return { findings: [explainFailure('database', error)] }
+}
+
+/** What to do stands below what is wrong. */
+const INDENT = ' '.repeat(25)
+
 const paints = { ok: pc.green, attention: pc.yellow, failing: pc.red }
 
-function describe(findings: readonly Finding[], violations: readonly Violation[] | undefined): string {
-  const lines = findings.map(
-    ({ check, severity, detail }) =>
-      `${paints[severity](severity.padEnd(9))}  ${check.padEnd(12)}  ${makeVisible(detail)}`,
-  )
+function describe({ findings, differences, violations }: Report): string {
+  const line = (severity: Finding['severity'], check: string, detail: string) =>
+    `${paints[severity](severity.padEnd(9))}  ${check.padEnd(12)}  ${makeVisible(detail)}`
+  const lines = findings.flatMap(({ check, severity, code, detail, remedy }) => [
+    line(severity, check, code === undefined ? detail : `${detail} [${code}]`),
+    ...(remedy === undefined ? [] : [INDENT + makeVisible(remedy)]),
+  ])
+  for (const { code, severity, object, detail, mend } of differences ?? []) {
+    const paint = severity === 'note' ? pc.dim : paints[severity]
+    lines.push(
+      `${paint(severity.padEnd(9))}  ${'schema'.padEnd(12)}  ${makeVisible(`${object} ${detail}`)} [${code}]`,
+      ...mend.map((statement) => `${statement.split('\n').map(makeVisible).join('\n')};`),
+    )
+  }
+  if (differences?.length === 0) lines.push(line('ok', 'schema', 'it is that of the release'))
   for (const { invariant, rules, detail, ids } of violations ?? []) {
     lines.push(
       `${pc.red('violated ')}  ${invariant}`,
@@ -89,9 +135,7 @@ function describe(findings: readonly Finding[], violations: readonly Violation[]
       ]),
     )
   }
-  if (violations?.length === 0) {
-    lines.push(`${pc.green('ok       ')}  ${'invariants'.padEnd(12)}  all ${invariants.length} hold`)
-  }
+  if (violations?.length === 0) lines.push(line('ok', 'invariants', `all ${invariants.length} hold`))
   return lines.join('\n')
 }
 

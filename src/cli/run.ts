@@ -95,8 +95,9 @@ export function buildProgram(env: Environment): Command {
   program
     .command('doctor')
     .description(
-      'say what is wrong with a live system; with --invariants, whether all of its data keeps the rules',
+      'say what is wrong with a live system and what to do; with --schema and --invariants, look at all of it',
     )
+    .option('--schema', "compare the schema with this release's, and print the statements that mend it")
     .option('--invariants', 'check every rule on the whole database, in one snapshot; locks nothing')
     .option('--settled', 'the same, and that nothing is left to do')
     .option(
@@ -106,7 +107,7 @@ export function buildProgram(env: Environment): Command {
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nExits with 1 when something does not work or a rule is broken.\n\nExamples:\n  $ sagapost doctor\n  $ sagapost doctor --invariants --hashes final-rows.txt',
+      '\nExits with 1 when something does not work or a rule is broken.\n\nExamples:\n  $ sagapost doctor\n  $ sagapost doctor --schema\n  $ sagapost doctor --invariants --hashes final-rows.txt',
     )
     .action(async (options: DoctorArguments) => (await import('./run-doctor.js')).runDoctor(env, options))
 

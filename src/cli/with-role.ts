@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type pg from 'pg'
-import { readConfig } from '../config/index.js'
+import { hasLoginPerRole, readConfig } from '../config/index.js'
 import type { DatabaseRole, Outage } from '../database/index.js'
 import { errorCatalogue, SagapostError } from '../errors/index.js'
 import type { Environment } from './connect-api.js'
@@ -45,7 +45,8 @@ export async function withDatabase<Result>(
   const { connect, createRolePool, outageOf } = await import('../database/index.js')
   const { url, embedded } = await visitDatabase(config)
   try {
-    await (await connect(url)).end() // says what is wrong better than a pool does
+    // Says what is wrong better than a pool does; with {role}, no login is known before the role.
+    if (!hasLoginPerRole(url)) await (await connect(url)).end()
     return await work({
       async as(role, work, queryTimeoutMs) {
         const pool = createRolePool({

@@ -1084,6 +1084,9 @@ export interface components {
             definitionVersion: number;
             /** @description starting again with the same key finds this saga */
             key: string | null;
+            /** @description of this one, as its starter told it */
+            name: string | null;
+            description: string | null;
             /** @enum {string} */
             state: "Pending" | "Running" | "StepCompleted" | "Completed" | "Compensating" | "Compensated" | "Failed" | "Cancelled" | "TimedOut";
             /** @description index of the step that runs, or comes next */
@@ -1128,6 +1131,10 @@ export interface components {
             state: "Pending" | "Running" | "Completed" | "Failed" | "Compensating" | "Compensated" | "Skipped";
             attempts: number;
             maxAttempts: number;
+            /** @description what was new to it when it began: outputs of the steps right before it, or the saga’s input */
+            input: {
+                [key: string]: unknown;
+            } | null;
             /** @description what it returned; encrypted data is shown as it is kept */
             output: unknown;
             /** @description how far it has come, where a step of Sagapost’s own keeps count: RequeueProgress */
@@ -1143,6 +1150,10 @@ export interface components {
             startedAt: string | null;
             completedAt: string | null;
             lastAttemptAt: string | null;
+            /** @description as its definition has it */
+            metadata: {
+                [key: string]: unknown;
+            } | null;
             /** @description what it waits for, or waited for: signal:<name>:<key>, saga:<id> or delivery:<saga>:<step> */
             waitsFor: string | null;
             /** @description when its sleep or its wait ends, or it is tried again */
@@ -1177,6 +1188,10 @@ export interface components {
             data: {
                 [key: string]: unknown;
             } | null;
+            /** @description coordinator, in the first entry that each one writes: its leaseOwner */
+            metadata: {
+                [key: string]: unknown;
+            } | null;
             error: components["schemas"]["SagaFailure"] | null;
             traceId: string | null;
             spanId: string | null;
@@ -1189,6 +1204,9 @@ export interface components {
             definitionVersion: number;
             /** @description starting again with the same key finds this saga */
             key: string | null;
+            /** @description of this one, as its starter told it */
+            name: string | null;
+            description: string | null;
             /** @enum {string} */
             state: "Pending" | "Running" | "StepCompleted" | "Completed" | "Compensating" | "Compensated" | "Failed" | "Cancelled" | "TimedOut";
             /** @description index of the step that runs, or comes next */
@@ -1226,6 +1244,10 @@ export interface components {
             /** @description from then on it only goes forward */
             pivotedAt: string | null;
             input: unknown;
+            /** @description what its steps had returned, by their names, when it last began to wait, or ended */
+            current: {
+                [key: string]: unknown;
+            } | null;
             result: unknown;
             metadata: {
                 [key: string]: unknown;
@@ -1410,7 +1432,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventReceipt"];
                 };
             };
-            /** @description request_malformed, request_invalid */
+            /** @description request_malformed, request_invalid, idempotency_key_required */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1464,7 +1486,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description event_type_invalid, event_invalid, payload_invalid, idempotency_key_invalid */
+            /** @description event_type_invalid, event_type_reserved, event_invalid, payload_invalid, idempotency_key_invalid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1473,7 +1495,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description too_many_bad_keys */
+            /** @description too_much_at_once, too_many_bad_keys */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1581,7 +1603,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description too_many_bad_keys */
+            /** @description too_much_at_once, too_many_bad_keys */
             429: {
                 headers: {
                     [name: string]: unknown;

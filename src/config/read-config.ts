@@ -3,6 +3,7 @@ import { SagapostError } from '../errors/index.js'
 import { type LogLevel, logLevels } from './log-levels.js'
 import { hasLoginPerRole } from './login-per-role.js'
 import { parseMasterKey } from './parse-master-key.js'
+import { readSecret } from './read-secret.js'
 
 export interface Config {
   /** Absent: the embedded PostgreSQL in `dataDir`. */
@@ -21,12 +22,16 @@ export interface Config {
   masterKey: Buffer | undefined
   retryBaseDelayMs: number
   retryMaxDelayMs: number
+  /** The longest that a receiver's Retry-After is heeded. */
+  retryAfterMaxMs: number
   retryLimit: number
   leaseMs: number
   requestTimeoutMs: number
   concurrency: number
   /** Private ranges that callbacks may use, as text; src/https reads it. */
   allowedCidrs: string
+  /** [E3] An event that comes over HTTP without a key is refused. */
+  requireIdempotencyKey: boolean
   /** Proxies whose X-Forwarded-For is believed, as text; src/http reads it. */
   trustedProxies: string
   deduplicationWindowMs: number
@@ -46,31 +51,36 @@ const DAY_MS = 86_400_000
 const PORT_MAX = 65_535
 const CONCURRENCY_MAX = 10_000
 const RETRY_LIMIT_MAX = 100
+/** Whoever guesses it may do everything, and it can be tried from anywhere. */
+const API_KEY_CHARACTERS_MIN = 32
 
 /** The environment of DESIGN 7. A bad value stops the start with one clear line; empty means absent. */
 export function readConfig(env: Environment): Config {
   const requestTimeoutMs = readDuration(env, 'SAGAPOST_REQUEST_TIMEOUT', '10s', 1, 10 * 60_000)
+  const retryMaxDelayMs = readDuration(env, 'SAGAPOST_RETRY_MAX_DELAY', '1h', 1, 30 * DAY_MS)
+  const databaseUrl = readSecret(env, 'DATABASE_URL')
+  const masterKey = readSecret(env, 'SAGAPOST_MASTER_KEY')
   const config: Config = {
-    databaseUrl: env['DATABASE_URL'] || undefined,
-    listenUrl: env['SAGAPOST_LISTEN_URL'] || undefined,
-    preparedStatements: readSwitch(
-      env,
-      'SAGAPOST_PREPARED_STATEMENTS',
-      !hasLoginPerRole(env['DATABASE_URL'] ?? ''),
-    ),
+    databaseUrl,
+    listenUrl: readSecret(env, 'SAGAPOST_LISTEN_URL'),
+    preparedStatements: readSwitch(env, 'SAGAPOST_PREPARED_STATEMENTS', !hasLoginPerRole(databaseUrl ?? '')),
     dataDir: env['SAGAPOST_DATA_DIR'] || './.sagapost',
     host: env['HOST'] || '127.0.0.1',
     port: readInteger(env, 'PORT', 8080, 0, PORT_MAX),
     portGiven: Boolean(env['PORT']),
-    apiKey: env['SAGAPOST_API_KEY'] || undefined,
-    masterKey: env['SAGAPOST_MASTER_KEY'] ? parseMasterKey(env['SAGAPOST_MASTER_KEY']) : undefined,
+    apiKey: readApiKey(env),
+    masterKey: masterKey === undefined ? undefined : parseMasterKey(masterKey),
     retryBaseDelayMs: readDuration(env, 'SAGAPOST_RETRY_BASE_DELAY', '30s', 1, DAY_MS),
-    retryMaxDelayMs: readDuration(env, 'SAGAPOST_RETRY_MAX_DELAY', '1h', 1, 30 * DAY_MS),
+    retryMaxDelayMs,
+    retryAfterMaxMs: env['SAGAPOST_RETRY_AFTER_MAX']
+      ? readDuration(env, 'SAGAPOST_RETRY_AFTER_MAX', '', 0, DAY_MS)
+      : Math.min(retryMaxDelayMs, DAY_MS),
     retryLimit: readInteger(env, 'SAGAPOST_RETRY_LIMIT', 5, 1, RETRY_LIMIT_MAX),
     leaseMs: readDuration(env, 'SAGAPOST_LEASE_DURATION', '60s', 1, DAY_MS),
     requestTimeoutMs,
     concurrency: readInteger(env, 'SAGAPOST_CONCURRENCY', 50, 1, CONCURRENCY_MAX),
     allowedCidrs: env['SAGAPOST_ALLOWED_CIDRS'] ?? '',
+    requireIdempotencyKey: readSwitch(env, 'SAGAPOST_REQUIRE_IDEMPOTENCY_KEY', false),
     trustedProxies: env['SAGAPOST_TRUSTED_PROXIES'] ?? '',
     deduplicationWindowMs: readDuration(env, 'SAGAPOST_DEDUPLICATION_WINDOW', '30d', 60_000, 3650 * DAY_MS),
     stopDeadlineMs: readDuration(env, 'SAGAPOST_STOP_DEADLINE', '25s', 1_000, DAY_MS),
@@ -91,6 +101,17 @@ export function readConfig(env: Environment): Config {
   return config
 }
 
+/** The text itself is never repeated in an error. */
+function readApiKey(env: Environment): string | undefined {
+  const key = readSecret(env, 'SAGAPOST_API_KEY')
+  if (key !== undefined && key.length < API_KEY_CHARACTERS_MIN) {
+    throw invalid(
+      `SAGAPOST_API_KEY must have at least ${API_KEY_CHARACTERS_MIN} characters (openssl rand -hex 32), not ${key.length}`,
+    )
+  }
+  return key
+}
+
 function readInteger(env: Environment, name: string, otherwise: number, min: number, max: number): number {
   const text = env[name] || String(otherwise)
   const value = Number(text)
@@ -101,9 +122,10 @@ function readInteger(env: Environment, name: string, otherwise: number, min: num
 }
 
 function readSwitch(env: Environment, name: string, otherwise: boolean): boolean {
-  const text = env[name] || (otherwise ? 'on' : 'off')
-  if (text !== 'on' && text !== 'off') throw invalid(`${name} must be on or off, not "${text}"`)
-  return text === 'on'
+  const text = env[name]
+  if (!text) return otherwise
+  if (!/^(on|off|true|false)$/.test(text)) throw invalid(`${name} must be on or off, not "${text}"`)
+  return text === 'on' || text === 'true'
 }
 
 function readLogLevel(env: Environment): LogLevel | undefined {

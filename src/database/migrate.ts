@@ -1,11 +1,9 @@
 import pg from 'pg'
 import { SagapostError } from '../errors/index.js'
 import { connect } from './connect.js'
+import { LOCK_TIMED_OUT } from './database-errors.js'
 import { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
 import { databaseRoles } from './roles.js'
-
-/** Any number, as long as nobody else in the database uses it: 'saga' in ASCII. */
-const MIGRATION_LOCK = 0x73616761
 
 /** A migration that cannot get its lock gives up instead of standing in front of all traffic. */
 const LOCK_TIMEOUT_MS = 10_000
@@ -13,18 +11,27 @@ const LOCK_TIMEOUT_MS = 10_000
 /** SQLSTATE of a write where only reading is allowed. */
 const READ_ONLY = '25006'
 
-// CREATE SCHEMA IF NOT EXISTS asks for the right to create even when the schema is there.
+// CREATE SCHEMA IF NOT EXISTS asks for the right to create even when the schema is there. Another migrator may make both
+// at the same moment: the schema's name is then taken when that one has committed, and the table is there with it.
 const createVersionTable = `
   DO $$ BEGIN
     IF to_regnamespace('sagapost') IS NULL THEN CREATE SCHEMA sagapost; END IF;
+  EXCEPTION WHEN duplicate_schema OR unique_violation THEN NULL;
   END $$;
-  CREATE TABLE IF NOT EXISTS sagapost.saga_schema_version (
-    version    integer     NOT NULL,
-    name       text        NOT NULL,
-    checksum   text        NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT saga_schema_version_pkey PRIMARY KEY (version)
-  )`
+  DO $$ BEGIN
+    CREATE TABLE IF NOT EXISTS sagapost.saga_schema_version (
+      version    integer     NOT NULL,
+      name       text        NOT NULL,
+      checksum   text        NOT NULL,
+      applied_at timestamptz NOT NULL DEFAULT now(),
+      CONSTRAINT saga_schema_version_pkey PRIMARY KEY (version)
+    );
+  EXCEPTION WHEN duplicate_table OR unique_violation THEN NULL;
+  END $$`
+
+// Keeps migrators apart, not readers. Who may only read the table cannot take a lock that this one waits for, while any
+// login of the database can hold an advisory lock for ever.
+const lockVersions = 'LOCK TABLE sagapost.saga_schema_version IN SHARE UPDATE EXCLUSIVE MODE'
 
 const selectApplied = `SELECT version, name, checksum, applied_at FROM sagapost.saga_schema_version ORDER BY version`
 
@@ -54,9 +61,9 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings the schema to the newest version and returns what was applied now. Each file is one transaction
- * together with its record, so a failed one leaves nothing behind. An advisory lock lets any number of
- * migrators run at once: the others wait and then find nothing to do.
+ * Brings the schema to the newest version and returns what was applied by this run. Each file is one transaction together
+ * with its record and the lock that keeps migrators apart, so a failed one leaves nothing behind, and any number of
+ * migrators may run at once: each file is applied by one of them. Where nothing is to be done, nothing is locked.
  */
 export async function migrate({
   databaseUrl,
@@ -69,21 +76,28 @@ export async function migrate({
   const client = await connect(databaseUrl)
   try {
     await requireOwnSchema(client)
-    await takeLock(client, onWaiting)
-    let applied = await readApplied(client)
+    const applied = await readApplied(client)
     if (applied === undefined) {
       await asMigrator(client, () => client.query(createVersionTable))
-      applied = []
+      await requireOwnSchema(client)
     }
-    requireSameHistory(migrations, applied)
-    const pending = migrations.slice(applied.length)
-    for (const migration of pending) {
-      await applyMigration(client, migration, lockTimeoutMs)
+    requireSameHistory(migrations, applied ?? [])
+    const done: Migration[] = []
+    let hasWaited = false
+    const tellWaiting = () => {
+      if (!hasWaited) onWaiting?.()
+      hasWaited = true
+    }
+    for (let version = applied?.length ?? 0; version < migrations.length; ) {
+      const migration = await applyNext(client, migrations, lockTimeoutMs, tellWaiting)
+      if (migration === undefined) break
+      version = migration.version
+      done.push(migration)
       onApplied?.(migration)
     }
-    return pending
+    return done
   } finally {
-    await client.end() // which also frees the lock
+    await client.end()
   }
 }
 
@@ -135,25 +149,45 @@ async function requireOwnSchema(client: pg.Client): Promise<void> {
   )
 }
 
-async function takeLock(client: pg.Client, onWaiting?: () => void): Promise<void> {
-  const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [
-    MIGRATION_LOCK,
-  ])
-  if (rows[0]?.taken) return
-  onWaiting?.()
-  await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
+/** Undefined: other migrators have applied all that was pending. */
+async function applyNext(
+  client: pg.Client,
+  migrations: Migration[],
+  lockTimeoutMs: number,
+  onWaiting: () => void,
+): Promise<Migration | undefined> {
+  try {
+    await asMigrator(client, () => beginLocked(client, onWaiting))
+    const { rows: applied } = await client.query<Applied>(selectApplied)
+    requireSameHistory(migrations, applied)
+    const next = migrations[applied.length]
+    if (next) await applyMigration(client, next, lockTimeoutMs)
+    await client.query('COMMIT')
+    return next
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+/** Begins a transaction that no other migrator works beside. */
+async function beginLocked(client: pg.Client, onWaiting: () => void): Promise<void> {
+  try {
+    await client.query(`BEGIN; ${lockVersions} NOWAIT`)
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || error.code !== LOCK_TIMED_OUT) throw error
+    onWaiting()
+    await client.query('ROLLBACK')
+    await client.query(`BEGIN; ${lockVersions}`)
+  }
 }
 
 async function applyMigration(client: pg.Client, migration: Migration, lockTimeoutMs: number): Promise<void> {
   try {
-    await client.query(
-      `BEGIN; SET LOCAL lock_timeout = ${lockTimeoutMs}; SET LOCAL client_min_messages = warning`,
-    )
+    await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}; SET LOCAL client_min_messages = warning`)
     await asMigrator(client, () => client.query(migration.sql))
     await client.query(insertApplied, [migration.version, migration.name, migration.checksum])
-    await client.query('COMMIT')
   } catch (error) {
-    await client.query('ROLLBACK').catch(() => {})
     if (error instanceof SagapostError) throw error
     const { code, message } = error as pg.DatabaseError
     throw new SagapostError(

@@ -12,6 +12,12 @@ import { watchPool } from './watch-pool.js'
 /** No statement of a part takes long; one that does hangs on a server that is gone. */
 const QUERY_TIMEOUT_MS = 30_000
 
+/**
+ * The server ends a statement by itself after so many times of ours, if the process that would cancel it was killed or is
+ * cut off: with twice the time, ours is always the first, and says which part has waited.
+ */
+const SERVER_TIMEOUT_FACTOR = 2
+
 /** A process that was stopped or cut off in mid-transaction gives its rows back after this. */
 const STALLED_TRANSACTION = '1min'
 
@@ -64,6 +70,7 @@ export function createRolePool({
 }: RolePoolOptions): pg.Pool {
   const settings = {
     idle_in_transaction_session_timeout: STALLED_TRANSACTION,
+    statement_timeout: `${queryTimeoutMs * SERVER_TIMEOUT_FACTOR}ms`,
     ...(pinned && pinnedPlans),
   }
   const pool = new pg.Pool({

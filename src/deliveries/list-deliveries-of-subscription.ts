@@ -38,7 +38,7 @@ export const selectDeliveriesOfSubscription = `
     FROM sagapost.webhook_delivery_jobs AS job
     CROSS JOIN LATERAL (
       SELECT * FROM sagapost.webhook_delivery_sagas
-      WHERE id = job.saga_id AND event_id = job.event_id AND status = 'InProgress'
+      WHERE id = job.saga_id AND event_id BETWEEN job.event_id AND job.event_id AND status = 'InProgress'
       LIMIT 1
     ) AS saga
     WHERE job.status IN ('Pending', 'Leased') AND job.subscription_id = $2
@@ -55,7 +55,7 @@ export const selectDeliveriesOfSubscription = `
     ) AS job
     CROSS JOIN LATERAL (
       SELECT * FROM sagapost.webhook_delivery_sagas
-      WHERE id = job.saga_id AND event_id = job.event_id AND status = 'InProgress'
+      WHERE id = job.saga_id AND event_id BETWEEN job.event_id AND job.event_id AND status = 'InProgress'
       LIMIT 1
     ) AS saga
     WHERE ($1 IS NULL OR job.saga_id < $1) AND job.saga_id > (SELECT id FROM page_end)

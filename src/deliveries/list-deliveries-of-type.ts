@@ -7,9 +7,8 @@ import { pageDeliveries } from './page-deliveries.js'
 export const EXAMINED_MAX = 1_000
 
 /**
- * The newest events of the type by idx_event_type, and their deliveries by uniq_saga_event_subscription and
- * idx_saga_event: by event, newest first, then by id. `$2` and `$3` are the event and the delivery that the page before
- * ended with.
+ * The newest events of the type by idx_event_type, and their deliveries by uniq_saga_event_subscription: by event, newest
+ * first, then by id. `$2` and `$3` are the event and the delivery that the page before ended with.
  */
 export const selectDeliveriesOfType = `
   WITH typed AS MATERIALIZED (
@@ -23,7 +22,7 @@ export const selectDeliveriesOfType = `
     FROM typed CROSS JOIN LATERAL (
       -- OFFSET 0 keeps the planner from joining all deliveries there are.
       SELECT * FROM sagapost.webhook_delivery_sagas
-      WHERE event_id = typed.id AND (requeued_from IS NULL OR requeued_from > 0) OFFSET 0
+      WHERE event_id = typed.id OFFSET 0
     ) AS saga
     WHERE $2::bigint IS NULL OR saga.event_id <> $2 OR saga.id < $3::bigint
     ORDER BY typed.created_at DESC, typed.id DESC, saga.id DESC LIMIT $5

@@ -10,8 +10,7 @@ import { pageDeliveries } from './page-deliveries.js'
 /**
  * Newest first by id, so that a requeued delivery stands where it was made and not where its event is. By the
  * primary key, idx_saga_subscription (Completed), idx_saga_failing, idx_saga_failing_subscription, or, with a sort,
- * uniq_saga_event_subscription and idx_saga_event, which has the requeued ones that the other leaves out. Not for a
- * subscription alone: see list-deliveries-of-subscription.ts.
+ * uniq_saga_event_subscription. Not for a subscription alone: see list-deliveries-of-subscription.ts.
  * How the filters are written leaves the planner no walk through everything: see src/events/list-events.ts.
  */
 export const selectDeliveries = `
@@ -21,7 +20,6 @@ export const selectDeliveries = `
   WHERE ($1::bigint IS NULL OR id < $1)
     AND ($2::sagapost.delivery_status IS NULL OR status = ANY (ARRAY[$2]))
     AND ($3::bigint IS NULL OR event_id = $3)
-    AND ($3::bigint IS NULL OR requeued_from IS NULL OR requeued_from > 0)
     AND ($4::bigint IS NULL OR subscription_id = ANY (ARRAY[$4]))
     -- With an event only: what an error leads to by itself is below.
     AND ($6::text IS NULL OR (final_error_code = $6 AND status IN ('PendingRetry', 'DeadLettered')))
@@ -67,7 +65,7 @@ export const selectInProgressDeliveries = `
     SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,
            created_at, updated_at
     FROM sagapost.webhook_delivery_sagas
-    WHERE id = job.saga_id AND event_id = job.event_id AND status = 'InProgress'
+    WHERE id = job.saga_id AND event_id BETWEEN job.event_id AND job.event_id AND status = 'InProgress'
       AND ($2::bigint IS NULL OR subscription_id = $2)
     LIMIT 1
   ) AS saga

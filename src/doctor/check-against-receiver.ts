@@ -12,10 +12,10 @@ const eventHashes = `
   FROM sagapost.events AS event WHERE id > $1 ORDER BY id LIMIT $2`
 
 // How many requests an attempt can have made: one whose report was accepted, one for every lease that was lost with
-// its report, one for every failed probe, one that is under way. A lease that was given back otherwise made none.
+// its report, one that is under way. A lease that was given back otherwise made none.
 const attempts = `
   SELECT id, event_id, subscription_id, attempt, status = 'Completed' OR response_status IS NOT NULL AS answered,
-         lease_resets + probes + CASE WHEN status = 'Leased' THEN 1
+         lease_resets + CASE WHEN status = 'Leased' THEN 1
                              WHEN status IN ('Completed', 'Failed') AND error_code IS DISTINCT FROM 'lease_expired' THEN 1
                              ELSE 0 END AS leases
   FROM sagapost.webhook_delivery_jobs WHERE id > $1 ORDER BY id LIMIT $2`

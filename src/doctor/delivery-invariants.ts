@@ -65,6 +65,15 @@ const heldIsLetGo = `
     AND NOT EXISTS (SELECT FROM sagapost.subscription_switches AS switch WHERE switch.subscription_id = job.subscription_id)
   LIMIT $2`
 
+// What was sent is reported, and nothing that was reported is open again.
+const openJobHasNoResult = `
+  SELECT saga_id AS id, format('job %s is %s with error %L, response %s', id, status, error_code, response_status) AS detail,
+         count(*) OVER () AS total
+  FROM sagapost.webhook_delivery_jobs
+  WHERE status IN ('Pending', 'Leased') AND event_id >= $1
+    AND num_nonnulls(response_status, error_code, retry_after_s, duration_ms, response_excerpt, finished_at) > 0
+  LIMIT $2`
+
 const attemptCountIsAppliedResults = `
   SELECT saga.id, format('attempt_count %s, %s results applied', saga.attempt_count, count(job.id)) AS detail,
          count(*) OVER () AS total
@@ -158,6 +167,7 @@ export const deliveryInvariants: readonly Invariant[] = [
   { name: 'pending_is_untouched', rules: ['S5', 'S19'], sql: pendingIsUntouched },
   { name: 'work_is_within_reach', rules: ['S10', 'S14', 'J8'], sql: workIsWithinReach },
   { name: 'held_delivery_is_let_go', rules: ['S10', 'U5'], sql: heldIsLetGo },
+  { name: 'open_job_has_no_result', rules: ['J3', 'J12'], sql: openJobHasNoResult },
   { name: 'attempt_count_is_applied_results', rules: ['S4', 'S13'], sql: attemptCountIsAppliedResults },
   { name: 'new_results_are_queued', rules: ['S4', 'S17', 'S18'], sql: newResultsAreQueued },
   { name: 'completed_ends_with_success', rules: ['S18'], sql: completedEndsWithSuccess },

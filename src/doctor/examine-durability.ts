@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { databaseRoles } from '../database/index.js'
-import type { Finding } from './examine-system.js'
+import { type Finding, finding, fine } from './finding.js'
 
 // What is set for this database or for a login that may work here, and what the server has for all others: reset_val
 // is what this session began with, before its first statement raised it.
@@ -40,14 +40,13 @@ export async function examineDurability(pool: pg.Pool): Promise<Finding[]> {
   const { rows } = await pool.query<{ name: string; value: string; remedy: string | null }>(selectSettings, [
     databaseRoles,
   ])
-  if (rows.length === 0) {
-    return [{ check: 'durability', severity: 'ok', detail: 'commits wait for the disk' }]
-  }
-  return rows.map(({ name, value, remedy }) => ({
-    check: 'durability',
-    severity: 'attention',
-    detail: `${name} is ${value}: ${risks[name]}; ${
-      remedy === null ? `set ${name} = on in postgresql.conf` : `${remedy} RESET ${name}`
-    }`,
-  }))
+  if (rows.length === 0) return [fine('durability', 'commits wait for the disk')]
+  return rows.map(({ name, value, remedy }) =>
+    finding(
+      'durability',
+      'durability_off',
+      `${name} is ${value}: ${risks[name]}`,
+      remedy === null ? `set ${name} = on in postgresql.conf` : `${remedy} RESET ${name}`,
+    ),
+  )
 }

@@ -1,24 +1,8 @@
 import type pg from 'pg'
-import type { Finding } from './examine-system.js'
+import { type Finding, finding, fine } from './finding.js'
 
 /** As many of the newest events are looked at; `--invariants` looks at all. */
 const EVENTS_LOOKED_AT = 10_000
-
-// The two triggers that fill the queues, on their tables and on the partitions, and any other that was switched off.
-const selectTriggersOff = `
-  SELECT array_agg(trigger.name || ' on ' || trigger.table_name ORDER BY 1) AS names
-  FROM (
-    SELECT tgname AS name, tgrelid::regclass::text AS table_name
-    FROM pg_catalog.pg_trigger
-    JOIN pg_catalog.pg_class ON pg_class.oid = tgrelid AND relnamespace = 'sagapost'::regnamespace
-    WHERE NOT tgisinternal AND tgenabled IN ('D', 'R')
-    UNION
-    SELECT wanted.name, wanted.table_name
-    FROM (VALUES ('event_enqueue_routing', 'sagapost.events'),
-                 ('job_enqueue_results', 'sagapost.webhook_delivery_jobs')) AS wanted (name, table_name)
-    WHERE NOT EXISTS (
-      SELECT FROM pg_catalog.pg_trigger WHERE tgrelid = wanted.table_name::regclass AND tgname = wanted.name)
-  ) AS trigger`
 
 // From the ends of the partitions' events_pkey.
 const selectNewest = `
@@ -28,25 +12,35 @@ const selectNewest = `
 const countLost = `
   SELECT count(DISTINCT event_id)::int AS lost FROM sagapost.lost_events($1, 9223372036854775807)`
 
-/** Whether what is published is queued, and whether what was published lately is. */
+// By events_pkey and the keys of deliveries and jobs, for the newest events. As invariant new_results_are_queued, for results that
+// wait for ever.
+const countLostResults = `
+  SELECT count(*)::int AS lost
+  FROM (
+    SELECT job.id FROM sagapost.webhook_delivery_sagas AS saga
+    JOIN sagapost.webhook_delivery_jobs AS job
+      ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.attempt > saga.attempt_count
+    WHERE saga.event_id >= $1 AND saga.status = 'InProgress' AND job.event_id >= $1 AND job.status IN ('Completed', 'Failed')
+    EXCEPT SELECT job_id FROM sagapost.unapplied_results WHERE event_id >= $1) AS missing`
+
+/** Whether what was published and reported lately is on its way. */
 export async function examineRouting(pool: pg.Pool, firstEventId: string): Promise<Finding[]> {
-  const { rows: off } = await pool.query<{ names: string[] | null }>(selectTriggersOff)
-  const { rows: newest } = await pool.query<{ from_id: string }>(selectNewest, [
-    EVENTS_LOOKED_AT,
-    firstEventId,
-  ])
-  const { rows: counted } = await pool.query<{ lost: number }>(countLost, [newest[0]?.from_id])
-  const names = off[0]?.names
-  const lost = counted[0]?.lost ?? 0
-  const found: Finding[] = []
-  if (names) {
-    const detail = `triggers are disabled or missing: ${names.join(', ')}; enable them with ALTER TABLE … ENABLE ALWAYS TRIGGER …`
-    found.push({ check: 'routing', severity: 'failing', detail })
-  }
-  if (lost > 0) {
-    const detail = `${lost} of the last ${EVENTS_LOOKED_AT} events were lost on their way to the router; sagapost events requeue routes them`
-    found.push({ check: 'routing', severity: 'failing', detail })
-  }
-  if (found.length > 0) return found
-  return [{ check: 'routing', severity: 'ok', detail: 'every recent event is routed or queued' }]
+  const { rows } = await pool.query<{ from_id: string }>(selectNewest, [EVENTS_LOOKED_AT, firstEventId])
+  const from = [rows[0]?.from_id]
+  const count = async (sql: string) => (await pool.query<{ lost: number }>(sql, from)).rows[0]?.lost ?? 0
+  const events = await count(countLost)
+  const results = await count(countLostResults)
+  const among = `of the last ${EVENTS_LOOKED_AT} events`
+  return [
+    events > 0
+      ? finding('routing', 'events_lost', `${events} ${among} were lost on their way to the router`)
+      : fine('routing', 'every recent event is routed or queued'),
+    results > 0
+      ? finding(
+          'results',
+          'results_lost',
+          `${results} results ${among} were lost on their way to the orchestrator`,
+        )
+      : fine('results', 'every recent result is applied or queued'),
+  ]
 }

@@ -2,171 +2,175 @@ import type pg from 'pg'
 import {
   checkReadiness,
   checkWrites,
-  databaseRoles,
-  explainObstacle,
+  type DatabaseRole,
   type Migration,
   type Obstacle,
 } from '../database/index.js'
 import { countWaiting } from '../dead-letters/index.js'
-import { createBacklogCollector } from '../observability/index.js'
+import { examineClock } from './examine-clock.js'
 import { examineDurability } from './examine-durability.js'
+import { examineRoles } from './examine-roles.js'
 import { examineRouting } from './examine-routing.js'
+import { examineSchema } from './examine-schema.js'
+import { examineSecrets } from './examine-secrets.js'
+import { examineSessions } from './examine-sessions.js'
+import { examineVacuum } from './examine-vacuum.js'
+import { examineWork } from './examine-work.js'
+import { attempt, explainAsFinding } from './explain-failure.js'
+import { type Finding, finding, fine } from './finding.js'
 import { readFirstEventId, readThrough } from './read-snapshot.js'
 
-/** What an operator is told: all is well, look at this, or this does not work. */
-export interface Finding {
-  check: 'database' | 'writes' | 'durability' | 'roles' | 'routing' | 'backlog' | 'breakers' | 'dead_letters'
-  severity: 'ok' | 'attention' | 'failing'
-  detail: string
-}
-
-/** What waits longer than this at a stage is not being worked on. */
-const WAITING_S_MAX = 60
 const DEAD_LETTERS_EXAMINED_MAX = 10_000
 const DAY_S = 86_400
-const BACKLOG_MS_MAX = 30_000
-/** Stages that nothing leaves by itself. */
-const forOperator: ReadonlySet<string> = new Set(['set_aside', 'sagas_stuck'])
-
-/** Who works on a stage, and what to do where that is a person. */
-const remedies: Record<string, string> = {
-  routing: 'is a router running?',
-  set_aside: 'sagapost events set-aside shows why, sagapost events requeue tries again',
-  first_jobs: 'is an orchestrator running?',
-  retries_due: 'is an orchestrator running?',
-  claims: 'is a worker running?',
-  leases_expired: 'is a cleaner running?',
-  results: 'is an orchestrator running?',
-  sagas_due: 'is a process with the part sagas running?',
-  sagas_stuck: 'sagapost sagas list --stuck shows them, sagapost sagas resolve mends them',
-}
-
-// Of the login, whatever role the connection runs under.
-const selectMissingRoles = `
-  SELECT array_agg(wanted.name ORDER BY wanted.name) AS missing, session_user AS login
-  FROM unnest($1::text[]) AS wanted (name)
-  LEFT JOIN pg_catalog.pg_roles AS role ON role.rolname = wanted.name
-  WHERE role.oid IS NULL OR NOT pg_catalog.pg_has_role(session_user, role.oid,
-    CASE WHEN pg_catalog.current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)`
+/** A live system is not burdened for longer. */
+const CHECK_MS_MAX = 15_000
+/** A commit that takes longer waits for something that is not there. */
+const WRITE_MS_MAX = 5_000
 
 // By subscription_breakers_pkey: one row for each endpoint in trouble.
 const countPaused = `
   SELECT count(*)::int AS paused FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()`
 
+const selectVersion = 'SELECT max(version) AS version FROM sagapost.saga_schema_version'
+
 /** What is in the way of writes alone: the rest can be looked at. */
-const WRITES_ONLY: readonly string[] = ['database_read_only']
+const WRITES_ONLY: readonly string[] = ['database_read_only', 'partition_headroom_low']
+/** What the comparison of the schema may explain: a right, or a function that the check itself needs. */
+const SCHEMAS: readonly string[] = ['permission_denied', 'schema_outdated']
+
+export interface SystemExamination {
+  /** A connection under one role, for as long as the work takes. */
+  as<Result>(
+    role: DatabaseRole,
+    work: (pool: pg.Pool) => Promise<Result>,
+    queryTimeoutMs?: number,
+  ): Promise<Result>
+  migrations: readonly Migration[]
+  /** Absent: only what shows without it is told of the secrets. */
+  masterKey?: Buffer | undefined
+  /** With {role} in DATABASE_URL, there is a login for each role. */
+  hasLoginPerRole?: boolean
+}
 
 /**
- * Looks at a live system as an operator would who was just woken up. Under saga_readonly_role, reading indexes only;
- * `writes` is under schema_maintainer, with a short time-out, and commits one empty transaction.
+ * Looks at a live system as an operator would who was just woken up. One connection at a time, each query bounded in time
+ * and by an index; `writes` commits one empty transaction.
  */
-export async function examineSystem(
-  pool: pg.Pool,
-  migrations: readonly Migration[],
-  writes: pg.Pool,
-): Promise<Finding[]> {
-  const obstacles = await checkReadiness(pool, migrations)
-  const grave = obstacles.filter(({ code }) => !WRITES_ONLY.includes(code))
-  if (grave.length > 0) return grave.map((obstacle) => failing('database', obstacle))
-  const { rows } = await pool.query<{ server: string }>(`SELECT current_setting('server_version') AS server`)
-  return [
-    {
-      check: 'database',
-      severity: 'ok',
-      detail: `PostgreSQL ${rows[0]?.server}, schema version ${migrations.length}`,
+export async function examineSystem(examination: SystemExamination): Promise<Finding[]> {
+  const { as, migrations, masterKey } = examination
+  return as(
+    'saga_readonly_role',
+    async (pool) => {
+      const obstacles = await checkReadiness(pool, migrations)
+      const isSlow = obstacles.some(isUnanswered) && (await answers(pool))
+      const grave = obstacles.filter(
+        (obstacle) => !WRITES_ONLY.includes(obstacle.code) && !(isSlow && isUnanswered(obstacle)),
+      )
+      if (grave.length > 0) {
+        const found = grave.map((obstacle) => explainAsFinding('database', obstacle))
+        // Without a cause, the schema was found to be of another release.
+        const mayBeBroken = grave.every(({ code, cause }) => SCHEMAS.includes(code) && cause !== undefined)
+        if (!mayBeBroken || !(await isMigrated(pool, migrations))) return found
+        return [...found, ...(await attempt('schema', () => examineSchema(pool)))]
+      }
+      return [
+        ...(await attempt('database', () => describeServer(pool, migrations))),
+        ...obstacles.map((obstacle) =>
+          explainAsFinding(obstacle.code === 'database_read_only' ? 'writes' : 'database', obstacle),
+        ),
+        ...(obstacles.some(({ code }) => code === 'database_read_only')
+          ? []
+          : await examineWrites(examination)),
+        ...(await attempt('durability', () => examineDurability(pool))),
+        ...(await attempt('roles', () => examineRoles(pool, examination))),
+        ...(await attempt('schema', () => examineSchema(pool))),
+        ...(await attempt('backlog', () => examineWork(pool))),
+        ...(await attempt('routing', async () =>
+          examineRouting(pool, await readFirstEventId(readThrough(pool))),
+        )),
+        ...(await attempt('secrets', () =>
+          as('job_worker', (keys) => examineSecrets(keys, masterKey), CHECK_MS_MAX),
+        )),
+        ...(await attempt('clock', () => examineClock(pool))),
+        ...(await attempt('sessions', () => examineSessions(pool))),
+        ...(await attempt('vacuum', () => examineVacuum(pool))),
+        ...(await attempt('breakers', () => examineBreakers(pool))),
+        ...(await attempt('dead_letters', () => examineDeadLetters(pool))),
+      ]
     },
-    ...(await examineWrites(writes, obstacles)),
-    ...(await examineDurability(pool)),
-    await examineRoles(pool),
-    ...(await examineRouting(pool, await readFirstEventId(readThrough(pool)))),
-    ...(await examineBacklog(pool)),
-    await examineBreakers(pool),
-    await examineDeadLetters(pool),
+    CHECK_MS_MAX,
+  )
+}
+
+/** What /readyz asks was not answered in its time: the server hangs, or it has much to do. */
+function isUnanswered({ code, cause }: Obstacle): boolean {
+  return code === 'database_unreachable' && /^no answer within/.test(cause ?? '')
+}
+
+/** The first try may still wait for the connection of what was not answered, and give up with it. */
+async function answers(pool: pg.Pool): Promise<boolean> {
+  const ask = () =>
+    pool.query('SELECT').then(
+      () => true,
+      () => false,
+    )
+  return (await ask()) || (await ask())
+}
+
+/** As far as one may read; where a right on this table is missing, the schema is there. */
+async function isMigrated(pool: pg.Pool, migrations: readonly Migration[]): Promise<boolean> {
+  try {
+    const { rows } = await pool.query<{ version: number }>(selectVersion)
+    return rows[0]?.version === migrations.length
+  } catch (error) {
+    return (error as { code?: string }).code === '42501'
+  }
+}
+
+async function describeServer(pool: pg.Pool, migrations: readonly Migration[]): Promise<Finding[]> {
+  const { rows } = await pool.query<{ server: string }>(`SELECT current_setting('server_version') AS server`)
+  return [fine('database', `PostgreSQL ${rows[0]?.server}, schema version ${migrations.length}`)]
+}
+
+function examineWrites({ as }: SystemExamination): Promise<readonly Finding[]> {
+  return attempt('writes', () =>
+    as(
+      'schema_maintainer',
+      async (pool) => {
+        const obstacles = await checkWrites(pool)
+        if (obstacles === null)
+          return [finding('writes', 'writes_not_tested', 'the login lacks the right to test a write')]
+        return obstacles.length > 0
+          ? obstacles.map((obstacle) => explainAsFinding('writes', obstacle))
+          : [fine('writes', 'a transaction was committed, and the disk has room')]
+      },
+      WRITE_MS_MAX,
+    ),
+  )
+}
+
+async function examineBreakers(pool: pg.Pool): Promise<Finding[]> {
+  const { rows } = await pool.query<{ paused: number }>(countPaused)
+  const paused = rows[0]?.paused ?? 0
+  return [
+    paused === 0
+      ? fine('breakers', 'no endpoint is paused')
+      : finding('breakers', 'endpoints_paused', `${paused} endpoints keep failing and are paused`),
   ]
 }
 
-function failing(check: Finding['check'], obstacle: Obstacle): Finding {
-  return { check, severity: 'failing', detail: `${explainObstacle(obstacle)} [${obstacle.code}]` }
-}
-
-async function examineWrites(pool: pg.Pool, known: readonly Obstacle[]): Promise<Finding[]> {
-  const obstacles = known.length > 0 ? known : await checkWrites(pool)
-  if (obstacles === null) {
-    return [
-      {
-        check: 'writes',
-        severity: 'attention',
-        detail: 'the login lacks the right to test a write; see roles',
-      },
-    ]
-  }
-  return obstacles.length > 0
-    ? obstacles.map((obstacle) => failing('writes', obstacle))
-    : [{ check: 'writes', severity: 'ok', detail: 'a transaction was committed, and the disk has room' }]
-}
-
-async function examineRoles(pool: pg.Pool): Promise<Finding> {
-  const { rows } = await pool.query<{ missing: string[] | null; login: string }>(selectMissingRoles, [
-    databaseRoles,
-  ])
-  const { missing = null, login } = rows[0] ?? {}
-  return missing === null
-    ? {
-        check: 'roles',
-        severity: 'ok',
-        detail: `the login may work as each of ${databaseRoles.length} roles`,
-      }
-    : { check: 'roles', severity: 'attention', detail: `${login} may not work as ${missing.join(', ')}` }
-}
-
-async function examineBacklog(pool: pg.Pool): Promise<Finding[]> {
-  const stages = await createBacklogCollector(pool, { timeLimitMs: BACKLOG_MS_MAX }).collect()
-  if (stages === null) {
-    return [{ check: 'backlog', severity: 'failing', detail: 'the database did not answer in time' }]
-  }
-  const late = stages.filter(
-    ({ stage, count, oldestAgeS }) =>
-      count > 0 && (forOperator.has(stage) || (oldestAgeS ?? 0) > WAITING_S_MAX),
-  )
-  if (late.length === 0) {
-    const waiting = stages.filter(({ count }) => count > 0).map(({ stage, count }) => `${count} ${stage}`)
-    return [
-      {
-        check: 'backlog',
-        severity: 'ok',
-        detail: waiting.length > 0 ? `on its way: ${waiting.join(', ')}` : 'nothing waits',
-      },
-    ]
-  }
-  return late.map(({ stage, count, oldestAgeS }) => ({
-    check: 'backlog',
-    severity: stage === 'sagas_stuck' ? 'attention' : 'failing',
-    detail: `${stage}: ${count}, the oldest for ${Math.round(oldestAgeS ?? 0)} s; ${remedies[stage] ?? ''}`,
-  }))
-}
-
-async function examineBreakers(pool: pg.Pool): Promise<Finding> {
-  const { rows } = await pool.query<{ paused: number }>(countPaused)
-  const paused = rows[0]?.paused ?? 0
-  return paused === 0
-    ? { check: 'breakers', severity: 'ok', detail: 'no endpoint is paused' }
-    : {
-        check: 'breakers',
-        severity: 'attention',
-        detail: `${paused} endpoints keep failing and are paused; sagapost subscriptions list --failing shows them`,
-      }
-}
-
-async function examineDeadLetters(pool: pg.Pool): Promise<Finding> {
+async function examineDeadLetters(pool: pg.Pool): Promise<Finding[]> {
   const { waiting, more } = await countWaiting(pool, {
     withinS: DAY_S,
     examinedMax: DEAD_LETTERS_EXAMINED_MAX,
   })
-  return waiting === 0
-    ? { check: 'dead_letters', severity: 'ok', detail: 'none of the last day left to requeue' }
-    : {
-        check: 'dead_letters',
-        severity: 'attention',
-        detail: `${waiting}${more ? ' or more' : ''} of the last day not requeued; sagapost dead-letters list shows them`,
-      }
+  return [
+    waiting === 0
+      ? fine('dead_letters', 'none of the last day left to requeue')
+      : finding(
+          'dead_letters',
+          'dead_letters_waiting',
+          `${waiting}${more ? ' or more' : ''} of the last day not requeued`,
+        ),
+  ]
 }

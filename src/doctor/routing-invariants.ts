@@ -41,6 +41,24 @@ const routedOrQueued = `
   FROM sagapost.lost_events($1, 9223372036854775807)
   LIMIT $2`
 
+// Of each row that is routed in pieces, the event that its place is in; the others are routed, or queued as a whole.
+const routedUpToPlace = `
+  SELECT begun.event_id AS id, format('no delivery to subscription %s, and its place is subscription %s',
+           route.subscription_id, begun.last_subscription_id) AS detail,
+         count(*) OVER () AS total
+  FROM (
+    SELECT event_type, event_ids[routed_events + 1] AS event_id, last_subscription_id
+    FROM sagapost.event_routing_queue WHERE last_subscription_id > 0
+  ) AS begun
+  JOIN sagapost.subscription_routes AS route ON route.event_type = begun.event_type
+    AND route.subscription_id <= begun.last_subscription_id AND route.first_event_id <= begun.event_id
+  JOIN sagapost.subscriptions AS subscription ON subscription.id = route.subscription_id
+    AND subscription.active AND subscription.verified AND subscription.event_type = route.event_type
+  LEFT JOIN sagapost.webhook_delivery_sagas AS saga
+    ON saga.event_id = begun.event_id AND saga.subscription_id = route.subscription_id AND saga.requeued_from IS NULL
+  WHERE begun.event_id >= $1 AND saga.id IS NULL
+  LIMIT $2`
+
 /** `id` is the delivery's, or the event's. */
 export const routingInvariants: readonly Invariant[] = [
   { name: 'one_saga_per_event_and_subscription', rules: ['S3', 'R3'], sql: oneSagaPerEventAndSubscription },
@@ -48,6 +66,7 @@ export const routingInvariants: readonly Invariant[] = [
   { name: 'queued_event_exists', rules: ['R1'], sql: queuedEventExists },
   { name: 'set_aside_event_exists', rules: ['R1'], sql: setAsideEventExists },
   { name: 'routed_or_queued', rules: ['R1', 'R2', 'R5'], sql: routedOrQueued },
+  { name: 'routed_up_to_place', rules: ['R1', 'R2', 'R5'], sql: routedUpToPlace },
 ]
 
 // The queue's row goes in the transaction that makes the sagas: an event has the one or the others at any moment.

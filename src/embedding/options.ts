@@ -53,6 +53,8 @@ export interface SagapostOptions {
   preparedStatements?: 'on' | 'off' | undefined
   retryBaseDelay?: Duration | undefined
   retryMaxDelay?: Duration | undefined
+  /** The longest that a receiver's Retry-After is heeded, at most a day. Absent: `retryMaxDelay`. */
+  retryAfterMax?: Duration | undefined
   retryLimit?: number | undefined
   requestTimeout?: Duration | undefined
   leaseDuration?: Duration | undefined
@@ -71,6 +73,8 @@ export interface SagapostOptions {
 
   /** Of the part `api`: an administrator's key, and where it listens. A port without it serves health and metrics. */
   apiKey?: string | undefined
+  /** The part `api` refuses events without an idempotency key. */
+  requireIdempotencyKey?: boolean | undefined
   host?: string | undefined
   port?: number | undefined
 }

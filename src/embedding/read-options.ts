@@ -24,7 +24,9 @@ const variables = {
   masterKey: 'SAGAPOST_MASTER_KEY',
   retryBaseDelay: 'SAGAPOST_RETRY_BASE_DELAY',
   retryMaxDelay: 'SAGAPOST_RETRY_MAX_DELAY',
+  retryAfterMax: 'SAGAPOST_RETRY_AFTER_MAX',
   retryLimit: 'SAGAPOST_RETRY_LIMIT',
+  requireIdempotencyKey: 'SAGAPOST_REQUIRE_IDEMPOTENCY_KEY',
   requestTimeout: 'SAGAPOST_REQUEST_TIMEOUT',
   leaseDuration: 'SAGAPOST_LEASE_DURATION',
   concurrency: 'SAGAPOST_CONCURRENCY',
@@ -37,7 +39,7 @@ const variables = {
 type Setting = keyof typeof variables
 
 const durations: ReadonlySet<Setting> = new Set([
-  ...(['retryBaseDelay', 'retryMaxDelay', 'requestTimeout', 'leaseDuration'] as const),
+  ...(['retryBaseDelay', 'retryMaxDelay', 'retryAfterMax', 'requestTimeout', 'leaseDuration'] as const),
   ...(['deduplicationWindow', 'stopDeadline', 'drainDelay'] as const),
 ])
 const others = [

@@ -6,7 +6,10 @@ import type { Page, QueryClient } from './types.js'
 export interface SagaStart {
   /** Starting again with the same key finds the first one; with another input it throws `idempotency_conflict`. */
   key?: string | undefined
-  /** Shown to operators; never to the steps. */
+  /** Shown to operators, as are the two below; never to the steps. Up to 255 characters. */
+  name?: string | undefined
+  /** Up to 4,000 characters. */
+  description?: string | undefined
   metadata?: Record<string, unknown> | undefined
   /** W3C ids of the trace that the saga belongs to; absent: a new one. */
   traceId?: string | undefined

@@ -49,6 +49,11 @@ export const errorCatalogue = {
     title: 'An event type is 1 to 100 characters of A–Z, a–z, 0–9, _, . and -',
     constraints: ['events_event_type_format', 'subscriptions_event_type_format'],
   },
+  event_type_reserved: {
+    title: 'Event types that begin with saga. or sagapost. are Sagapost’s own',
+    constraints: ['event_type_is_reserved'],
+  },
+  idempotency_key_required: { title: 'This server takes no event without an idempotency key' },
   idempotency_key_invalid: {
     title: 'An idempotency key is 1 to 255 characters',
     constraints: ['event_keys_key_length', 'request_keys_key_length', 'request_keys_fingerprint_sha256'],
@@ -129,6 +134,7 @@ export const errorCatalogue = {
     constraints: [
       'saga_moves_legally',
       'job_moves_legally',
+      'job_goes_back_unsent',
       'saga_instance_moves_legally',
       'saga_step_moves_legally',
     ],
@@ -171,17 +177,21 @@ export const errorCatalogue = {
     title: 'The delivery has an active job already',
     constraints: ['uniq_job_saga_active', 'uniq_job_saga_attempt'],
   },
+  job_without_delivery: {
+    title: 'A job is made for a delivery that is InProgress, under its event and subscription',
+    constraints: ['job_fits_delivery'],
+  },
   delivery_value_invalid: {
     title: 'A value of the delivery, the job or a queue is out of its range',
     constraints: [
       'sagas_attempt_count_not_negative',
       'jobs_attempt_positive',
       'jobs_lease_resets_not_negative',
-      'jobs_probes_not_negative',
       'jobs_response_status_range',
       'jobs_retry_after_not_negative',
       'jobs_duration_not_negative',
       'event_routing_queue_entries',
+      'event_routing_queue_pieces',
       'delivery_result_queue_entries',
     ],
   },
@@ -272,6 +282,10 @@ export const errorCatalogue = {
     constraints: ['api_keys_scope', 'api_keys_hash_sha256', 'uniq_api_key_hash'],
   },
   api_key_not_found: { title: 'There is no such API key' },
+  api_key_revoked: {
+    title: 'A revoked API key stays revoked',
+    constraints: ['api_key_stays_revoked', 'api_key_revoked_is_kept'],
+  },
 
   // The HTTP API
   request_malformed: { title: 'The request is not HTTP with a JSON body' },
@@ -282,6 +296,7 @@ export const errorCatalogue = {
   forbidden: { title: 'The scope of the API key does not allow this' },
   not_found: { title: 'There is nothing at this path for this method' },
   too_many_bad_keys: { title: 'Too many requests with a bad API key came from this address' },
+  too_much_at_once: { title: 'Requests of this API key are under way with too many bytes: ask again later' },
   overloaded: { title: 'Too many events wait to be stored: ask again later' },
   internal_error: { title: 'Sagapost failed: a bug, recorded in its log' },
 

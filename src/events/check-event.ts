@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../errors/index.js'
-import { isEventType } from './event-type.js'
+import { isEventType, isReservedType } from './event-type.js'
 
 export interface NewEvent {
   type: string
@@ -43,6 +43,13 @@ export function refuseEvent(
       code: 'event_type_invalid',
       field: 'type',
       detail: 'the type must be 1 to 100 characters of A–Z, a–z, 0–9, _, . and -',
+    }
+  }
+  if (isReservedType(event.type)) {
+    return {
+      code: 'event_type_reserved',
+      field: 'type',
+      detail: "the type begins with saga. or sagapost., which are Sagapost's own",
     }
   }
   const { idempotencyKey: key, correlationId, traceparent } = event
@@ -104,19 +111,26 @@ function refuseSyntax(payload: string): EventRefusal | null {
   }
 }
 
+const QUOTE = 0x22
+const OPEN_LIST = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_LIST = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+
 /** Brackets outside strings; for text that is no JSON it may be anything, which the parser then refuses. */
 function depthOf(text: string): number {
   let depth = 0
   let deepest = 0
   let inString = false
   for (let at = 0; at < text.length; at++) {
-    const character = text[at]
+    const code = text.charCodeAt(at)
     if (inString) {
-      if (character === '\\') at++
-      else if (character === '"') inString = false
-    } else if (character === '"') inString = true
-    else if (character === '{' || character === '[') deepest = Math.max(deepest, ++depth)
-    else if (character === '}' || character === ']') depth--
+      if (code === BACKSLASH) at++
+      else if (code === QUOTE) inString = false
+    } else if (code === QUOTE) inString = true
+    else if (code === OPEN_OBJECT || code === OPEN_LIST) deepest = Math.max(deepest, ++depth)
+    else if (code === CLOSE_OBJECT || code === CLOSE_LIST) depth--
   }
   return deepest
 }

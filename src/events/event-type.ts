@@ -6,6 +6,13 @@ export function isEventType(type: string): boolean {
   return typeof type === 'string' && EVENT_TYPE.test(type)
 }
 
+/** What Sagapost publishes itself: a receiver can rely on who says so. */
+const RESERVED_PREFIXES = ['saga.', 'sagapost.']
+
+export function isReservedType(type: string): boolean {
+  return RESERVED_PREFIXES.some((prefix) => type.startsWith(prefix))
+}
+
 /** For filters: a type that no event can have is a mistake that the caller should hear of. */
 export function checkEventType(type: string): void {
   if (!isEventType(type))

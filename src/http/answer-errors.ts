@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { DoneFuncWithErrOrRes, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { outageOf } from '../database/index.js'
 import { errorCatalogue } from '../errors/index.js'
@@ -41,6 +41,36 @@ export function sendProblem(reply: FastifyReply, answer: Problem): FastifyReply 
 
 /** How long a client has to read why it was refused; then the connection goes, whatever it still sends. */
 const LINGER_MS = 1_000
+/** How long the rest of a refused body may take, and how long a pause in it ends it. */
+const REST_MS = 5_000
+const REST_PAUSE_MS = 500
+
+/**
+ * Drops what still comes of a body that was refused, and answers then: a connection that is closed on unread bytes is reset,
+ * and a client that was still writing would never see why.
+ */
+export function readRest(
+  { raw }: FastifyRequest,
+  reply: FastifyReply,
+  _payload: unknown,
+  done: DoneFuncWithErrOrRes,
+): void {
+  // Fastify closes the connection with the answer where it has not read the body.
+  if (raw.complete || reply.getHeader('connection') !== 'close') {
+    done()
+    return
+  }
+  const answer = () => {
+    clearTimeout(end)
+    clearTimeout(pause)
+    raw.off('data', goOn).off('end', answer).off('close', answer)
+    done()
+  }
+  const end = setTimeout(answer, REST_MS)
+  const pause = setTimeout(answer, REST_PAUSE_MS)
+  const goOn = () => pause.refresh()
+  raw.on('data', goOn).on('end', answer).on('close', answer).resume()
+}
 
 /** What is not HTTP, or does not arrive in time, is answered on the bare socket. */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {

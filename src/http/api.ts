@@ -65,6 +65,8 @@ export interface ApiOptions {
   allowedCidrs: readonly string[]
   /** SAGAPOST_API_KEY: an administrator's key beside those of the database. */
   apiKey: string | undefined
+  /** [E3] An event without a key is refused. */
+  requireIdempotencyKey?: boolean
   /** Ranges of proxies whose X-Forwarded-For names the client; absent: none is believed. */
   trustedProxies?: readonly string[]
   log: Logger

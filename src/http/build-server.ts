@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import fastify, { type FastifyReply } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { createAuthenticator, createEndedSessions } from '../keys/index.js'
-import { answerBrokenRequest, answerError, sendProblem } from './answer-errors.js'
+import { answerBrokenRequest, answerError, readRest, sendProblem } from './answer-errors.js'
 import type { Api, ApiOptions, StateOptions } from './api.js'
 import { createEventStore } from './create-event-store.js'
 import { describeApi } from './describe-api.js'
@@ -54,7 +54,11 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
   describeApi(api)
   const store = createEventStore({ pool: pools.ingest, log, onEventsStored })
   await api.register(async (scope) =>
-    addPublishRoutes(scope.withTypeProvider<ZodTypeProvider>(), store, noteIngested(options)),
+    addPublishRoutes(scope.withTypeProvider<ZodTypeProvider>(), {
+      store,
+      note: noteIngested(options),
+      ...(options.requireIdempotencyKey === undefined ? {} : { requireKey: options.requireIdempotencyKey }),
+    }),
   )
   addEventReadRoutes(api, options)
   addSubscriptionRoutes(api, options)
@@ -157,6 +161,7 @@ function buildBase({
     }
     done()
   })
+  api.addHook('onSend', readRest)
   closeWithTheAnswer(api)
   api.addHook('onClose', () => authenticator.close())
 

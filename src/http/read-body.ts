@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { refuse, refuseField } from './problem.js'
-import { JsonSyntaxError, type Member, type Span, scanObject } from './scan-json.js'
+import { JsonSyntaxError, JsonTooDeepError, type Member, type Span, scanObject } from './scan-json.js'
+import { atOnce, type Reading } from './take-turns.js'
 
 /** The body as text, exactly as it came: JSON is UTF-8 (RFC 8259), and other bytes are refused, never replaced. */
 export function readText(body: Buffer): string {
@@ -9,8 +10,8 @@ export function readText(body: Buffer): string {
 }
 
 /** The members of the object that the body is. A name twice is refused: readers differ in which one counts. */
-export function readMembers(text: string): Member[] {
-  const members = scan(text)
+export function* readMembers(text: string): Reading<Member[]> {
+  const members = yield* scan(text)
   if (members === null) throw refuse('request_invalid', 'the body must be a JSON object')
   refuseRepeated(members, '')
   return members
@@ -21,7 +22,9 @@ export function readValue(body: Buffer): unknown {
   if (body.length === 0) return undefined
   const text = readText(body)
   // One level below as well (headers): no call takes deeper objects.
-  for (const member of readMembers(text)) refuseRepeated(scan(text, member) ?? [], `${member.name}.`)
+  for (const member of atOnce(readMembers(text))) {
+    refuseRepeated(atOnce(scan(text, member)) ?? [], `${member.name}.`)
+  }
   return JSON.parse(text)
 }
 
@@ -35,10 +38,11 @@ function refuseRepeated(members: readonly Member[], prefix: string): void {
   }
 }
 
-function scan(text: string, within?: Span): Member[] | null {
+function* scan(text: string, within?: Span): Reading<Member[] | null> {
   try {
-    return scanObject(text, within)
+    return yield* scanObject(text, within)
   } catch (error) {
+    if (error instanceof JsonTooDeepError) throw refuse('request_invalid', `the body is ${error.message}`)
     if (error instanceof JsonSyntaxError)
       throw refuse('request_malformed', `the body is not JSON: ${error.message}`)
     throw error

@@ -3,6 +3,7 @@ import type { EventRefusal, NewEvent } from '../events/index.js'
 import { nameField, refuseField } from './problem.js'
 import { readMembers } from './read-body.js'
 import { type Member, type Span, scanArray, scanObject } from './scan-json.js'
+import { PIECE_CHARACTERS, type Reading } from './take-turns.js'
 
 const EVENTS_PER_BATCH_MAX = 1_000
 
@@ -42,8 +43,8 @@ export function readHeaderKey(headers: IncomingHttpHeaders): string | undefined 
 export type ReadEvent = NewEvent | { refusal: EventRefusal }
 
 /** The event that the body of POST /v1/events is. */
-export function readEvent(text: string, { idempotencyKey, ...context }: EventContext): ReadEvent {
-  const event = readEventOf(text, readMembers(text), context)
+export function* readEvent(text: string, { idempotencyKey, ...context }: EventContext): Reading<ReadEvent> {
+  const event = readEventOf(text, yield* readMembers(text), context)
   if ('refusal' in event || idempotencyKey === undefined) return event
   if (event.idempotencyKey !== undefined && event.idempotencyKey !== idempotencyKey) {
     return refusal('request_invalid', 'idempotencyKey', 'is not the same as the Idempotency-Key header')
@@ -55,25 +56,38 @@ export function readEvent(text: string, { idempotencyKey, ...context }: EventCon
  * The items of POST /v1/events/batch, each an event or what is wrong with it. With an Idempotency-Key, items without a
  * key of their own get one by their place, so that the whole batch can be sent again.
  */
-export function readEventBatch(text: string, { idempotencyKey, ...context }: EventContext): ReadEvent[] {
-  const members = readMembers(text)
+export function* readEventBatch(
+  text: string,
+  { idempotencyKey, ...context }: EventContext,
+): Reading<ReadEvent[]> {
+  const members = yield* readMembers(text)
   const unknown = members.find(({ name }) => name !== 'events')
   if (unknown) throw refuseField('request_invalid', unknown.name, 'is not a known field')
   const events = members[0]
-  const items = events ? scanArray(text, events, EVENTS_PER_BATCH_MAX + 1) : null
+  const items = events ? yield* scanArray(text, events, EVENTS_PER_BATCH_MAX + 1) : null
   if (items === null) throw refuseField('request_invalid', 'events', 'must be a list of events')
   if (items.length === 0 || items.length > EVENTS_PER_BATCH_MAX) {
     throw refuseField('request_invalid', 'events', `must have 1 to ${EVENTS_PER_BATCH_MAX} items`)
   }
-  return items.map((item, index) => {
-    const event = readEventAt(text, item, context)
-    if ('refusal' in event || idempotencyKey === undefined) return event
-    return { idempotencyKey: `${idempotencyKey}[${index}]`, ...event }
-  })
+  const read: ReadEvent[] = []
+  let pauseAt = PIECE_CHARACTERS
+  for (const [index, item] of items.entries()) {
+    const event = yield* readEventAt(text, item, context)
+    if ('refusal' in event || idempotencyKey === undefined) read.push(event)
+    else read.push({ idempotencyKey: `${idempotencyKey}[${index}]`, ...event })
+    if (item.end < pauseAt) continue
+    yield
+    pauseAt = item.end + PIECE_CHARACTERS
+  }
+  return read
 }
 
-function readEventAt(text: string, at: Span, context: Omit<EventContext, 'idempotencyKey'>): ReadEvent {
-  const members = scanObject(text, at)
+function* readEventAt(
+  text: string,
+  at: Span,
+  context: Omit<EventContext, 'idempotencyKey'>,
+): Reading<ReadEvent> {
+  const members = yield* scanObject(text, at)
   if (members === null) return refusal('request_invalid', 'event', 'must be a JSON object')
   return readEventOf(text, members, context)
 }

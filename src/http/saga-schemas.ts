@@ -29,6 +29,8 @@ export const sagaInstance = z
     definition: z.string().meta({ examples: ['checkout'] }),
     definitionVersion: z.number().int(),
     key: z.string().nullable().describe('starting again with the same key finds this saga'),
+    name: z.string().nullable().describe('of this one, as its starter told it'),
+    description: z.string().nullable(),
     state: z.enum(sagaMachine.statuses),
     currentStep: z.number().int().describe('index of the step that runs, or comes next'),
     totalSteps: z.number().int(),
@@ -66,6 +68,11 @@ const sagaStep = z
     state: z.enum(sagaStepMachine.statuses),
     attempts: z.number().int(),
     maxAttempts: z.number().int(),
+    input: objectData
+      .nullable()
+      .describe(
+        'what was new to it when it began: outputs of the steps right before it, or the saga’s input',
+      ),
     output: z.unknown().describe('what it returned; encrypted data is shown as it is kept'),
     progress: objectData
       .nullable()
@@ -75,6 +82,7 @@ const sagaStep = z
     startedAt: time.nullable(),
     completedAt: time.nullable(),
     lastAttemptAt: time.nullable(),
+    metadata: objectData.nullable().describe('as its definition has it'),
     waitsFor: z
       .string()
       .nullable()
@@ -103,6 +111,9 @@ const sagaEvent = z
     oldState: z.string().describe('of the step if there is one, else of the saga'),
     newState: z.string(),
     data: objectData.nullable().describe('of an operator’s action: action, by and why'),
+    metadata: objectData
+      .nullable()
+      .describe('coordinator, in the first entry that each one writes: its leaseOwner'),
     error: sagaFailure.nullable(),
     traceId: z.string().nullable(),
     spanId: z.string().nullable(),
@@ -112,6 +123,9 @@ const sagaEvent = z
 export const sagaWithSteps = sagaInstance
   .extend({
     input: z.unknown(),
+    current: objectData
+      .nullable()
+      .describe('what its steps had returned, by their names, when it last began to wait, or ended'),
     result: z.unknown(),
     metadata: objectData.nullable(),
     eventCount: z.number().int().describe('of all events there are'),

@@ -24,7 +24,14 @@ export interface StartApiOptions {
   databaseUrl: string
   config: Pick<
     Config,
-    'host' | 'port' | 'apiKey' | 'allowedCidrs' | 'trustedProxies' | 'requestTimeoutMs' | 'preparedStatements'
+    | 'host'
+    | 'port'
+    | 'apiKey'
+    | 'requireIdempotencyKey'
+    | 'allowedCidrs'
+    | 'trustedProxies'
+    | 'requestTimeoutMs'
+    | 'preparedStatements'
   > & {
     masterKey: Buffer
   }
@@ -94,6 +101,7 @@ export async function startApi({
       allowedCidrs,
       apiKey: config.apiKey,
       trustedProxies,
+      requireIdempotencyKey: config.requireIdempotencyKey,
       log,
       checkReadiness: readiness.check,
       onEventsStored: () => wakeups?.wake('routing'),

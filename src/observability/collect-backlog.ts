@@ -45,7 +45,7 @@ export interface BacklogCollector {
 // wait on purpose (jobs of a paused endpoint), or are under way, it is null.
 export const readBacklog = `
   SELECT 'routing' AS stage, least(coalesce(sum(entries), 0), $1)::int AS count, min(since) AS since, sagapost.now() AS now
-  FROM (SELECT enqueued_at AS since, cardinality(event_ids) AS entries
+  FROM (SELECT enqueued_at AS since, cardinality(event_ids) - coalesce(routed_events, 0) AS entries
         FROM sagapost.event_routing_queue ORDER BY id LIMIT $1) AS waiting
   UNION ALL
   SELECT 'set_aside', count(*)::int, min(since), sagapost.now()

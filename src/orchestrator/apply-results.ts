@@ -8,7 +8,7 @@ import {
   rangeAround,
 } from '../database/index.js'
 import type { Stop } from './decide-delivery.js'
-import { RETRY_AFTER_S_MAX, type RetryPolicy } from './retry-policy.js'
+import type { RetryPolicy } from './retry-policy.js'
 import { stopOf } from './stop-of.js'
 
 interface AppliedResult {
@@ -73,7 +73,7 @@ export const applyNewResults = prepared(`
           * greatest(least($5 * 2.0 ^ attempt_count, $6), least(coalesce(retry_after_s, 0), $7) * 1000.0) END,
       updated_at = sagapost.now()
   FROM result
-  WHERE saga.id = ANY (ARRAY[result.saga_id]) AND saga.event_id = ANY (ARRAY[result.event_id])
+  WHERE saga.id = ANY (ARRAY[result.saga_id]) AND saga.event_id + 0 = result.event_id
     AND saga.status = 'InProgress' AND saga.attempt_count = result.attempt - 1
     AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
   RETURNING saga.id AS saga_id, result.id AS job_id, saga.event_id, saga.subscription_id, worker_id,
@@ -93,7 +93,7 @@ export const deadLetter = `
   UPDATE sagapost.webhook_delivery_sagas AS saga
   SET status = 'DeadLettered', final_error_code = coalesce(dead.stop, saga.final_error_code), updated_at = sagapost.now()
   FROM unnest($3::bigint[], $4::bigint[], $5::text[]) AS dead (id, event_id, stop)
-  WHERE saga.id = ANY (ARRAY[dead.id]) AND saga.event_id = ANY (ARRAY[dead.event_id])
+  WHERE saga.id = ANY (ARRAY[dead.id]) AND saga.event_id + 0 = dead.event_id
     AND saga.status = 'PendingRetry'
     AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)`
 
@@ -186,7 +186,7 @@ async function applyTaken(
         policy.limit,
         policy.baseDelayMs,
         policy.maxDelayMs,
-        RETRY_AFTER_S_MAX,
+        policy.retryAfterMaxS,
         `{${batch.map(({ job_ids }) => job_ids).join()}}`,
         `{${batch.map(({ event_ids }) => event_ids).join()}}`,
       ])

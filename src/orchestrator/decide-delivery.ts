@@ -1,5 +1,5 @@
 import type { DeliveryStatus } from '../state-machines/index.js'
-import { RETRY_AFTER_S_MAX, type RetryPolicy } from './retry-policy.js'
+import type { RetryPolicy } from './retry-policy.js'
 
 /** What the orchestrator knows of a delivery. */
 export interface DeliveryState {
@@ -16,11 +16,13 @@ export type JobResult =
 /** Nothing more is to be sent: this is how the delivery ends. */
 export type Stop = 'subscription_deleted' | 'cancelled'
 
+type DelayPolicy = Omit<RetryPolicy, 'limit'>
+
 export interface Circumstances {
   nowMs: number
   limit: number
   stop?: Stop | null
-  policy: Pick<RetryPolicy, 'baseDelayMs' | 'maxDelayMs'>
+  policy: DelayPolicy
 }
 
 /**
@@ -48,10 +50,10 @@ export function applyResult(
 export function retryDelayMs(
   attemptCount: number,
   retryAfterS: number | null,
-  { baseDelayMs, maxDelayMs }: Pick<RetryPolicy, 'baseDelayMs' | 'maxDelayMs'>,
+  { baseDelayMs, maxDelayMs, retryAfterMaxS }: DelayPolicy,
 ): number {
   const backoffMs = Math.min(baseDelayMs * 2 ** (attemptCount - 1), maxDelayMs)
-  return Math.max(backoffMs, Math.min(retryAfterS ?? 0, RETRY_AFTER_S_MAX) * 1000)
+  return Math.max(backoffMs, Math.min(retryAfterS ?? 0, retryAfterMaxS) * 1000)
 }
 
 /**

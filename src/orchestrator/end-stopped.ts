@@ -59,7 +59,8 @@ const forgetEnded = prepared(`
   DELETE FROM sagapost.delivery_cancellations AS cancellation
   WHERE NOT EXISTS (
     SELECT FROM sagapost.webhook_delivery_sagas AS saga
-    WHERE saga.id = ANY (ARRAY[cancellation.saga_id]) AND saga.event_id = ANY (ARRAY[cancellation.event_id])
+    WHERE saga.id = ANY (ARRAY[cancellation.saga_id])
+      AND saga.event_id BETWEEN cancellation.event_id AND cancellation.event_id
       AND saga.status IN ('Pending', 'InProgress', 'PendingRetry'))`)
 
 /** Cancellations of deliveries that have ended, in whichever way. Under the role saga_orchestrator. */

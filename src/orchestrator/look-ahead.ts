@@ -5,9 +5,10 @@ import { type EventRange, prepared } from '../database/index.js'
 export const lookAhead = prepared(`
   SELECT EXISTS (SELECT FROM sagapost.delivery_result_queue)
       OR EXISTS (SELECT FROM sagapost.webhook_delivery_sagas
-                 WHERE status = 'Pending' AND event_id >= $1 AND event_id < $2) AS work,
+                 WHERE status = 'Pending'
+                   AND (event_id >= $1 OR event_id > $2) AND (event_id < $2 OR event_id <= $1)) AS work,
     (SELECT extract(epoch FROM next_attempt_at - sagapost.now()) * 1000 FROM sagapost.webhook_delivery_sagas
-     WHERE status = 'PendingRetry' AND event_id >= $1 AND event_id < $2
+     WHERE status = 'PendingRetry' AND (event_id >= $1 OR event_id > $2) AND (event_id < $2 OR event_id <= $1)
      ORDER BY next_attempt_at LIMIT 1)::float8 AS next_retry_ms`)
 
 /** How long until there are results, or deliveries of this range to move, as far as is known now; 0: at once. */

@@ -20,14 +20,11 @@ export interface MadeJobs {
 // merge join: `= ANY (ARRAY[…])` can be looked up, and no more (test/schema/fresh-partition-plans.test.ts).
 // `event_id + 0`: in a statement that locks rows, partitions are left out by the bounds, when it begins, and never while
 // it runs. PostgreSQL 18 up to 18.4 crashes otherwise, once a row that is to be locked was changed meanwhile.
-export const makeFirstJobs = prepared(`
+const firstJobsOf = (due: string) =>
+  prepared(`
   WITH lazily AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true)
-  ), due AS MATERIALIZED (
-    SELECT id, event_id, subscription_id, correlation_id FROM sagapost.webhook_delivery_sagas AS saga
-    WHERE status = 'Pending' AND event_id >= $1 AND event_id < $2
-    LIMIT $3 FOR UPDATE SKIP LOCKED
-  ), moved AS (
+  ), ${due}, moved AS (
     UPDATE sagapost.webhook_delivery_sagas AS saga SET status = 'InProgress', updated_at = sagapost.now()
     FROM due
     WHERE saga.id = ANY (ARRAY[due.id]) AND saga.event_id + 0 = due.event_id
@@ -35,6 +32,31 @@ export const makeFirstJobs = prepared(`
   )
   INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, correlation_id)
   SELECT id, event_id, subscription_id, correlation_id FROM lazily CROSS JOIN due`)
+export const makeFirstJobs = firstJobsOf(`due AS MATERIALIZED (
+    SELECT id, event_id, subscription_id, correlation_id FROM sagapost.webhook_delivery_sagas AS saga
+    WHERE status = 'Pending' AND (event_id >= $1 OR event_id > $2) AND (event_id < $2 OR event_id <= $1)
+    LIMIT $3 FOR UPDATE SKIP LOCKED
+  )`)
+
+/** What a look past a backlog goes through, and what one subscription gets of it. */
+const NEWEST_SAGAS = 2_000
+const PER_SUBSCRIPTION = 5
+// The same for the newest sagas, by the end of webhook_delivery_sagas_pkey: of each subscription a few. What is published
+// while another subscription has a backlog is among them, and does not wait for all of it.
+export const makeJobsPastBacklog = firstJobsOf(`newest AS MATERIALIZED (
+    SELECT id, event_id, row_number() OVER (PARTITION BY subscription_id ORDER BY id DESC) AS place
+    FROM sagapost.webhook_delivery_sagas
+    WHERE status::text = 'Pending' AND (event_id >= $1 OR event_id > $2) AND (event_id < $2 OR event_id <= $1) AND id > (
+      SELECT max(id) FROM sagapost.webhook_delivery_sagas
+      WHERE (event_id >= $1 OR event_id > $2) AND (event_id < $2 OR event_id <= $1)) - ${NEWEST_SAGAS}
+  ), due AS MATERIALIZED (
+    SELECT saga.id, saga.event_id, subscription_id, correlation_id
+    FROM newest JOIN sagapost.webhook_delivery_sagas AS saga
+      ON saga.id = ANY (ARRAY[newest.id]) AND saga.event_id + 0 = newest.event_id
+      AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
+    WHERE place <= ${PER_SUBSCRIPTION} AND saga.status::text = 'Pending'
+    LIMIT $3 FOR UPDATE OF saga SKIP LOCKED
+  )`)
 
 // [S16 b, S10, S12] Sagas whose retry is due, oldest first by idx_saga_status_retry: a new job under the limit,
 // the end at it, or when nothing more is to be sent. The last job is looked up for those that end, by idx_job_saga.
@@ -43,7 +65,8 @@ const retryThose = (where: string) =>
   WITH due AS MATERIALIZED (
     SELECT id, event_id, subscription_id, correlation_id, attempt_count, final_error_code
     FROM sagapost.webhook_delivery_sagas AS saga
-    WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now() AND event_id >= $1 AND event_id < $2${where}
+    WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now()
+      AND (event_id >= $1 OR event_id > $2) AND (event_id < $2 OR event_id <= $1)${where}
     ORDER BY next_attempt_at LIMIT $3 FOR UPDATE OF saga SKIP LOCKED
   ), decided AS MATERIALIZED (
     SELECT due.id, event_id, subscription_id, correlation_id, attempt_count, coalesce(stop, final_error_code) AS error_code,
@@ -79,19 +102,22 @@ export interface MakeJobsOptions {
   limit: number
   /** Whether retries are looked for, too; under load not every time. */
   retries?: boolean
+  /** Whether more wait than a batch: the newest are looked at as well, and other subscriptions pass the backlog. */
+  hasBacklog?: boolean
 }
 
 /** Makes first and retry jobs under the role saga_orchestrator, one transaction each. */
 export async function makeJobs(
   pool: pg.Pool,
-  { range, batchMax, limit, retries = true }: MakeJobsOptions,
+  { range, batchMax, limit, retries = true, hasBacklog = false }: MakeJobsOptions,
 ): Promise<MadeJobs> {
   const bounds = [range.from, range.to, batchMax]
+  const past = hasBacklog ? await pool.query(makeJobsPastBacklog, bounds) : { rowCount: 0 }
   const first = await pool.query(makeFirstJobs, bounds)
   const { rows } = retries ? await retryDue(pool, [...bounds, limit]) : { rows: [] }
   const dead = rows.filter(({ retry }) => !retry)
   return {
-    first: first.rowCount ?? 0,
+    first: (past.rowCount ?? 0) + (first.rowCount ?? 0),
     retries: rows.length - dead.length,
     dead: dead.map(toDead),
   }

@@ -2,11 +2,15 @@
 export interface RetryPolicy {
   baseDelayMs: number
   maxDelayMs: number
+  /** The longest that a receiver's Retry-After is heeded. */
+  retryAfterMaxS: number
   /** Attempts before a delivery is dead-lettered, unless its subscription says otherwise [S15]. */
   limit: number
 }
 
-export const defaultRetryPolicy: RetryPolicy = { baseDelayMs: 30_000, maxDelayMs: 3_600_000, limit: 5 }
-
-/** The longest that a receiver's Retry-After is heeded. */
-export const RETRY_AFTER_S_MAX = 86_400
+export const defaultRetryPolicy: RetryPolicy = {
+  baseDelayMs: 30_000,
+  maxDelayMs: 3_600_000,
+  retryAfterMaxS: 3_600,
+  limit: 5,
+}

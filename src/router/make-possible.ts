@@ -12,7 +12,7 @@ const REASON_CHARACTERS_MAX = 1_000
 
 // uniq_saga_event_subscription makes a second routing of the same event a no-op [S3, R3].
 const makeMissingSagas = `
-  ${makeSagas} ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING`
+  ${makeSagas} ON CONFLICT (event_id, subscription_id, requeued_from) DO NOTHING`
 
 // An event that is set aside already, because it was queued twice, keeps its first reason.
 const setAside = `

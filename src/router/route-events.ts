@@ -1,30 +1,46 @@
 import type pg from 'pg'
 import { cutBatch, inTransaction, isRefusal, prepared, type QueueRow } from '../database/index.js'
+import { cutDeliveries } from './cut-deliveries.js'
 import { makePossible } from './make-possible.js'
-import { type MakeDeliveries, makeAll, type RefusedEvent } from './make-sagas.js'
+import { type MakeDeliveries, makeAll, type RefusedEvent, type RoutableEvent } from './make-sagas.js'
 import type { SubscriptionCache } from './subscription-cache.js'
+
+/** Of one transaction, which would otherwise grow with the subscriptions of each event until it ran into its time limit. */
+const DELIVERIES_PER_BATCH_MAX = 5_000
 
 // Oldest first by event_routing_queue_pkey, as many rows as make up some $1 events; other routers take other rows. The
 // version is read in the same snapshot as the rows: a subscription that committed before is seen [R5]. `lazily`: this
 // commit need not wait for the disk. Should a crash lose it, the events stand in the queue again, and are routed again.
-export const takeEvents = prepared(`
+const takeThose = (order: 'ASC' | 'DESC') =>
+  prepared(`
   WITH size AS MATERIALIZED (
     SELECT greatest(1, $1 / (
-      SELECT cardinality(event_ids) FROM sagapost.event_routing_queue ORDER BY id LIMIT 1)) AS rows_max
+      SELECT cardinality(event_ids) FROM sagapost.event_routing_queue
+      WHERE id < 1::bigint << 52 ORDER BY id ${order} LIMIT 1)) AS rows_max
   )
   SELECT id, event_type, event_ids, correlation_ids, cardinality(event_ids) AS size,
     (SELECT rows_max FROM size) AS rows_max, (SELECT version FROM sagapost.subscription_version) AS version,
     (SELECT set_config('synchronous_commit', 'off', true)) AS lazily
   FROM sagapost.event_routing_queue
-  ORDER BY id LIMIT (SELECT rows_max FROM size)
+  WHERE id < 1::bigint << 52 ORDER BY id ${order} LIMIT (SELECT rows_max FROM size)
   FOR UPDATE SKIP LOCKED`)
+export const takeEvents = takeThose('ASC')
+/** While there are more than a round takes, every other round begins at the end: others' events pass a burst. */
+export const takeNewestEvents = takeThose('DESC')
 
-// One probe of event_routing_queue_pkey: a third of what an empty routing transaction costs.
-const lookForEvents = prepared('SELECT EXISTS (SELECT FROM sagapost.event_routing_queue) AS found')
+// They stand behind all others from then on, and are routed by spreadEvents.
+const moveToBack = prepared(`
+  UPDATE sagapost.event_routing_queue SET id = id + (1::bigint << 52), routed_events = 0, last_subscription_id = 0
+  WHERE id = ANY ($1::bigint[])`)
 
-export async function hasUnroutedEvents(pool: pg.Pool): Promise<boolean> {
-  const { rows } = await pool.query<{ found: boolean }>(lookForEvents)
-  return rows[0]?.found === true
+// The last entry of event_routing_queue_pkey: a third of what an empty routing transaction costs.
+const lookForEvents = prepared(`
+  SELECT id >= 1::bigint << 52 AS large FROM sagapost.event_routing_queue ORDER BY id DESC LIMIT 1`)
+
+/** Whether events wait, and among them such as go to many. */
+export async function lookForUnrouted(pool: pg.Pool): Promise<{ found: boolean; large: boolean }> {
+  const { rows } = await pool.query<{ large: boolean }>(lookForEvents)
+  return { found: rows.length > 0, large: rows[0]?.large === true }
 }
 
 export interface RoutedBatch {
@@ -33,11 +49,16 @@ export interface RoutedBatch {
   deliveries: number
   /** What the database refused and was set aside; not among `events`. */
   refused: RefusedEvent[]
-  /** Whether the queue may hold more. */
-  more: boolean
 }
 
-interface QueuedEvents extends QueueRow {
+interface RoutedRows extends RoutedBatch {
+  /** Whether the queue may hold more. */
+  more: boolean
+  /** So many rows were moved to the back of the queue, for spreadEvents. */
+  large: number
+}
+
+export interface QueuedEvents {
   id: string
   event_type: string
   event_ids: string[]
@@ -45,46 +66,79 @@ interface QueuedEvents extends QueueRow {
   version: string
 }
 
-/** Routes up to `batchMax` stored events in one transaction under the role router_worker [R1, R2]. */
+/**
+ * Routes up to `batchMax` stored events in one transaction under the role router_worker [R1, R2], and no more than make
+ * `deliveriesMax` deliveries. `newest`: from the end of the queue.
+ */
 export async function routeEvents(
   pool: pg.Pool,
   cache: SubscriptionCache,
   batchMax: number,
-): Promise<RoutedBatch> {
+  {
+    deliveriesMax = DELIVERIES_PER_BATCH_MAX,
+    newest = false,
+  }: { deliveriesMax?: number; newest?: boolean } = {},
+): Promise<RoutedRows> {
+  const options = { batchMax, deliveriesMax, take: newest ? takeNewestEvents : takeEvents }
   try {
-    return await routeBatch(pool, cache, { batchMax, make: makeAll })
+    return await routeBatch(pool, cache, { ...options, make: makeAll })
   } catch (error) {
     if (!isRefusal(error)) throw error
-    return routeBatch(pool, cache, { batchMax, make: makePossible })
+    return routeBatch(pool, cache, { ...options, make: makePossible })
   }
+}
+
+interface Batch {
+  batchMax: number
+  deliveriesMax: number
+  take: typeof takeEvents
+  make: MakeDeliveries
 }
 
 async function routeBatch(
   pool: pg.Pool,
   cache: SubscriptionCache,
-  { batchMax, make }: { batchMax: number; make: MakeDeliveries },
-): Promise<RoutedBatch> {
+  { batchMax, deliveriesMax, take, make }: Batch,
+): Promise<RoutedRows> {
   return inTransaction(pool, async (client) => {
-    const { rows: taken } = await client.query<QueuedEvents>(takeEvents, [batchMax])
-    const { batch, more } = cutBatch(taken, batchMax)
-    const [first] = batch
-    if (!first) return { events: [], deliveries: 0, refused: [], more: false }
+    const { rows: taken } = await client.query<QueuedEvents & QueueRow>(take, [batchMax])
+    const { batch: rows, more } = cutBatch(taken, batchMax)
+    const [first] = rows
+    if (!first) return { events: [], deliveries: 0, refused: [], more: false, large: 0 }
     const routes = await cache.at(first.version, client)
-    const events = batch.flatMap(({ event_type: type, event_ids, correlation_ids }) => {
-      const subscriptions = routes.get(type) ?? []
-      return event_ids.map((id, index) => {
-        return { id, type, correlationId: correlation_ids?.[index] ?? null, subscriptions }
-      })
-    })
+    const { batch, large, isCut } = cutDeliveries(
+      rows.map((row) => ({ id: row.id, events: routableEvents(row, routes) })),
+      deliveriesMax,
+    )
+    if (large.length > 0) await client.query(moveToBack, [large.map(({ id }) => id)])
     const queueIds = batch.map(({ id }) => id)
+    const events = batch.flatMap((row) => row.events)
     const { deliveries, refused } = await make(client, queueIds, events)
-    const routed =
-      refused.length === 0 ? events : events.filter(({ id }) => !refused.some((each) => each.id === id))
     return {
-      events: routed.map((event) => ({ ...event, subscriptions: event.subscriptions.length })),
+      events: withoutRefused(events, refused),
       deliveries,
       refused,
-      more,
+      more: more || isCut,
+      large: large.length,
     }
   })
+}
+
+export function routableEvents(
+  { event_type: type, event_ids, correlation_ids }: QueuedEvents,
+  routes: ReadonlyMap<string, readonly string[]>,
+): RoutableEvent[] {
+  const subscriptions = routes.get(type) ?? []
+  return event_ids.map((id, index) => {
+    return { id, type, correlationId: correlation_ids?.[index] ?? null, subscriptions }
+  })
+}
+
+export function withoutRefused(
+  events: readonly RoutableEvent[],
+  refused: readonly RefusedEvent[],
+): RoutedBatch['events'] {
+  const routed =
+    refused.length === 0 ? events : events.filter(({ id }) => !refused.some((each) => each.id === id))
+  return routed.map((event) => ({ ...event, subscriptions: event.subscriptions.length }))
 }

@@ -1,14 +1,14 @@
 import type pg from 'pg'
 
-// All that can get a saga; idx_sub_active has them.
-const selectRoutes = `SELECT event_type, id FROM sagapost.subscriptions WHERE active AND verified`
+// All that can get a saga, by subscriptions_pkey: an event that takes several transactions goes to them in this order.
+const selectRoutes = `SELECT event_type, id FROM sagapost.subscriptions WHERE active AND verified ORDER BY id`
 
 /**
  * The subscriptions of each event type, kept in memory and never stale [R5]: they belong to a version, which every
  * change of a subscription counts up in its own transaction, and which is compared inside the routing transaction.
  */
 export interface SubscriptionCache {
-  /** The ids for each type as of `version` or later, read through the routing transaction when it is another one. */
+  /** The ids for each type, ascending, as of `version` or later, read through the routing transaction when it is another one. */
   at(version: string, client: pg.PoolClient): Promise<ReadonlyMap<string, readonly string[]>>
 }
 

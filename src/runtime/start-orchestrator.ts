@@ -67,8 +67,20 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
     return { done: results.length, more }
   }
 
-  async function make(range: EventRange, retries: boolean): Promise<{ done: number; more: boolean }> {
-    const made = await makeJobs(pool, { range, batchMax: BATCH_MAX, limit: policy.limit, retries })
+  let hasBacklog = false
+
+  async function make(
+    range: EventRange,
+    { retries, isFresh }: { retries: boolean; isFresh: boolean },
+  ): Promise<{ done: number; more: boolean }> {
+    const made = await makeJobs(pool, {
+      range,
+      batchMax: BATCH_MAX,
+      limit: policy.limit,
+      retries,
+      hasBacklog: isFresh && hasBacklog,
+    })
+    if (isFresh) hasBacklog = made.first >= BATCH_MAX
     buryWaiting(made.dead)
     metrics.jobsMade('first', made.first)
     metrics.jobsMade('retry', made.retries)
@@ -112,7 +124,7 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
         const startedAtMs = performance.now()
         if (retries) retriesAtMs = startedAtMs + RETRIES_EVERY_MS
         const work = [await apply()]
-        for (const range of ranges) work.push(await make(range, retries))
+        for (const range of ranges) work.push(await make(range, { retries, isFresh: range === fresh }))
         const found = work.some(({ done }) => done > 0)
         spacing.ended(Math.max(...work.map(({ done }) => done)), performance.now() - startedAtMs)
         // What is due and cannot be found is in other hands: asked for again, less and less often.

@@ -209,6 +209,7 @@ export async function startParts({
       const policy = {
         baseDelayMs: config.retryBaseDelayMs,
         maxDelayMs: config.retryMaxDelayMs,
+        retryAfterMaxS: Math.ceil(config.retryAfterMaxMs / 1_000),
         limit: config.retryLimit,
       }
       const admin = openPool('subscription_admin', 1)

@@ -4,9 +4,11 @@ import { type Loop, spaceRounds, startLoop, type Wakeups } from '../loop/index.j
 import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import {
   createSubscriptionCache,
-  hasUnroutedEvents,
+  lookForUnrouted,
   type RefusedEvent,
+  type RoutedBatch,
   routeEvents,
+  spreadEvents,
 } from '../router/index.js'
 import type { EventCounter } from '../statistics/index.js'
 
@@ -16,6 +18,8 @@ const POLL_MS = 200
 /** After so long without an event it looks less often: an idle system costs next to nothing. */
 const QUIET_AFTER_MS = 30_000
 const POLL_MS_QUIET = 500
+/** Under load no round is a poll: this often it looks for large rows that another router has left. */
+const LOOK_FOR_LARGE_MS = 1_000
 
 export interface RouterOptions {
   /** Under the role router_worker. */
@@ -40,31 +44,49 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
       'events set aside: the database refuses their deliveries; sagapost events requeue tries again',
     )
   }
+  const tell = ({ events, deliveries, refused }: RoutedBatch) => {
+    if (events.length > 0) routedAtMs = performance.now()
+    counter.count(events.length)
+    metrics.eventsRouted(events.length, deliveries)
+    if (refused[0]) tellOf(refused, refused[0])
+    for (const event of log.isLevelEnabled('debug') ? events : []) {
+      log.debug(
+        {
+          ...logFields({ eventId: event.id, correlationId: event.correlationId }),
+          event_type: event.type,
+          subscriptions: event.subscriptions,
+        },
+        'event routed',
+      )
+    }
+    if (deliveries > 0) wakeups.wake('first-jobs')
+  }
+  let lookedAtMs = Number.NEGATIVE_INFINITY
+  /** Rows that take several transactions are taken one piece a round, beside what else there is. */
+  let hasLarge = false
+  /** With a backlog, rounds begin at its head and at its end in turns. */
+  let isNewestsTurn = false
   const loop = startLoop({
     round: async (told) => {
-      if (!told && !(await hasUnroutedEvents(pool))) {
-        spacing.ended(0, 0)
-        return false
+      if (!told || performance.now() - lookedAtMs >= LOOK_FOR_LARGE_MS) {
+        const { found, large } = await lookForUnrouted(pool)
+        lookedAtMs = performance.now()
+        hasLarge ||= large
+        if (!told && !found) {
+          spacing.ended(0, 0)
+          return false
+        }
       }
       const startedAtMs = performance.now()
-      const { events, deliveries, refused, more } = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
-      spacing.ended(deliveries, performance.now() - startedAtMs)
-      if (events.length > 0) routedAtMs = performance.now()
-      counter.count(events.length)
-      metrics.eventsRouted(events.length, deliveries)
-      if (refused[0]) tellOf(refused, refused[0])
-      for (const event of log.isLevelEnabled('debug') ? events : []) {
-        log.debug(
-          {
-            ...logFields({ eventId: event.id, correlationId: event.correlationId }),
-            event_type: event.type,
-            subscriptions: event.subscriptions,
-          },
-          'event routed',
-        )
-      }
-      if (deliveries > 0) wakeups.wake('first-jobs')
-      return more
+      const batch = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX, { newest: isNewestsTurn })
+      isNewestsTurn = batch.more && !isNewestsTurn
+      spacing.ended(batch.deliveries, performance.now() - startedAtMs)
+      tell(batch)
+      if (!hasLarge && batch.large === 0) return batch.more
+      const piece = await spreadEvents(pool, cache)
+      if (piece) tell(piece)
+      hasLarge = piece !== null
+      return batch.more || hasLarge
     },
     idleMs: () => (performance.now() - routedAtMs < QUIET_AFTER_MS ? POLL_MS : POLL_MS_QUIET),
     spacingMs: spacing.ms,

@@ -1,6 +1,7 @@
 import type { ReadyContext, SagaDefinition, StepDefinition } from './definition.js'
 import { DURATION_MS_MAX, type Duration, readDuration, TIME_MS_MAX } from './duration.js'
 import { invalidDefinition } from './invalid-definition.js'
+import { decodeJson, encodeJson } from './json.js'
 import type { WakeTime } from './records.js'
 import { type RetryPolicy, readRetryPolicy } from './retry-policy.js'
 import { isSignalName } from './signal-name.js'
@@ -76,6 +77,7 @@ function readStep(
     retry,
     ...(options['when'] ? { when: options['when'] } : {}),
     ...(options['compensate'] ? { compensate: options['compensate'] } : {}),
+    ...(options['metadata'] === undefined ? {} : { metadata: readMetadata(what, options['metadata']) }),
     compensateRetry: readRetryPolicy(what, options['compensateRetry'], retry),
     timeoutMs:
       called && options['timeout'] !== undefined
@@ -83,6 +85,20 @@ function readStep(
         : undefined,
   }
   return Object.freeze({ ...common, ...readKind(what, kind, options) } as StepDefinition)
+}
+
+/** As it will be read again: what cannot be kept is refused here, not when a saga is started. */
+function readMetadata(what: string, given: unknown): Record<string, unknown> {
+  let metadata: unknown
+  try {
+    metadata = decodeJson(encodeJson(given))
+  } catch (error) {
+    throw invalidDefinition(`${what}: the metadata cannot be kept: ${(error as Error).message}`)
+  }
+  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) {
+    throw invalidDefinition(`${what}: metadata must be a plain object`)
+  }
+  return metadata as Record<string, unknown>
 }
 
 /** What makes the step of its kind. */

@@ -8,7 +8,14 @@ export const SEALED_KEY = '$sagapost_sealed'
 export interface DataPlace {
   /** Of a signal, its topic. */
   readonly sagaId: string
-  readonly column: 'initial_data' | 'result_data' | 'output_data' | 'payload'
+  readonly column:
+    | 'initial_data'
+    | 'current_data'
+    | 'result_data'
+    | 'input_data'
+    | 'output_data'
+    | 'error'
+    | 'payload'
   readonly stepIndex?: number
 }
 

@@ -60,6 +60,8 @@ interface AnyStep {
   readonly retry: RetryPolicy
   readonly compensateRetry: RetryPolicy
   readonly timeoutMs: number | undefined
+  /** Kept with the step's row. */
+  readonly metadata?: Record<string, unknown>
 }
 
 export interface CalledStep extends AnyStep {

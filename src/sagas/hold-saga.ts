@@ -1,3 +1,4 @@
+import { annotateChange } from './annotate-change.js'
 import { type StopReason, StopSignal } from './call-step.js'
 import type { SagaDefinition, StepContext } from './definition.js'
 import type { ClaimedSaga, Release, SagaChange, Signals } from './records.js'
@@ -35,6 +36,8 @@ export interface HeldSaga {
   now(): Date
   /** Throws `LeaseLost` when it is another's by now. */
   write(change: SagaChange): Promise<void>
+  /** The change as it is written: see annotate-change.ts. */
+  annotate(change: SagaChange): SagaChange
   /** A change that has been written. */
   accept(change: SagaChange, outcome: Signals & { readonly moment: Date }): void
   hear(signals: Signals): void
@@ -46,10 +49,12 @@ export function holdSaga(
   claimed: ClaimedSaga,
   definition: SagaDefinition,
   writeOne: (change: SagaChange) => Promise<WriteOutcome>,
+  hasBegun = false,
 ): HeldSaga {
   let run: SagaRun = { ...claimed, definition }
   let heardAtMs = performance.now()
   let released: Release | undefined
+  let isFirst = !hasBegun
   let forward = new AbortController()
   const everything = new AbortController()
   const stopForward = (why: StopReason) => forward.abort(stopSignal(why))
@@ -68,15 +73,18 @@ export function holdSaga(
       return forward.signal
     },
     now: () => new Date(run.saga.updatedAt.getTime() + performance.now() - heardAtMs),
-    async write(change) {
+    async write(planned) {
+      const change = held.annotate(planned)
       const outcome = await writeOne(change)
       if (!outcome.applied) throw new LeaseLost()
       held.accept(change, outcome)
     },
+    annotate: (change) => annotateChange(run, change, isFirst),
     accept(change, { moment, ...signals }) {
       run = applyChange(run, change, moment)
       heardAtMs = performance.now()
       released = change.release
+      isFirst &&= change.events.length === 0
       // Whoever wanted to stop it comes too late.
       if (change.pivoted && !everything.signal.aborted) forward = new AbortController()
       held.hear(signals)

@@ -2,7 +2,7 @@ import type { DeliveryStep, SignalStep, StepDefinition } from './definition.js'
 import type { HeldSaga } from './hold-saga.js'
 import { encodeJson } from './json.js'
 import type { SagaRecord, StepRecord } from './records.js'
-import { attemptError, isRetryable, limitCauses, type SagaError } from './saga-error.js'
+import { attemptError, isRetryable, retellError, type SagaError } from './saga-error.js'
 import { isPastPivot } from './saga-run.js'
 import { describeIssues } from './standard-schema.js'
 import type { ArrivedSignal, AwaitedDeliveries, SignalName, StateStorage } from './state-storage.js'
@@ -157,7 +157,7 @@ async function lookAtChild(
 
 function childFailed(message: string, retryable: boolean, cause?: SagaError | null): Verdict {
   const error = attemptError('child_failed', message, retryable)
-  return { ok: false, error: cause ? { ...error, cause: limitCauses(cause) } : error }
+  return { ok: false, error: retellError({ ...error, cause: cause ?? null }) }
 }
 
 /** A child is undone by its cancel, which is asked for again by whoever takes the parent over. */

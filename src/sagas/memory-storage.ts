@@ -73,7 +73,7 @@ export function createMemoryStorage({
       : leaseFrom(moment, leaseMs)
     kept.saga = { ...saga, ...lease }
     kept.steps = steps
-    for (const event of change.events) tell(kept, event)
+    for (const event of change.events) tell(kept, event, moment)
     for (const publication of change.publications ?? []) published.post(change.sagaId, publication)
     for (const child of change.children ?? []) startOne(child)
     for (const topic of change.wakes ?? []) signals.tell(topic)
@@ -89,7 +89,7 @@ export function createMemoryStorage({
     const saga = newRecord(given, now())
     const made: Kept = { saga, steps: newSteps(saga, given.steps), events: [], woken: false }
     all.set(saga.id, made)
-    for (const event of given.lease?.events ?? []) tell(made, event)
+    for (const event of given.lease?.events ?? []) tell(made, event, saga.createdAt)
     return { created: true, saga }
   }
 
@@ -112,16 +112,17 @@ export function createMemoryStorage({
   const signals = keepSignals(all, now)
   const published = keepEvents(deliveries)
 
-  const tell = (kept: Kept, event: SagaChange['events'][number]): void => {
+  const tell = (kept: Kept, event: SagaChange['events'][number], moment: Date): void => {
     const entry = {
       sagaId: kept.saga.id,
       sequence: kept.events.length + 1,
       type: event.type,
       stepIndex: event.stepIndex,
-      timestamp: now(),
+      timestamp: moment,
       oldState: event.oldState,
       newState: event.newState,
       data: event.data ?? null,
+      metadata: event.metadata ?? null,
       error: event.error ?? null,
       traceId: kept.saga.traceId,
       spanId: event.spanId ?? kept.saga.spanId,
@@ -230,11 +231,12 @@ export function createMemoryStorage({
       if (pivotedAt !== null) return 'too_late'
       if (cancelRequestedAt !== null) return 'already_requested'
       if (!asParent && parentId !== null && currentStep >= totalSteps) return 'too_late'
+      const moment = now()
       const asked = {
-        cancelRequestedAt: now(),
+        cancelRequestedAt: moment,
         cancelRequestedBy: by,
         cancelReason: reason,
-        updatedAt: now(),
+        updatedAt: moment,
       }
       kept.saga = {
         ...kept.saga,
@@ -244,7 +246,7 @@ export function createMemoryStorage({
       }
       const number = sagaMachine.statuses.indexOf(state)
       const data = { action: 'cancel', by, why: reason }
-      tell(kept, { type: 'state.changed', stepIndex: null, oldState: number, newState: number, data })
+      tell(kept, { type: 'state.changed', stepIndex: null, oldState: number, newState: number, data }, moment)
       return 'requested'
     },
     signal: signals.signal,

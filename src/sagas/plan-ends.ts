@@ -3,7 +3,7 @@ import type { CompensationCause } from './decide-next.js'
 import { encodeJson } from './json.js'
 import type { StuckWait } from './look-at-waits.js'
 import type { ClaimedSaga, Release, SagaChange } from './records.js'
-import { attemptError, type SagaError } from './saga-error.js'
+import { attemptError, retellError, type SagaError } from './saga-error.js'
 import { isPastPivot, type SagaRun } from './saga-run.js'
 import { sagaTopic } from './topics.js'
 
@@ -110,7 +110,7 @@ export function planEnd(
     steps: pending.map((step) => stepChange(step, { state: 'Skipped' })),
     events: [
       ...pending.flatMap((step) => stepEvents(step, 'Skipped')),
-      ...sagaEvents(run.saga.state, state, error === null ? {} : { error }),
+      ...sagaEvents(run.saga.state, state, error === null ? {} : { error: retellError(error) }),
     ],
   }
 }

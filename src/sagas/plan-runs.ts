@@ -10,6 +10,7 @@ import {
 import type { EventChange, NewSaga, Publication, SagaChange, WakeTime } from './records.js'
 import { attemptError, type SagaError } from './saga-error.js'
 import { isPastPivot, isSettled, type SagaRun, stepStateNumber } from './saga-run.js'
+import { stepInput } from './step-data.js'
 
 /** An attempt that is about to be written down. */
 export interface Beginning {
@@ -38,6 +39,7 @@ export function planBegin(run: SagaRun, beginnings: readonly Beginning[]): SagaC
       attempts: step.attempts + 1,
       error: null,
       started: true,
+      ...(step.state === 'Pending' ? { input: stepInput(run, index) } : {}),
       waitsFor: wait?.topic ?? null,
       ...(wait?.wake ? { wake: wait.wake } : {}),
     })
@@ -60,9 +62,9 @@ export function planBegin(run: SagaRun, beginnings: readonly Beginning[]): SagaC
 }
 
 /** The same for the first step of a saga that is begun with its start. */
-export function planFirstRun(spanId: string): EventChange[] {
+export function planFirstRun(spanId: string, coordinator: string): EventChange[] {
   return [
-    ...sagaEvents('Pending', 'Running'),
+    ...sagaEvents('Pending', 'Running').map((event) => ({ ...event, metadata: { coordinator } })),
     ...stepEvents({ state: 'Pending', index: 0 }, 'Running', { spanId, data: { attempt: 1 } }),
   ]
 }

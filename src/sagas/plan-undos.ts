@@ -16,6 +16,8 @@ export function planUndo(run: SagaRun, indexes: readonly number[], spanId: strin
       attempts_per_round: before.attempts_per_round,
       interrupted: step.compensation?.interrupted ?? 0,
       started_at: step.compensation?.started_at ?? new Date().toISOString(),
+      completed_at: null,
+      error: null,
     }
     const extra = { spanId, data: { attempt: compensation.attempts } }
     const again = { type: 'retry.attempted', stepIndex: index, oldState: 4, newState: 4, ...extra } as const
@@ -35,8 +37,8 @@ export function planUndo(run: SagaRun, indexes: readonly number[], spanId: strin
 
 export function planUndone(run: SagaRun, index: number, spanId?: string): SagaChange {
   const step = stepAt(run, index)
-  const { error: _, ...before } = compensationOf(step)
-  const compensation = { ...before, state: 5 as const, completed_at: new Date().toISOString() }
+  const completed_at = new Date().toISOString()
+  const compensation = { ...compensationOf(step), state: 5 as const, completed_at, error: null }
   return {
     ...baseOf(run),
     steps: [stepChange(step, { state: 'Compensated', compensation })],

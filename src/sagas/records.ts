@@ -2,6 +2,7 @@ import type { SagaEventType, SagaState, SagaStepState } from '../state-machines/
 import { decodeJson } from './json.js'
 import type { RetryPolicy } from './retry-policy.js'
 import type { SagaError } from './saga-error.js'
+import { firstInput } from './step-data.js'
 
 /** A row of saga_instances. */
 export interface SagaRecord {
@@ -9,10 +10,15 @@ export interface SagaRecord {
   readonly definitionId: string
   readonly definitionVersion: number
   readonly idempotencyKey: string | null
+  /** Of this one saga, as its starter told it. */
+  readonly name: string | null
+  readonly description: string | null
   readonly state: SagaState
   readonly currentStep: number
   readonly totalSteps: number
   readonly input: unknown
+  /** What its steps had returned when it last began to wait, or ended. */
+  readonly current: Record<string, unknown> | null
   readonly result: unknown
   readonly error: SagaError | null
   readonly awaitingOperator: boolean
@@ -54,9 +60,9 @@ export interface CompensationState {
   readonly attempts_per_round: number
   /** Attempts of this round whose process was gone. */
   readonly interrupted: number
-  readonly started_at?: string
-  readonly completed_at?: string
-  readonly error?: SagaError
+  readonly started_at: string | null
+  readonly completed_at: string | null
+  readonly error: SagaError | null
 }
 
 /** A row of saga_steps. */
@@ -68,6 +74,8 @@ export interface StepRecord {
   readonly state: SagaStepState
   readonly attempts: number
   readonly maxAttempts: number
+  /** What it was given first: see step-data.ts. */
+  readonly input: Record<string, unknown> | null
   readonly output: unknown
   readonly error: SagaError | null
   readonly compensation: CompensationState | null
@@ -75,6 +83,8 @@ export interface StepRecord {
   readonly startedAt: Date | null
   readonly completedAt: Date | null
   readonly lastAttemptAt: Date | null
+  /** As its definition has it. */
+  readonly metadata: Record<string, unknown> | null
   /** The topic that it waits for, or waited for. */
   readonly waitsFor: string | null
   /** When a sleep or a wait ends, or a failed run is tried again. */
@@ -92,6 +102,8 @@ export interface SagaEventRecord {
   readonly oldState: number
   readonly newState: number
   readonly data: Record<string, unknown> | null
+  /** Of the first that a coordinator writes when it has taken the saga: which one. */
+  readonly metadata: Record<string, unknown> | null
   readonly error: SagaError | null
   readonly traceId: string | null
   readonly spanId: string | null
@@ -112,6 +124,8 @@ export interface SagaChange extends Fence {
   readonly awaitingOperator: boolean
   /** As JSON; absent: as it was. */
   readonly result?: string
+  /** As JSON; absent: as it was. */
+  readonly current?: string
   readonly started?: boolean
   readonly finished?: boolean
   readonly timedOut?: boolean
@@ -149,6 +163,8 @@ export interface StepChange {
   readonly error: SagaError | null
   readonly compensation: CompensationState | null
   /** As JSON; absent: as it was. */
+  readonly input?: string
+  /** As JSON; absent: as it was. */
   readonly output?: string
   /** A run begins. */
   readonly started?: boolean
@@ -176,6 +192,7 @@ export interface EventChange {
   readonly oldState: number
   readonly newState: number
   readonly data?: Record<string, unknown>
+  readonly metadata?: Record<string, unknown>
   readonly error?: SagaError
   readonly spanId?: string
 }
@@ -185,6 +202,8 @@ export interface NewSaga {
   readonly definitionId: string
   readonly definitionVersion: number
   readonly idempotencyKey: string | null
+  readonly name?: string
+  readonly description?: string
   /** As JSON. */
   readonly input: string | undefined
   readonly timeoutMs: number | null
@@ -192,7 +211,7 @@ export interface NewSaga {
   readonly metadata: Record<string, unknown> | null
   readonly traceId: string
   readonly spanId: string
-  readonly steps: readonly { readonly name: string; readonly maxAttempts: number }[]
+  readonly steps: readonly NewStep[]
   readonly parentId?: string
   readonly publishes?: boolean
   /** Whoever starts it may hold it at once, and begin its first step: `events` are those of that. */
@@ -201,6 +220,12 @@ export interface NewSaga {
     readonly leaseMs: number
     readonly events?: readonly EventChange[]
   }
+}
+
+export interface NewStep {
+  readonly name: string
+  readonly maxAttempts: number
+  readonly metadata?: Record<string, unknown>
 }
 
 /** What others may have said about a saga meanwhile, by the storage's clock. */
@@ -234,10 +259,13 @@ export function newRecord(saga: NewSaga, moment: Date): SagaRecord {
     definitionId: saga.definitionId,
     definitionVersion: saga.definitionVersion,
     idempotencyKey: saga.idempotencyKey,
+    name: saga.name ?? null,
+    description: saga.description ?? null,
     state: lease?.events ? 'Running' : 'Pending',
     currentStep: 0,
     totalSteps: saga.steps.length,
     input: decodeJson(saga.input),
+    current: null,
     result: undefined,
     error: null,
     awaitingOperator: false,
@@ -268,10 +296,10 @@ export function newRecord(saga: NewSaga, moment: Date): SagaRecord {
 
 /** Its steps; the first one runs if the saga was begun at once. */
 export function newSteps(
-  saga: Pick<SagaRecord, 'id' | 'createdAt' | 'state'>,
-  steps: NewSaga['steps'],
+  saga: Pick<SagaRecord, 'id' | 'createdAt' | 'state' | 'input'>,
+  steps: readonly NewStep[],
 ): StepRecord[] {
-  return steps.map(({ name, maxAttempts }, index) => {
+  return steps.map(({ name, maxAttempts, metadata }, index) => {
     const begun = saga.state === 'Running' && index === 0
     const at = begun ? saga.createdAt : null
     return {
@@ -282,6 +310,7 @@ export function newSteps(
       state: begun ? 'Running' : 'Pending',
       attempts: begun ? 1 : 0,
       maxAttempts,
+      input: begun ? JSON.parse(firstInput(saga.input)) : null,
       output: undefined,
       error: null,
       compensation: null,
@@ -289,6 +318,7 @@ export function newSteps(
       startedAt: at,
       completedAt: null,
       lastAttemptAt: at,
+      metadata: metadata ?? null,
       waitsFor: null,
       wakeAt: null,
     }

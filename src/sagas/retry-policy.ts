@@ -28,7 +28,8 @@ export interface RetryPolicy {
   readonly max_interval_ms: number
   readonly multiplier: number
   readonly jitter: 'none' | 'deterministic' | 'full'
-  readonly retry_on?: readonly string[]
+  /** Null: every error. */
+  readonly retry_on: readonly string[] | null
 }
 
 const ATTEMPTS_MAX = 1_000
@@ -41,6 +42,7 @@ export const defaultRetryPolicy: RetryPolicy = Object.freeze({
   max_interval_ms: 60_000,
   multiplier: 2,
   jitter: 'deterministic',
+  retry_on: null,
 })
 
 export function readRetryPolicy(
@@ -71,7 +73,7 @@ export function readRetryPolicy(
     max_interval_ms: maxMs,
     multiplier,
     jitter: options.jitter ?? base.jitter,
-    ...(retryOn ? { retry_on: Object.freeze([...retryOn]) } : {}),
+    retry_on: retryOn && Object.freeze([...retryOn]),
   })
 }
 

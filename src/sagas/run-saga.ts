@@ -56,7 +56,7 @@ const briefActions: readonly Action['do'][] = ['nothing', 'end', 'complete', 'wa
 
 /** Runs one saga under its lease: decide, write, call, until it is finished, has to wait, or is lost. */
 export function runSaga(options: RunOptions): RunningSaga {
-  const held = holdSaga(options.claimed, options.definition, options.write)
+  const held = holdSaga(options.claimed, options.definition, options.write, options.begun !== undefined)
   const done = go(held, options).catch((error: unknown): RunEnd => {
     if (error instanceof LeaseLost) return { end: 'lost' }
     throw error

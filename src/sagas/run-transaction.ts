@@ -31,7 +31,8 @@ export async function runTransaction(
       called = await callStepCode(held, { step, begun, outer: forward, graceMs, tx })
       if (called.ok !== true) throw new Error('rolled back')
       const completed = planCompleted(held.run, begun.index, called.output, begun.spanId)
-      planned = await advanceSaga(held, completed, { now: held.now() }, isStopping)
+      const advance = await advanceSaga(held, completed, { now: held.now() }, isStopping)
+      planned = { ...advance, change: held.annotate(advance.change) }
       return planned.change
     }, leaseMs)
   let transacted = await transactOnce()

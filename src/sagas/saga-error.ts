@@ -1,23 +1,36 @@
+import { decodeJson, encodeJson } from './json.js'
+
 /** [G5] An error as the tables keep it. */
 export interface SagaError {
   readonly code: string
   readonly message: string
-  readonly type?: string
-  readonly retryable?: boolean
-  readonly timestamp?: string
-  readonly stack_trace?: string
-  readonly details?: Record<string, unknown>
-  readonly cause?: SagaError
+  readonly type: string | null
+  readonly retryable: boolean | null
+  readonly timestamp: string | null
+  /** With a key this, `details` and `cause` are kept encrypted: see error-box.ts. */
+  readonly stack_trace: string | null
+  readonly details: Record<string, unknown> | null
+  readonly cause: SagaError | null
 }
 
 /** Thrown by a step (or its undo) that must not be tried again. */
 export class NonRetryableError extends Error {
   readonly code: string
+  /** Kept with the error: plain data, up to 4,000 characters as JSON. */
+  readonly details: Record<string, unknown> | undefined
 
-  constructor(message: string, { code = 'non_retryable', cause }: { code?: string; cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    {
+      code = 'non_retryable',
+      details,
+      cause,
+    }: { code?: string; details?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'NonRetryableError'
     this.code = code
+    this.details = details
   }
 }
 
@@ -38,37 +51,61 @@ export type AttemptErrorCode =
 
 const CODE_CHARS_MAX = 200
 const MESSAGE_CHARS_MAX = 4_000
+/** Of an error and its causes together. */
 const STACK_CHARS_MAX = 8_000
+const DETAILS_CHARS_MAX = 4_000
 const CAUSES_MAX = 8
 
 /**
  * What was thrown, in the shape of the schema: short enough, and without text that jsonb refuses. Anything can be thrown:
  * an object without a prototype, a name that is a number, a getter that throws. None of it may end the run.
  */
-export function describeError(thrown: unknown, retryable: boolean, depth = 0): SagaError {
+export function describeError(thrown: unknown, retryable: boolean): SagaError {
+  return describe(thrown, { retryable, timestamp: new Date().toISOString() }, CAUSES_MAX, STACK_CHARS_MAX)
+}
+
+function describe(
+  thrown: unknown,
+  common: Pick<SagaError, 'retryable' | 'timestamp'>,
+  causesLeft: number,
+  stackCharsLeft: number,
+): SagaError {
   const isObject = (typeof thrown === 'object' && thrown !== null) || typeof thrown === 'function'
   const code = wordOf(thrown, 'code')
   const name = wordOf(thrown, 'name') || 'Error'
-  const stack = wordOf(thrown, 'stack')
-  const cause = property(thrown, 'cause')
+  const stack = clean(wordOf(thrown, 'stack') ?? '', stackCharsLeft)
+  const cause = causesLeft > 0 ? (property(thrown, 'cause') ?? null) : null
   const message = isObject ? wordOf(thrown, 'message') : undefined
   return {
     code: clean(code || name, CODE_CHARS_MAX),
     message: clean(message ?? textOf(thrown), MESSAGE_CHARS_MAX),
     type: clean(name, CODE_CHARS_MAX),
-    retryable,
-    ...(depth === 0 ? { timestamp: new Date().toISOString() } : {}),
-    ...(stack === undefined || depth > 0 ? {} : { stack_trace: clean(stack, STACK_CHARS_MAX) }),
-    ...(cause === undefined || depth >= CAUSES_MAX
-      ? {}
-      : { cause: describeError(cause, retryable, depth + 1) }),
+    ...common,
+    stack_trace: stack || null,
+    details: detailsOf(thrown),
+    cause: cause === null ? null : describe(cause, common, causesLeft - 1, stackCharsLeft - stack.length),
   }
 }
 
-/** The error with no more causes behind it than are kept: a child's error is its parent's cause, and so on. */
-export function limitCauses(error: SagaError, left = CAUSES_MAX - 1): SagaError {
-  const { cause, ...rest } = error
-  return cause === undefined || left <= 0 ? rest : { ...rest, cause: limitCauses(cause, left - 1) }
+/**
+ * The error as it is told again: with no more causes behind it than are kept (a child's error is its parent's cause, and
+ * so on), and without stacks, which stand where it was thrown.
+ */
+export function retellError(error: SagaError, causesLeft = CAUSES_MAX): SagaError {
+  const cause = error.cause && causesLeft > 0 ? retellError(error.cause, causesLeft - 1) : null
+  return { ...error, stack_trace: null, cause }
+}
+
+/** What JSON can hold of them, if it is not too long. */
+function detailsOf(thrown: unknown): SagaError['details'] {
+  try {
+    const details = decodeJson(encodeJson(property(thrown, 'details')))
+    const isObject = typeof details === 'object' && details !== null && !Array.isArray(details)
+    if (!isObject || JSON.stringify(details).length > DETAILS_CHARS_MAX) return null
+    return details as Record<string, unknown>
+  } catch {
+    return null
+  }
 }
 
 /** Undefined where there is none, or where it cannot be read. */
@@ -94,13 +131,23 @@ function textOf(thrown: unknown): string {
 }
 
 export function attemptError(code: AttemptErrorCode, message: string, retryable: boolean): SagaError {
-  return { code, message, type: 'coordinator', retryable, timestamp: new Date().toISOString() }
+  const timestamp = new Date().toISOString()
+  return {
+    code,
+    message,
+    type: 'coordinator',
+    retryable,
+    timestamp,
+    stack_trace: null,
+    details: null,
+    cause: null,
+  }
 }
 
 /** [G5] retry_on names codes, types or names; without it every error is worth a retry but those that say otherwise. */
-export function isRetryable(thrown: unknown, retryOn: readonly string[] | undefined): boolean {
+export function isRetryable(thrown: unknown, retryOn: readonly string[] | null): boolean {
   if (isNonRetryable(thrown)) return false
-  if (retryOn === undefined) return true
+  if (retryOn === null) return true
   return ['code', 'type', 'name'].some((key) => {
     const word = wordOf(thrown, key)
     return word !== undefined && retryOn.includes(word)

@@ -21,6 +21,9 @@ export interface SagaInstance {
   definitionVersion: number
   /** Starting again with the same key finds this saga. */
   key: string | null
+  /** Of this one, as its starter told it. */
+  name: string | null
+  description: string | null
   state: SagaState
   /** How far it came forward: the index of the step that runs, or comes next. */
   currentStep: number
@@ -56,6 +59,8 @@ export interface SagaStep {
   state: SagaStepState
   attempts: number
   maxAttempts: number
+  /** What was new to it when it began: `outputs` of the steps right before it, or the saga's `input`. */
+  input: Record<string, unknown> | null
   /** What it returned. Without its key, encrypted data is shown as it is kept. */
   output: unknown
   /** How far it has come, where a step of Sagapost's own keeps count. */
@@ -65,6 +70,8 @@ export interface SagaStep {
   startedAt: Date | null
   completedAt: Date | null
   lastAttemptAt: Date | null
+  /** As its definition has it. */
+  metadata: Record<string, unknown> | null
   /** What it waits for, or waited for: `signal:<name>:<key>`, `saga:<id>` or `delivery:<saga>:<step>`. */
   waitsFor: string | null
   /** When its sleep or its wait ends, or it is tried again. */
@@ -92,6 +99,8 @@ export interface SagaEvent {
   newState: SagaState | SagaStepState
   /** Of an operator's action: `action`, `by` and `why`. */
   data: Record<string, unknown> | null
+  /** `coordinator`, in the first entry that each one writes: its `leaseOwner`. */
+  metadata: Record<string, unknown> | null
   error: SagaFailure | null
   traceId: string | null
   spanId: string | null
@@ -99,6 +108,8 @@ export interface SagaEvent {
 
 export interface WholeSaga extends SagaInstance {
   input: unknown
+  /** What its steps had returned, by their names, when it last began to wait, or ended. */
+  current: Record<string, unknown> | null
   result: unknown
   metadata: Record<string, unknown> | null
   /** Of all events there are. */

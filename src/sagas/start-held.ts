@@ -5,7 +5,7 @@ import { newSpanId } from './new-ids.js'
 import { planRelease } from './plan-ends.js'
 import { planFirstRun } from './plan-runs.js'
 import { type ClaimedSaga, newSteps, type SagaRecord } from './records.js'
-import { type StartOptions, startSaga } from './start-saga.js'
+import { newStepOf, type StartOptions, startSaga } from './start-saga.js'
 import type { StartOutcome, StateStorage } from './state-storage.js'
 
 export interface HeldStartOptions {
@@ -32,7 +32,7 @@ export async function startHeld(
   try {
     const askedAtMs = performance.now()
     const begun = beginsWithCall(definition) ? { index: 0, spanId: newSpanId() } : undefined
-    const lease = { owner, leaseMs, ...(begun ? { events: planFirstRun(begun.spanId) } : {}) }
+    const lease = { owner, leaseMs, ...(begun ? { events: planFirstRun(begun.spanId, owner) } : {}) }
     const outcome = await startSaga(starts, definition, input, { ...startOptions, lease })
     const claimed = newlyStarted(outcome.saga, definition)
     if (outcome.created && !isStopped()) {
@@ -60,10 +60,7 @@ function beginsWithCall({ steps }: SagaDefinition): boolean {
 function newlyStarted(saga: SagaRecord, { steps }: SagaDefinition): ClaimedSaga {
   return {
     saga,
-    steps: newSteps(
-      saga,
-      steps.map(({ name, retry }) => ({ name, maxAttempts: retry.max_attempts })),
-    ),
+    steps: newSteps(saga, steps.map(newStepOf)),
     signals: { cancelRequested: false, overdue: false },
     recovered: false,
   }

@@ -1,19 +1,24 @@
 import { isDeepStrictEqual } from 'node:util'
 import { SagapostError } from '../errors/index.js'
-import type { SagaDefinition, StepTransaction } from './definition.js'
+import type { SagaDefinition, StepDefinition, StepTransaction } from './definition.js'
 import { decodeJson, encodeJson } from './json.js'
 import { newSagaId, newSpanId, newTraceId } from './new-ids.js'
-import type { NewSaga } from './records.js'
+import type { NewSaga, NewStep } from './records.js'
 import { describeIssues } from './standard-schema.js'
 import type { StartOutcome, StateStorage } from './state-storage.js'
 
 const KEY_CHARS_MAX = 255
+const NAME_CHARS_MAX = 255
+const DESCRIPTION_CHARS_MAX = 4_000
 const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 
 export interface StartOptions {
   /** Starting again with the same key finds the first one. */
   readonly key?: string
+  /** For operators: what this one is about. */
+  readonly name?: string
+  readonly description?: string
   readonly metadata?: Record<string, unknown>
   /** [G17] W3C ids of the trace that the saga belongs to; absent: a new one. */
   readonly traceId?: string
@@ -48,7 +53,7 @@ export async function newSagaOf(
   input: unknown,
   options: StartOptions & Pick<NewSaga, 'lease' | 'parentId'> = {},
 ): Promise<NewSaga> {
-  const { key, traceId, spanId, lease, parentId } = options
+  const { key, name, description, traceId, spanId, lease, parentId } = options
   if (definition.steps.length === 0) {
     throw new SagapostError('saga_definition_invalid', `${definition.name} has no steps`)
   }
@@ -60,23 +65,32 @@ export async function newSagaOf(
   }
   if (traceId !== undefined && !TRACE_ID.test(traceId)) throw invalidInput('traceId must be 32 hex digits')
   if (spanId !== undefined && !SPAN_ID.test(spanId)) throw invalidInput('spanId must be 16 hex digits')
+  requireText(definition, 'name', name, NAME_CHARS_MAX)
+  requireText(definition, 'description', description, DESCRIPTION_CHARS_MAX)
   const metadata = readMetadata(definition, options.metadata)
   return {
     id: newSagaId(),
     definitionId: definition.name,
     definitionVersion: definition.version,
     idempotencyKey: key ?? null,
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
     input: await readInput(definition, input),
     timeoutMs: definition.timeoutMs ?? null,
     retryPolicy: definition.retry,
     metadata,
     traceId: traceId ?? newTraceId(),
     spanId: spanId ?? newSpanId(),
-    steps: definition.steps.map(({ name, retry }) => ({ name, maxAttempts: retry.max_attempts })),
+    steps: definition.steps.map(newStepOf),
     ...(lease ? { lease } : {}),
     ...(parentId === undefined ? {} : { parentId }),
     ...(definition.publish ? { publishes: true } : {}),
   }
+}
+
+/** The row that a step begins as. */
+export function newStepOf({ name, retry, metadata }: StepDefinition): NewStep {
+  return { name, maxAttempts: retry.max_attempts, ...(metadata ? { metadata } : {}) }
 }
 
 async function readInput(definition: SagaDefinition, input: unknown): Promise<string | undefined> {
@@ -108,9 +122,18 @@ function readMetadata(definition: SagaDefinition, given: unknown): Record<string
   return metadata as Record<string, unknown>
 }
 
-function isKey(key: unknown): boolean {
-  if (typeof key !== 'string' || key === '' || key.length > KEY_CHARS_MAX) return false
-  return !/\p{Surrogate}|\0/u.test(key)
+const isKey = (key: unknown) => isText(key, KEY_CHARS_MAX)
+
+function requireText(definition: SagaDefinition, what: string, text: unknown, charsMax: number): void {
+  if (text === undefined || isText(text, charsMax)) return
+  throw invalidInput(
+    `${definition.name}: ${what} must be 1 to ${charsMax} characters, without U+0000 and halves of surrogate pairs`,
+  )
+}
+
+function isText(text: unknown, charsMax: number): boolean {
+  if (typeof text !== 'string' || text === '' || text.length > charsMax) return false
+  return !/\p{Surrogate}|\0/u.test(text)
 }
 
 function messageOf(thrown: unknown): string {

@@ -6,13 +6,18 @@ import type { StandardSchema } from './standard-schema.js'
 
 // What the builder takes. As in definition.ts, nothing here leads a user's compiler to another package.
 
+/** For operators: plain data that is kept with the step's row. */
+interface Described {
+  readonly metadata?: Record<string, unknown>
+}
+
 /** A step on a condition: one that is not needed is Skipped, and its output is undefined. */
-export interface Conditional<Input, Outputs> {
+export interface Conditional<Input, Outputs> extends Described {
   /** Whether it is needed. It decides by what it is given: the same answer every time. */
   readonly when: (context: ReadyContext<Input, Outputs>) => boolean
 }
 
-export interface Unconditional {
+export interface Unconditional extends Described {
   readonly when?: undefined
 }
 

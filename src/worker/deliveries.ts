@@ -3,6 +3,7 @@ import type { SigningSecret, WebhookOutcome } from '../https/index.js'
 import { logFailure, logFields } from '../observability/index.js'
 import { createReportBatcher } from './batch-reports.js'
 import type { ClaimedJob } from './claim-jobs.js'
+import { createFirstTries } from './first-tries.js'
 import type { BreakerKeeper } from './keep-breakers.js'
 import { createLanes, type Lanes } from './lanes.js'
 import { createLargePayloads } from './large-payloads.js'
@@ -14,12 +15,13 @@ import { toReport, toRequest } from './translate-job.js'
 
 /** A job is begun only while its lease has time for the whole exchange and this much for the report. */
 const REPORT_MS = 2_000
+/** Of all slots, the share that may wait for the first answer of as many endpoints: like one that is known. */
+const FIRST_TRIES_SHARE = 0.5
 /**
- * After a request to a doubtful endpoint while others are answered. Each of them costs a connection and its handshake,
+ * After a request to a failing endpoint while others are answered. Each of them costs a connection and its handshake,
  * some milliseconds of this process in which no answer is read: one by one, the others come in between. Hundreds that
  * fail time out together, and would be tried together again: further apart they are spread over the time-out.
  */
-const AFTER_UNTRIED_MS = 4
 const AFTER_FAILING_MS = 20
 /** Probes of paused endpoints have slots of their own, for each slot so many, up to this number. */
 const PROBE_FACTOR = 2
@@ -34,6 +36,8 @@ export interface HeldJob extends ClaimedJob {
   leaseEndsMs: number
   /** The one delivery that tries a paused endpoint. */
   probe: boolean
+  /** Its request has begun: from now on it is reported, or its lease runs out. */
+  isSent: boolean
 }
 
 const notSent = (errorCode: 'secret_unreadable' | 'payload_too_large'): WebhookOutcome => ({
@@ -73,6 +77,7 @@ export function createDeliveries(
   const { pool, sender, wakeups, log, metrics, workerId, leaseMs, concurrency } = options
   const standingOf = (subscriptionId: string) => options.breakers().standingOf(subscriptionId)
   const lanes = createLanes<HeldJob>(concurrency, standingOf)
+  const firstTries = createFirstTries(Math.ceil(concurrency * FIRST_TRIES_SHARE), () => pump())
   const pace = paceStarts(() => pump())
   const probeSlots = Math.min(concurrency * PROBE_FACTOR, Math.max(concurrency, PROBE_SLOTS_MAX))
   let probes: HeldJob[] = []
@@ -95,7 +100,9 @@ export function createDeliveries(
     if (claimed.length === 0) return []
     metrics.jobsClaimed(claimed.length)
     const leaseEndsMs = askedAtMs + leaseMs
-    const held = claimed.map((job): HeldJob => Object.assign(job, { secrets: [], leaseEndsMs, probe }))
+    const held = claimed.map(
+      (job): HeldJob => Object.assign(job, { secrets: [], leaseEndsMs, probe, isSent: false }),
+    )
     const ids = [...new Set(held.map(({ subscriptionId }) => subscriptionId))]
     const [secrets] = await Promise.all([options.readSecrets(ids), options.breakers().recall(ids)]).catch(
       async (error: Error) => {
@@ -114,34 +121,36 @@ export function createDeliveries(
 
   function next(): HeldJob | undefined {
     if (stoppedAtMs !== undefined) return undefined
-    const mayDoubtful = pace.mayBegin()
-    if (!mayDoubtful || probing >= probeSlots || probes.length === 0) {
-      return lanes.next({ doubtful: mayDoubtful })
-    }
+    const may = { untried: firstTries.mayBegin(), failing: pace.mayBegin() }
+    if (!may.failing || probing >= probeSlots || probes.length === 0) return lanes.next(may)
     probing += 1
     return probes.shift()
   }
 
   function free(job: HeldJob): void {
     if (job.probe) probing -= 1
-    else lanes.done(job.subscriptionId)
+    else {
+      lanes.done(job.subscriptionId)
+      firstTries.ended(job.subscriptionId)
+    }
   }
 
   function pump(): void {
-    const late: HeldJob[] = []
+    const unsent: HeldJob[] = []
     for (let job = next(); job !== undefined; job = next()) {
-      if (isLate(job)) {
+      if (isLate(job) || isPaused(job)) {
         free(job)
-        late.push(job)
+        unsent.push(job)
         continue
       }
       const standing = job.probe ? 'failing' : standingOf(job.subscriptionId)
-      const pauseMs = standing === 'failing' ? AFTER_FAILING_MS : AFTER_UNTRIED_MS
-      if (standing !== 'answering') pace.begun(lanes.busy() > 0 ? pauseMs : 0)
       begin(job)
+      if (standing === 'untried') firstTries.begun(job.subscriptionId)
+      const isAlone = lanes.busy() + firstTries.waiting() === 0
+      if (standing === 'failing') pace.begun(isAlone ? 0 : AFTER_FAILING_MS)
     }
     // In one statement: when everything is slow, one for each would hold up the next claim until that is late as a whole.
-    if (late.length > 0) void giveBack(late)
+    if (unsent.length > 0) void giveBack(unsent)
   }
 
   function begin(job: HeldJob): void {
@@ -160,20 +169,25 @@ export function createDeliveries(
     sending.add(work)
   }
 
+  function send(job: HeldJob, payload: string): Promise<WebhookOutcome> {
+    const request = toRequest(job, payload, job.secrets)
+    job.isSent = true
+    return sender.send(request)
+  }
+
   /** Null: its lease is too short by now, it is not to be sent, or the worker stops; nothing was sent. */
   async function attempt(job: HeldJob): Promise<WebhookOutcome | null> {
     if (job.secrets.length === 0) return notSent('secret_unreadable')
-    if (job.payload !== null) return sender.send(toRequest(job, job.payload, job.secrets))
+    if (job.payload !== null) return send(job, job.payload)
     return largePayloads.with(
       job.eventId,
-      async (payload) =>
-        payload === null ? notSent('payload_too_large') : sender.send(toRequest(job, payload, job.secrets)),
-      () => stoppedAtMs !== undefined || isLate(job) || options.isStopped(job),
+      async (payload) => (payload === null ? notSent('payload_too_large') : send(job, payload)),
+      () => stoppedAtMs !== undefined || isLate(job) || isPaused(job) || options.isStopped(job),
     )
   }
 
   async function deliver(job: HeldJob): Promise<void> {
-    // What fails here is the reading of its payload, and nothing was sent: it need not wait for its lease.
+    // What fails here is the reading of its payload: it was not sent, and need not wait for its lease.
     const outcome = await attempt(job).catch(async (error: Error) => {
       await giveBack([job])
       throw error
@@ -182,14 +196,8 @@ export function createDeliveries(
     const errorCode = outcome.delivered ? null : outcome.errorCode
     metrics.attemptFinished({ delivered: outcome.delivered, errorCode, durationMs: outcome.durationMs })
     const breakers = options.breakers()
-    if (errorCode !== 'payload_too_large') breakers.note(job.subscriptionId, errorCode)
+    if (errorCode !== 'payload_too_large') breakers.note(job.subscriptionId, errorCode, job)
     if (job.probe) breakers.wake()
-    // A paused endpoint that is still dead: the delivery keeps its attempt. Gone for good is an answer, though.
-    if (job.probe && errorCode !== null && errorCode !== 'http_410' && errorCode !== 'payload_too_large') {
-      log.info(attemptOf(job, outcome), 'endpoint is still failing; its breaker stays open')
-      await giveBack([job], { probed: true })
-      return
-    }
     const accepted = await reportWhileLeased(reports, toReport(job, outcome), job.leaseEndsMs)
     if (!accepted) {
       metrics.attemptRefused()
@@ -205,17 +213,24 @@ export function createDeliveries(
   const isLate = ({ leaseEndsMs }: HeldJob) =>
     leaseEndsMs - options.requestTimeoutMs - REPORT_MS < performance.now()
 
+  /** Its endpoint's breaker has opened since it was claimed: it waits, and uses no attempt. */
+  const isPaused = ({ probe, subscriptionId }: HeldJob) => !probe && options.breakers().isOpen(subscriptionId)
+
   function withdraw(unwanted: (job: HeldJob) => boolean): HeldJob[] {
     const withdrawn = [...lanes.withdraw(unwanted), ...probes.filter(unwanted)]
     probes = probes.filter((job) => !unwanted(job))
     return withdrawn
   }
 
-  /** Never fails; `stop` waits for it. To say it twice, when the answer was lost, changes nothing. */
-  function giveBack(jobs: readonly HeldJob[], how?: { probed: boolean }): Promise<void> {
+  /**
+   * Never fails; `stop` waits for it. To say it twice, when the answer was lost, changes nothing. [J12] What was sent and
+   * cannot be reported is not put back: its lease runs out, and is counted as lost.
+   */
+  function giveBack(held: readonly HeldJob[]): Promise<void> {
+    const jobs = held.filter(({ isSent }) => !isSent)
     const leaseEndsMs = jobs.reduce((least, job) => Math.min(least, job.leaseEndsMs), Infinity)
     const endsMs = () => Math.min(leaseEndsMs, (stoppedAtMs ?? Infinity) + GIVE_BACK_AFTER_STOP_MS)
-    const returning = repeatUntil(endsMs, () => releaseJobs(pool, jobs, how))
+    const returning = repeatUntil(endsMs, () => releaseJobs(pool, jobs))
       .catch((error: Error) =>
         logFailure(log, error, 'jobs could not be given back; their leases will run out'),
       )
@@ -242,11 +257,11 @@ export function createDeliveries(
     withdraw,
     giveBack,
     giveBackLate: () => giveBack(withdraw(isLate)),
-    giveBackPaused: () =>
-      void giveBack(lanes.withdraw(({ subscriptionId }) => options.breakers().isOpen(subscriptionId))),
+    giveBackPaused: () => void giveBack(lanes.withdraw(isPaused)),
     async stop(beforeEnd) {
       stoppedAtMs = performance.now()
       pace.stop()
+      firstTries.stop()
       clearInterval(silence)
       await beforeEnd()
       await giveBack(withdraw(() => true))

@@ -6,6 +6,7 @@ import type { Standing } from './lanes.js'
 import { type BreakerPolicy, forgetOldFailures, noteFailures, noteSuccesses } from './note-outcomes.js'
 import { type Breakers, readOpenBreakers, takeProbes } from './read-breakers.js'
 import { recallAnswers } from './recall-answers.js'
+import { keepRecentOutcomes } from './recent-outcomes.js'
 
 /** How long workers may go on sending to an endpoint that another worker has found dead. */
 const EXCHANGE_MS = 1_000
@@ -23,8 +24,8 @@ export interface BreakerKeeper {
   failing(): string[]
   /** Asks what the deliveries tell of those that this worker knows nothing of. */
   recall(subscriptionIds: readonly string[]): Promise<void>
-  /** Null: delivered. What says nothing about the endpoint is not noted. */
-  note(subscriptionId: string, errorCode: string | null): void
+  /** Null: delivered. What says nothing about the endpoint is not noted. A probe was begun while the breaker was open. */
+  note(subscriptionId: string, errorCode: string | null, how?: { probe: boolean }): void
   /** Exchanges what was noted with the other workers now. */
   wake(): void
   stop(): Promise<void>
@@ -71,6 +72,12 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
   const answering = new Map<string, number>()
   /** Those whose deliveries tell nothing. */
   const withoutRecord = new Map<string, true>()
+  const recent = keepRecentOutcomes(policy.underLoad)
+  /** Those that this worker sends nothing to, though the others may not know yet: until the next exchange. */
+  const stopped = new Set<string>()
+
+  const isOpen = (id: string) => stopped.has(id) || known.open.has(id)
+  const open = () => [...new Set([...known.open, ...stopped])]
 
   function standingOf(id: string): Standing {
     if (answering.has(id)) return 'answering'
@@ -99,6 +106,30 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
     if (failures < FAILURES_FORGIVEN) remember(answering, id, failures)
   }
 
+  function note(id: string, errorCode: string | null, { probe = false } = {}): void {
+    if (errorCode !== null && notTheEndpoints.has(errorCode)) return
+    const hasFailed = errorCode !== null
+    // What was begun before it opened tells nothing new: only a probe does.
+    if (!hasFailed && !probe && isOpen(id) && recent.isMostlyFailing(id)) return
+    rememberAnswer(id, !hasFailed)
+    const isTooMuch = recent.add(id, hasFailed, performance.now()) && !isOpen(id)
+    if (!hasFailed) {
+      succeeded.add(id)
+      failed.delete(id)
+    } else if (isTooMuch || !succeeded.has(id)) {
+      succeeded.delete(id)
+      failed.set(id, { failures: (failed.get(id)?.failures ?? 0) + 1, errorCode })
+    }
+    if (isTooMuch) stop(id)
+  }
+
+  /** Here at once, for all workers with the exchange. */
+  function stop(id: string): void {
+    stopped.add(id)
+    options.onOpen()
+    loop.wake()
+  }
+
   async function writeNoted(): Promise<void> {
     const noted = { failed, succeeded }
     failed = new Map()
@@ -108,6 +139,7 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
     } catch (error) {
       // For the next exchange, as if all of it had been noted since the last one that worked.
       for (const id of noted.succeeded) {
+        if (stopped.has(id)) continue
         succeeded.add(id)
         failed.delete(id)
       }
@@ -121,7 +153,11 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
   }
 
   async function write(noted: { failed: typeof failed; succeeded: typeof succeeded }): Promise<void> {
-    const runs = [...noted.failed].map(([subscriptionId, run]) => ({ subscriptionId, ...run }))
+    const runs = [...noted.failed].map(([subscriptionId, run]) => ({
+      subscriptionId,
+      ...run,
+      isStopped: stopped.has(subscriptionId),
+    }))
     const ended = [...noted.succeeded].filter((id) => known.failing.has(id))
     if (ended.length > 0) {
       for (const subscriptionId of await noteSuccesses(pool, ended)) {
@@ -147,13 +183,19 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
   const loop = startLoop({
     round: async () => {
       quiet = failed.size + succeeded.size + known.open.size + known.failing.size === 0
+      const stoppedBefore = [...stopped]
       await writeNoted()
-      const before = known.open
+      const before = new Set(open())
       known = await readOpenBreakers(pool)
+      for (const id of stoppedBefore) stopped.delete(id)
       if (!isKnown) options.onClose()
       isKnown = true
-      if ([...known.open].some((id) => !before.has(id))) options.onOpen()
-      if ([...before].some((id) => !known.open.has(id))) options.onClose()
+      if (open().some((id) => !before.has(id))) options.onOpen()
+      const closed = [...before].filter((id) => !isOpen(id))
+      // It begins anew: what was counted before does not stop it again.
+      for (const id of closed) recent.forget(id)
+      if (closed.length > 0) options.onClose()
+      recent.forgetOld(performance.now())
       if (performance.now() - forgottenAtMs > FORGET_EVERY_MS) {
         forgottenAtMs = performance.now()
         await forgetOldFailures(pool, policy)
@@ -171,22 +213,12 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
 
   return {
     isKnown: () => isKnown,
-    isOpen: (subscriptionId) => known.open.has(subscriptionId),
-    open: () => [...known.open],
+    isOpen,
+    open,
     standingOf,
     failing: () => [...known.failing].filter((id) => !answering.has(id)),
     recall,
-    note(subscriptionId, errorCode) {
-      if (errorCode === null || !notTheEndpoints.has(errorCode))
-        rememberAnswer(subscriptionId, errorCode === null)
-      if (errorCode === null) {
-        succeeded.add(subscriptionId)
-        failed.delete(subscriptionId)
-      } else if (!succeeded.has(subscriptionId) && !notTheEndpoints.has(errorCode)) {
-        const failures = (failed.get(subscriptionId)?.failures ?? 0) + 1
-        failed.set(subscriptionId, { failures, errorCode })
-      }
-    },
+    note,
     wake: loop.wake,
     stop: () => loop.stop(),
   }

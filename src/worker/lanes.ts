@@ -3,15 +3,19 @@ const PREFETCH_FACTOR = 2
 /** Of all slots, the share that one subscription may hold: a dead endpoint leaves the rest to the others. */
 const SUBSCRIPTION_SHARE = 0.5
 /** Doubtful subscriptions have slots of their own, for each slot of the others so many, up to this number. */
-const DOUBTFUL_FACTOR = 8
-const DOUBTFUL_SLOTS_MAX = 400
+const DOUBTFUL_FACTOR = 10
+const DOUBTFUL_SLOTS_MAX = 500
 /** Of these, the share for those that are known to fail: the rest is kept for those that nobody has tried. */
-const FAILING_SHARE = 0.75
+const FAILING_SHARE = 0.6
+/** Those that nobody has tried answer sooner than they are claimed: for each free slot so many are held. */
+const UNTRIED_PREFETCH_FACTOR = 4
 /** A lane that has had no answer for so long gives its slots to the others, and begins nothing until it has one. */
 const OVERDUE_MS = 2_000
 
 /** What is known of a subscription's endpoint: it answers; nobody has tried it; its last deliveries have failed. */
 export type Standing = 'answering' | 'untried' | 'failing'
+
+type MayBegin = Record<Exclude<Standing, 'answering'>, boolean>
 
 interface Lane<Job> {
   running: number
@@ -30,8 +34,8 @@ interface Lane<Job> {
 export interface Lanes<Job> {
   /** Puts the jobs into their lanes; those that are not worth holding come back. */
   take(jobs: readonly Job[]): Job[]
-  /** The next job that may begin now, of a doubtful subscription only if that may; it holds a slot until `done`. */
-  next(may?: { doubtful: boolean }): Job | undefined
+  /** The next job that may begin now, of a doubtful subscription only if its kind may; it holds a slot until `done`. */
+  next(may?: MayBegin): Job | undefined
   done(subscriptionId: string): void
   /** How many more jobs are worth claiming. */
   room(): number
@@ -39,8 +43,8 @@ export interface Lanes<Job> {
   full(): string[]
   /** Whether another job of this doubtful subscription would be held. */
   hasRoomFor(subscriptionId: string): boolean
-  /** How many more jobs of doubtful subscriptions are worth holding: of those that fail, and of all. */
-  roomForDoubtful(): { failing: number; all: number }
+  /** How many more jobs of doubtful subscriptions are worth holding. */
+  roomForDoubtful(): Record<Exclude<Standing, 'answering'>, number>
   /** How many slots of the answering ones are taken. */
   busy(): number
   /** Sets lanes aside that have waited too long for an answer; true when that has freed a slot. */
@@ -69,19 +73,22 @@ export function createLanes<Job extends { subscriptionId: string }>(
   // However many are silent, no more than their slots are under way beside the others.
   const busy = () => running - Math.min(aside, slotsAside)
   const slotsOf = (standing: Standing) => (standing === 'failing' ? slotsOfFailing : slotsAside)
-  const heldAside = () => {
-    let held = aside
-    for (const [id, { queue }] of lanes)
-      if (queue.length > 0 && standingOf(id) !== 'answering') held += queue.length
-    return held
+  const roomForDoubtful = () => {
+    const queued = { answering: 0, untried: 0, failing: 0 }
+    for (const [id, { queue }] of lanes) if (queue.length > 0) queued[standingOf(id)] += queue.length
+    const forUntried = Math.min(slotsAside, (slotsAside - aside) * UNTRIED_PREFETCH_FACTOR)
+    return {
+      failing: Math.max(0, slotsOfFailing - aside - queued.failing),
+      untried: Math.max(0, forUntried - queued.untried),
+    }
   }
 
   /** Whether a job of this lane may begin, and whether it is to be set aside; undefined: it may not. */
-  function slotFor(id: string, lane: Lane<Job>, mayDoubtful: boolean): { aside: number } | undefined {
+  function slotFor(id: string, lane: Lane<Job>, may: MayBegin): { aside: number } | undefined {
     if (lane.queue.length === 0 || lane.overdue) return undefined
     const standing = standingOf(id)
     if (standing !== 'answering') {
-      return mayDoubtful && lane.running === 0 && aside < slotsOf(standing) ? { aside: 1 } : undefined
+      return may[standing] && lane.running === 0 && aside < slotsOf(standing) ? { aside: 1 } : undefined
     }
     const free = concurrency - busy()
     // Never more than are still free: however many endpoints are slow, something is left for the next one.
@@ -92,27 +99,27 @@ export function createLanes<Job extends { subscriptionId: string }>(
     take(jobs) {
       const refused: Job[] = []
       // Added up when a doubtful one comes: with hundreds of lanes it takes as long as a signature.
-      let held: number | undefined
+      let room: ReturnType<typeof roomForDoubtful> | undefined
       for (const job of jobs) {
         const id = job.subscriptionId
         const lane = lanes.get(id) ?? { running: 0, aside: 0, queue: [], silentSinceMs: 0, overdue: false }
         const standing = standingOf(id)
         if (standing !== 'answering') {
-          held ??= heldAside()
-          if (lane.running + lane.queue.length > 0 || held >= slotsOf(standing)) {
+          room ??= roomForDoubtful()
+          if (lane.running + lane.queue.length > 0 || room[standing] === 0) {
             refused.push(job)
             continue
           }
-          held += 1
+          room[standing] -= 1
         }
         lane.queue.push(job)
         lanes.set(id, lane)
       }
       return refused
     },
-    next(may = { doubtful: true }) {
+    next(may = { untried: true, failing: true }) {
       for (const [id, lane] of lanes) {
-        const slot = slotFor(id, lane, may.doubtful)
+        const slot = slotFor(id, lane, may)
         if (!slot) continue
         if (lane.running === 0) lane.silentSinceMs = performance.now()
         lane.running += 1
@@ -149,10 +156,7 @@ export function createLanes<Job extends { subscriptionId: string }>(
     hasRoomFor(subscriptionId) {
       return !lanes.has(subscriptionId)
     },
-    roomForDoubtful() {
-      const held = heldAside()
-      return { failing: Math.max(0, slotsOfFailing - held), all: Math.max(0, slotsAside - held) }
-    },
+    roomForDoubtful,
     busy,
     full() {
       const full: string[] = []

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import type { OutcomeLimits } from './recent-outcomes.js'
 
 /** When a run of failures is long enough to pause an endpoint, and how it is taken up again. */
 export interface BreakerPolicy {
@@ -6,6 +7,8 @@ export interface BreakerPolicy {
   failuresMin: number
   /** … over at least this time open the breaker. */
   failingMsMin: number
+  /** Under load it opens sooner: by these of one worker, or by as many failures in a row of all. */
+  underLoad: OutcomeLimits
   /** While it is open, one delivery in this time is tried. */
   probeEveryMs: number
   /** After this time the deliveries take their course again, to their dead letters if need be. */
@@ -15,6 +18,7 @@ export interface BreakerPolicy {
 export const defaultBreakerPolicy: BreakerPolicy = {
   failuresMin: 10,
   failingMsMin: 120_000,
+  underLoad: { outcomes: 50, failures: 45, withinMs: 60_000 },
   probeEveryMs: 30_000,
   pauseMsMax: 24 * 3_600_000,
 }
@@ -23,12 +27,18 @@ export interface FailureRun {
   subscriptionId: string
   failures: number
   errorCode: string
+  /** This worker has had so many failures that it sends nothing more. */
+  isStopped: boolean
 }
 
 // By subscription_breakers_pkey, in one order for all workers. Opens a breaker once; it stays open until a success.
 const addFailures = `
-  INSERT INTO sagapost.subscription_breakers AS breaker (subscription_id, failures, last_error_code)
-  SELECT * FROM unnest($1::bigint[], $2::int[], $3::text[]) AS run (subscription_id, failures, error_code)
+  INSERT INTO sagapost.subscription_breakers AS breaker
+    (subscription_id, failures, last_error_code, opened_at, paused_until, probe_at)
+  SELECT subscription_id, failures, error_code, opening,
+         opening + $7 * interval '1 millisecond', opening + $6 * interval '1 millisecond'
+  FROM unnest($1::bigint[], $2::int[], $3::text[], $9::boolean[]) AS run (subscription_id, failures, error_code, is_stopped),
+    LATERAL (SELECT CASE WHEN is_stopped OR failures >= $8 THEN sagapost.now() END AS opening) AS decision
   ORDER BY subscription_id
   ON CONFLICT (subscription_id) DO UPDATE
   SET failures = breaker.failures + excluded.failures,
@@ -38,8 +48,9 @@ const addFailures = `
         SELECT coalesce(breaker.opened_at, opening),
                coalesce(breaker.paused_until, opening + $7 * interval '1 millisecond'),
                coalesce(breaker.probe_at, opening + $6 * interval '1 millisecond')
-        FROM (SELECT CASE WHEN breaker.failures + excluded.failures >= $4
-                AND breaker.failing_since <= sagapost.now() - $5 * interval '1 millisecond'
+        FROM (SELECT CASE WHEN excluded.opened_at IS NOT NULL OR breaker.failures + excluded.failures >= $8
+                OR (breaker.failures + excluded.failures >= $4
+                  AND breaker.failing_since <= sagapost.now() - $5 * interval '1 millisecond')
                 THEN sagapost.now() END AS opening) AS decision)
   RETURNING subscription_id, failures, opened_at = sagapost.now() AS opened`
 
@@ -59,6 +70,8 @@ export async function noteFailures(
       policy.failingMsMin,
       policy.probeEveryMs,
       policy.pauseMsMax,
+      policy.underLoad.outcomes,
+      runs.map(({ isStopped }) => isStopped),
     ],
   )
   return rows

@@ -8,15 +8,24 @@ export interface Pace {
 /** `onFree` is called when the pause is over. */
 export function paceStarts(onFree: () => void): Pace {
   let timer: NodeJS.Timeout | undefined
+  let turn: NodeJS.Immediate | undefined
+  const stop = () => {
+    clearTimeout(timer)
+    clearImmediate(turn)
+  }
+  const end = () => {
+    timer = undefined
+    onFree()
+  }
   return {
     mayBegin: () => timer === undefined,
     begun(pauseMs) {
-      clearTimeout(timer)
+      stop()
+      // A timer that is over comes before the answers that are there: these are read before the next start.
       timer = setTimeout(() => {
-        timer = undefined
-        onFree()
+        turn = setImmediate(end)
       }, pauseMs)
     },
-    stop: () => clearTimeout(timer),
+    stop,
   }
 }

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 
-// Jobs go back as they were: claimable at once, behind the others, no lost lease counted. A failed probe is counted.
-// Status and keys: see report-results.ts.
+// [J12] Jobs that were not sent go back as they were: claimable at once, behind the others, no lost lease counted. Status and
+// keys: see report-results.ts.
 export const release = `
-  UPDATE sagapost.webhook_delivery_jobs AS job SET status = 'Pending', lease_until = sagapost.now(), probes = probes + $4
+  UPDATE sagapost.webhook_delivery_jobs AS job SET status = 'Pending', lease_until = sagapost.now()
   FROM unnest($1::bigint[], $2::bigint[], $3::uuid[]) AS held (id, event_id, token)
   WHERE job.id = ANY (ARRAY[held.id]) AND job.event_id = ANY (ARRAY[held.event_id])
     AND job.lease_token = held.token AND job.status::text = 'Leased'`
@@ -11,13 +11,11 @@ export const release = `
 export async function releaseJobs(
   pool: pg.Pool,
   jobs: readonly { id: string; eventId: string; leaseToken: string }[],
-  { probed = false } = {},
 ): Promise<void> {
   if (jobs.length === 0) return
   await pool.query(release, [
     jobs.map(({ id }) => id),
     jobs.map(({ eventId }) => eventId),
     jobs.map(({ leaseToken }) => leaseToken),
-    probed ? 1 : 0,
   ])
 }

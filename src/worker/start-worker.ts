@@ -64,6 +64,8 @@ export function startWorker(options: WorkerOptions): Worker {
   let look: { isFresh: boolean; from: Date | undefined } | undefined
   let isFirstRound = true
   let isOldersTurn = false
+  /** How many subscriptions the last claim passed over. */
+  let passedOverCount = 0
 
   const breakers = keepBreakers({
     pool,
@@ -93,6 +95,7 @@ export function startWorker(options: WorkerOptions): Worker {
     isOldersTurn = !isOldersTurn
     let more = false
     for (const { range, passed } of ranges) more = (await claimFrom(range, passed)) || more
+    if (!more) claims.foundFew(passedOverCount, performance.now())
     wakeups.tellBacklog(more)
     return more
   }
@@ -109,14 +112,19 @@ export function startWorker(options: WorkerOptions): Worker {
     const { freeSince, takenUp } = passed.from(except, askedAtMs)
     // One that is taken up again and doubtful may have thousands waiting, ahead of all others: one of them is held.
     const doubtful = new Set(limited ? takenUp.filter((id) => breakers.standingOf(id) !== 'answering') : [])
-    const batchMax = doubtful.size > 0 ? Math.min(room, doubtful.size) : room
+    const batchMax = Math.min(claims.batchMax(room), doubtful.size || room)
     const claim = await claimKnown({ range, batchMax, except, freeSince })
     passed.until(claim.passedOverUntil)
+    const isFull = claim.jobs.length === batchMax
+    passedOverCount = except.length
     const refused = await deliveries.hold(claim.jobs, { askedAtMs, probe: false })
     turns.add(refused)
-    // A crowd would come batch by batch, and those who stand behind it would wait for all of it.
-    if (refused.length > 0 && refused.length * 2 >= claim.jobs.length) await takeTurns()
-    if (claim.jobs.length < batchMax || batchMax === room) return claim.jobs.length === batchMax
+    if (claims.brought(claim.jobs.length, refused.length)) {
+      // A crowd would come batch by batch, and those who stand behind it would wait for all of it.
+      if (turns.mayLook(performance.now())) await takeTurns()
+      return false
+    }
+    if (!isFull || batchMax === room) return isFull
     // What was left out for its sake comes at once; for as much as there is room when it has nothing ahead of the others.
     return claimFrom(
       range,
@@ -140,7 +148,7 @@ export function startWorker(options: WorkerOptions): Worker {
     const only = turns.next(oldest.keys(), lanes.roomForDoubtful()).map((id) => oldest.get(id) as string)
     look = next ? { isFresh, from: next } : isFresh ? undefined : { isFresh: true, from: undefined }
     if (look === undefined) turns.wentRound()
-    await claimOnly(range, only, { askedAtMs, probe: false })
+    await claimOnly(range, only, { askedAtMs, probe: false }, from)
   }
 
   async function probe(subscriptionIds: readonly string[]): Promise<void> {
@@ -157,9 +165,10 @@ export function startWorker(options: WorkerOptions): Worker {
     range: EventRange,
     only: readonly string[],
     how: { askedAtMs: number; probe: boolean },
+    freeSince?: Date,
   ): Promise<void> {
     if (only.length === 0) return
-    const { jobs } = await claimKnown({ range, batchMax: only.length, except: [], only })
+    const { jobs } = await claimKnown({ range, batchMax: only.length, except: [], only, freeSince })
     turns.add(await deliveries.hold(jobs, how))
   }
 

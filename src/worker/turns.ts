@@ -3,8 +3,8 @@ import type { Standing } from './lanes.js'
 /** The least time between two looks at whose turn it is. */
 const TURN_EVERY_MS = 250
 
-/** How many more may begin: of those that fail, and of all. */
-type Room = { failing: number; all: number }
+/** How many more may be held. */
+type Room = { failing: number; untried: number }
 
 /**
  * Doubtful subscriptions that wait for a slot. They are left out of the claims, which go by the age of the jobs: one
@@ -18,6 +18,8 @@ export interface Turns {
   waiting(): string[]
   /** In how long a look at whose turn it is may begin; never while there is room for none of them. */
   lookInMs(nowMs: number, room: Room): number
+  /** Whether the last look is long enough ago. */
+  mayLook(nowMs: number): boolean
   /** A look has begun. */
   looked(nowMs: number): void
   /** Whose turn it is among those that a look has found, as far as the room goes; all of them are in line from now on. */
@@ -42,6 +44,11 @@ export function createTurns(
     }
   }
 
+  const hasUntried = () => {
+    for (const id of line) if (standingOf(id) === 'untried') return true
+    return false
+  }
+
   return {
     add,
     waiting() {
@@ -49,10 +56,12 @@ export function createTurns(
       return [...line]
     },
     lookInMs(nowMs, room) {
-      const isUntried = (id: string) => standingOf(id) === 'untried'
-      const hasRoom = room.failing > 0 ? line.size > 0 : room.all > 0 && [...line].some(isUntried)
-      return hasRoom ? Math.max(0, dueAtMs - nowMs) : Number.POSITIVE_INFINITY
+      if (line.size === 0 || room.failing + room.untried === 0) return Number.POSITIVE_INFINITY
+      // Asked in each round: thousands are not gone through before a look may begin.
+      if (nowMs < dueAtMs) return dueAtMs - nowMs
+      return room.failing > 0 || hasUntried() ? 0 : Number.POSITIVE_INFINITY
     },
+    mayLook: (nowMs) => nowMs >= dueAtMs,
     looked(nowMs) {
       dueAtMs = nowMs + TURN_EVERY_MS
     },
@@ -60,7 +69,7 @@ export function createTurns(
       const here = new Set(found)
       add(here)
       const ready = [...line].filter((id) => here.has(id) && mayBegin(id))
-      const untried = ready.filter((id) => standingOf(id) === 'untried').slice(0, room.all)
+      const untried = ready.filter((id) => standingOf(id) === 'untried').slice(0, room.untried)
       const failing = ready
         .filter((id) => standingOf(id) === 'failing')
         .slice(0, Math.max(0, room.failing - untried.length))

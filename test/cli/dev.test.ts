@@ -56,20 +56,6 @@ describe('sagapost dev', () => {
     expect(keys.size).toBe(1)
   })
 
-  it('[O2] a signal while it waits for another migrator ends it', async () => {
-    const holder = await database.pool.connect()
-    await holder.query('SELECT pg_advisory_lock($1)', [0x73616761])
-    const dev = spawnCli(['dev'], {
-      DATABASE_URL: database.url,
-      PORT: '0',
-      SAGAPOST_DATA_DIR: join(folder, 'key'),
-    })
-    await expect.poll(() => dev.stderr()).toContain('Another migrator is at work')
-    dev.child.kill('SIGTERM')
-    expect(await dev.exit).toBe(0)
-    holder.release(true)
-  })
-
   it('[O2] ends with a clear line when its PostgreSQL dies under it', async () => {
     const dataDir = join(folder, 'crash')
     const dev = spawnCli(['dev'], { SAGAPOST_DATA_DIR: dataDir, PORT: '0' })

@@ -12,7 +12,10 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('sagapost doctor', () => {
   const database = useDatabase()
-  const doctor = (...args: string[]) => runCli(['doctor', ...args], { DATABASE_URL: database.url })
+  const doctor = async (...args: string[]) => {
+    await database.pool.query('UPDATE sagapost.processes SET seen_at = sagapost.now()')
+    return runCli(['doctor', ...args], { DATABASE_URL: database.url })
+  }
   /** With the guards of one table off. */
   const tamper = async (table: string, change: string) => {
     await database.pool.query(`ALTER TABLE sagapost.${table} DISABLE TRIGGER USER`)
@@ -25,25 +28,48 @@ describe('sagapost doctor', () => {
   it('[O6] says that all is well, and how it stands', async () => {
     const { code, stdout, stderr } = await doctor()
     expect(stderr).toBe('')
-    expect(stdout.trim().split('\n')).toEqual([
+    const told = stdout
+      .trim()
+      .split('\n')
+      .filter((line) => !line.startsWith(' '))
+    expect(told).toEqual([
       expect.stringMatching(/^ok +database +PostgreSQL \d+\.\d+, schema version \d+$/),
       'ok         writes        a transaction was committed, and the disk has room',
       // As the tests' server is started, for speed.
-      expect.stringMatching(/^attention +durability +fsync is off: .*; set fsync = on in postgresql\.conf$/),
+      expect.stringMatching(/^attention +durability +fsync is off: .* \[durability_off\]$/),
       expect.stringMatching(/^attention +durability +full_page_writes is off: /),
       expect.stringMatching(/^attention +durability +synchronous_commit is off: /),
       'ok         roles         the login may work as each of 11 roles',
-      'ok         routing       every recent event is routed or queued',
+      'ok         schema        it is that of the release',
+      'attention  processes     no process is registered, and nothing waits [nothing_runs]',
       'ok         backlog       nothing waits',
+      'ok         routing       every recent event is routed or queued',
+      'ok         results       every recent result is applied or queued',
+      expect.stringMatching(
+        /^ok +secrets +there are those of 0 active subscriptions; with SAGAPOST_MASTER_KEY /,
+      ),
+      "ok         clock         no row is from the future; the clock is this machine's",
+      expect.stringMatching(/^ok +sessions +none holds others up; \d+ of 2\d\d connections are taken$/),
+      'attention  vacuum        autovacuum is off for the server [autovacuum_off]',
       'ok         breakers      no endpoint is paused',
       'ok         dead_letters  none of the last day left to requeue',
     ])
+    expect(stdout).toMatch(/^ {25}set fsync = on in postgresql\.conf$/m)
     expect(code).toBe(0)
   })
 
   describe('on a database with deliveries at every stage', () => {
     beforeAll(async () => {
       staged = await stageDeliveries(database)
+      // As if a process were there, and the secret of the subscription.
+      await database.pool.query(
+        `INSERT INTO sagapost.processes (id, hostname, pid, version, parts)
+         VALUES ('test', 'test', 1, '0', '{api,router,orchestrator,worker,cleaner,sagas}')`,
+      )
+      await database.pool.query(
+        `INSERT INTO sagapost.subscription_secrets (subscription_id, scheme, ciphertext)
+         SELECT id, 'v1', '\\x01'::bytea || sha256('key') || sha256('secret') FROM sagapost.subscriptions`,
+      )
     })
 
     it('[O6] finds that all invariants hold', async () => {
@@ -107,10 +133,12 @@ describe('sagapost doctor', () => {
       await database.pool.query('ALTER TABLE sagapost.events DISABLE TRIGGER event_enqueue_routing')
       const { code, stdout } = await doctor()
       expect(stdout).toMatch(
-        /^failing +routing +triggers are disabled or missing: event_enqueue_routing on sagapost.events;/m,
+        /^failing +schema +trigger event_enqueue_routing on sagapost.events is disabled \[trigger_disabled\]$/m,
       )
-      expect(stdout).toMatch(/^failing +routing +1 of the last 10000 events were lost/m)
-      expect(stdout).toMatch(/^failing +backlog +set_aside: 1, .*; sagapost events set-aside shows why/m)
+      expect(stdout).toMatch(/^failing +routing +1 of the last 10000 events were lost .* \[events_lost\]$/m)
+      expect(stdout).toMatch(
+        /^failing +backlog +set_aside: 1, .* \[events_set_aside\]\n +sagapost events set-aside shows why/m,
+      )
       expect(code).toBe(1)
       const { violations } = JSON.parse((await doctor('--invariants', '--json')).stdout)
       expect(violations).toContainEqual(
@@ -133,6 +161,7 @@ describe('sagapost doctor', () => {
     })
 
     it('[O6] says which part does not work when something waits', async () => {
+      await database.pool.query('DELETE FROM sagapost.processes')
       for (const queue of ['event_routing_queue', 'delivery_result_queue']) {
         await database.pool.query(
           `UPDATE sagapost.${queue} SET enqueued_at = sagapost.now() - interval '1 hour'`,
@@ -140,11 +169,12 @@ describe('sagapost doctor', () => {
       }
       const { code, stdout } = await doctor()
       expect(stdout).toMatch(
-        /^failing +backlog +routing: 1, the oldest for 36\d\d s; is a router running\?$/m,
+        /^failing +processes +no process runs the part router \(routing: 1, the oldest for 36\d\d s\) \[part_not_running\]\n +Start one: .* --only router$/m,
       )
       expect(stdout).toMatch(
-        /^failing +backlog +results: 1, the oldest for 36\d\d s; is an orchestrator running\?$/m,
+        /^failing +processes +no process runs the part orchestrator \(.*results: 1, the oldest for 36\d\d s\)/m,
       )
+      expect(stdout).toMatch(/^failing +processes +no process runs the part worker /m)
       expect(code).toBe(1)
     })
   })
@@ -157,7 +187,7 @@ describe('sagapost doctor', () => {
     const { rows } = await database.pool.query('SELECT count(*)::int AS letters FROM sagapost.dead_letters')
     expect((await doctor()).stdout).toMatch(
       new RegExp(
-        `^attention +dead_letters +${rows[0].letters} of the last day not requeued; sagapost dead-letters`,
+        `^attention +dead_letters +${rows[0].letters} of the last day not requeued .*\\n +sagapost dead-letters`,
         'm',
       ),
     )
@@ -183,5 +213,28 @@ describe('sagapost doctor on a database that is not migrated', () => {
     const { code, stdout } = await runCli(['doctor', '--invariants'], { DATABASE_URL: database.url })
     expect(stdout).toMatch(/^failing +database +the database is not migrated: .* \[schema_outdated\]$/m)
     expect(code).toBe(1)
+  })
+})
+
+describe('sagapost doctor --schema', () => {
+  const database = useDatabase()
+  const doctor = (...args: string[]) => runCli(['doctor', ...args], { DATABASE_URL: database.url })
+
+  it('[G11, O6] compares the schema, prints the statements that mend it, and exits with 1', async () => {
+    expect(await doctor('--schema')).toMatchObject({ code: 0 })
+    await database.pool.query('CREATE INDEX of_the_operator ON sagapost.api_keys (name)')
+    expect(await doctor('--schema')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^note +schema +index sagapost.of_the_operator .* \[index_extra\]$/m),
+    })
+    await database.pool.query('REVOKE SELECT ON sagapost.event_keys FROM event_ingest_writer')
+    const { code, stdout } = await doctor('--schema')
+    expect(code).toBe(1)
+    expect(stdout).toMatch(
+      /^failing +schema +grant SELECT ON TABLE sagapost.event_keys TO event_ingest_writer is missing \[grant_missing\]\nGRANT SELECT ON TABLE sagapost.event_keys TO event_ingest_writer;$/m,
+    )
+    const { differences } = JSON.parse((await doctor('--schema', '--json')).stdout)
+    await database.pool.query(differences.flatMap(({ mend }: { mend: string[] }) => mend).join(';'))
+    expect(await doctor('--schema')).toMatchObject({ code: 0 })
   })
 })

@@ -315,7 +315,7 @@ describe('failures', () => {
     expect(JSON.parse(stderr)).toEqual({
       error: expect.objectContaining({ code: 'callback_url_not_https', status: 422 }),
     })
-    expect(await refusal(['events', 'list'], { SAGAPOST_API_KEY: 'wrong' })).toMatch(
+    expect(await refusal(['events', 'list'], { SAGAPOST_API_KEY: 'w'.repeat(32) })).toMatch(
       /keys create.*\[unauthenticated\]/,
     )
   })

@@ -40,6 +40,17 @@ describe('readConfig', () => {
   )
 
   it.each([
+    [{}, 3_600_000],
+    [{ SAGAPOST_RETRY_MAX_DELAY: '10m' }, 600_000],
+    [{ SAGAPOST_RETRY_MAX_DELAY: '30d' }, 86_400_000],
+    [{ SAGAPOST_RETRY_AFTER_MAX: '24h' }, 86_400_000],
+  ])('[S14] Retry-After is bounded by the longest delay unless more is allowed: %j', (env, expected) => {
+    expect(readConfig(env).retryAfterMaxMs).toBe(expected)
+  })
+
+  it.each([
+    ['SAGAPOST_RETRY_AFTER_MAX', '25h'],
+    ['SAGAPOST_REQUIRE_IDEMPOTENCY_KEY', 'yes'],
     ['SAGAPOST_RETRY_BASE_DELAY', '30'],
     ['SAGAPOST_RETRY_BASE_DELAY', '-1s'],
     ['SAGAPOST_RETRY_BASE_DELAY', '0s'],

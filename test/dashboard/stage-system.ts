@@ -6,7 +6,7 @@ import { saga } from '../../src/sagas/index.js'
 import { call } from '../http/api-server.js'
 import { type Receiver, startReceiver } from '../support/https-receiver.js'
 
-export const adminKey = 'the-administrators-key'
+export const adminKey = 'the-administrators-key-of-the-environment'
 
 interface Order {
   order: number

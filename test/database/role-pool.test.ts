@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import {
   checkReadiness,
@@ -60,6 +61,29 @@ describe('connections of a part', () => {
       `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
        WHERE query = 'SELECT pg_sleep(600)' AND datname = current_database()`,
     )
+  })
+
+  it('[O2] leave no statement that runs for ever when their process is cut off', async () => {
+    const pool = createRolePool({
+      databaseUrl: database.url,
+      role: 'saga_app_role',
+      connectionsMax: 1,
+      queryTimeoutMs: 1_000,
+    })
+    const client = await pool.connect()
+    const { rows } = await client.query(
+      `SELECT pg_backend_pid() AS pid, current_setting('statement_timeout') AS "limit"`,
+    )
+    const isAtWork = async () =>
+      (await database.pool.query('SELECT FROM pg_stat_activity WHERE pid = $1', [rows[0].pid])).rowCount
+    const cutOff = client.query('SELECT pg_sleep(1200)').catch((error: Error) => error.message)
+    // As when the process is killed: nothing is left that would cancel the statement.
+    ;(client as unknown as { connection: { stream: Socket } }).connection.stream.destroy()
+    expect(await cutOff).toMatch(/terminated/)
+    client.release(true)
+    await pool.end()
+    expect(rows[0].limit).toBe('2s')
+    await expect.poll(isAtWork, { timeout: 60_000 }).toBe(0)
   })
 
   it.each([

@@ -75,7 +75,7 @@ describe('TLS to the database', () => {
       databaseUrl: url(`sslmode=verify-full&sslrootcert=${files.good}`),
       masterKey: Buffer.alloc(32, 7).toString('base64'),
       parts: ['api', 'router', 'orchestrator', 'worker', 'cleaner', 'sagas'],
-      apiKey: 'k',
+      apiKey: 'the-administrators-key-of-the-environment',
       port: 0,
       sagas: [book],
     })

@@ -29,8 +29,13 @@ async function insertLetter(): Promise<{ id: string; delivery: Delivery }> {
 describe('one dead letter', () => {
   it('[D1, D2, J11] comes with its payload byte for byte and what is known of its last attempt', async () => {
     const payload = '{ "b":1,"a" : 1e400, "a":"\\u0000" }'
-    const delivery = await insertDelivery(database.pool, 'PendingRetry')
+    const delivery = await insertDelivery(database.pool, 'InProgress')
     const jobId = await insertJob(database.pool, delivery, 'Failed')
+    await database.pool.query(
+      `UPDATE sagapost.webhook_delivery_sagas
+       SET status = 'PendingRetry', attempt_count = 1, final_error_code = 'http_500' WHERE id = $1`,
+      [delivery.id],
+    )
     await database.pool.query('ALTER TABLE sagapost.events DISABLE TRIGGER event_is_append_only')
     await database.pool.query('UPDATE sagapost.events SET payload = $2 WHERE id = $1', [
       delivery.eventId,

@@ -151,6 +151,13 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
     values: () => [staged.pending.sagaId],
   },
   {
+    invariant: 'routed_up_to_place',
+    by: 'a place beyond a subscription that has no delivery',
+    sql: `UPDATE sagapost.event_routing_queue SET id = id + (1::bigint << 52), routed_events = 0, last_subscription_id = 1000
+          WHERE $1 = ANY (event_ids)`,
+    values: () => [staged.unroutedEventId],
+  },
+  {
     invariant: 'in_progress_has_one_open_job',
     by: 'InProgress without a job',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE id = $1`,
@@ -202,6 +209,12 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
     sql: `UPDATE sagapost.webhook_delivery_jobs
           SET status = 'Pending', error_code = NULL, response_status = NULL, finished_at = NULL WHERE saga_id = $1`,
     values: () => [staged.waiting.sagaId],
+  },
+  {
+    invariant: 'open_job_has_no_result',
+    by: 'a job that was put back with its answer',
+    sql: `UPDATE sagapost.webhook_delivery_jobs SET status = 'Pending', response_status = 503 WHERE saga_id = $1`,
+    values: () => [staged.leased.sagaId],
   },
   {
     invariant: 'pending_is_untouched',

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   connect,
@@ -29,22 +28,24 @@ describe('the doctor', () => {
   })
 
   const examine = async () => {
-    const [pool, writes] = (['saga_readonly_role', 'schema_maintainer'] as const).map((role) =>
-      createRolePool({ databaseUrl: server.url, role, connectionsMax: 1 }),
-    ) as [pg.Pool, pg.Pool]
-    try {
-      const findings = await examineSystem(pool, await loadMigrations(migrationsFolder), writes)
-      return findings.filter(({ check }) => check === 'durability')
-    } finally {
-      await Promise.all([pool.end(), writes.end()])
-    }
+    const findings = await examineSystem({
+      as: async (role, work) => {
+        const pool = createRolePool({ databaseUrl: server.url, role, connectionsMax: 1 })
+        return await work(pool).finally(() => pool.end())
+      },
+      migrations: await loadMigrations(migrationsFolder),
+    })
+    return findings.filter(({ check }) => check === 'durability')
   }
   const administer = async (...statements: string[]) => {
     const owner = await connect(server.url)
     for (const statement of statements) await owner.query(statement)
     await owner.end()
   }
-  const found = async () => (await examine()).map(({ severity, detail }) => `${severity}: ${detail}`)
+  const found = async () =>
+    (await examine()).map(({ severity, detail, remedy }) =>
+      [`${severity}: ${detail}`, ...(remedy ? [remedy] : [])].join('; '),
+    )
 
   it('[S22, O6] says that commits wait for the disk', async () => {
     expect(await examine()).toEqual([

@@ -7,7 +7,7 @@ import type { TestDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
 
 const range = { from: '0', to: '1000000' }
-const policy = { baseDelayMs: 0, maxDelayMs: 3_600_000, limit: 2 }
+const policy = { baseDelayMs: 0, maxDelayMs: 3_600_000, retryAfterMaxS: 3_600, limit: 2 }
 const PAYLOAD = '{ "order":7,  "text":"\\u0000 ü" }'
 
 /** Every stage that a delivery can be in, by the name of the stage: the event's and the delivery's id. */

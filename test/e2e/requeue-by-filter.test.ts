@@ -44,7 +44,7 @@ it('[D4, S19, G14] 50,000 dead letters: killed and resumed twice, cancelled once
   await insertDeadLetters(database.pool, { count: LETTERS, subscriptionId })
   const api = await processes.serve('api', { PORT: '0' })
   const [, baseUrl = ''] = await api.printed(/"url":"([^"]+)"/)
-  client = createClient({ baseUrl, apiKey: 'test' })
+  client = createClient({ baseUrl, apiKey: 'the-administrators-key-of-the-environment' })
 
   const { sagaId, matching } = await client.deadLetters.requeueMatching({ subscriptionId })
   expect(matching).toBe(LETTERS)

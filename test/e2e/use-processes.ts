@@ -32,7 +32,7 @@ export function useProcesses(database: TestDatabase, authority: () => string): P
       writeFileSync(authorities, authority())
       const started = spawnCli(['serve', '--only', only], {
         DATABASE_URL: database.url,
-        SAGAPOST_API_KEY: 'test',
+        SAGAPOST_API_KEY: 'the-administrators-key-of-the-environment',
         SAGAPOST_MASTER_KEY: masterKey.toString('base64'),
         SAGAPOST_ALLOWED_CIDRS: LOOPBACK,
         SAGAPOST_LEASE_DURATION: '60s',

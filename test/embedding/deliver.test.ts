@@ -104,16 +104,24 @@ describe('an instance', () => {
   })
 
   it('[O2] serves the API when asked to, and answers with its key', async () => {
-    const instance = embed({ databaseUrl: database.url, parts: ['api'], apiKey: 'sesame', port: 0 })
+    const instance = embed({
+      databaseUrl: database.url,
+      parts: ['api'],
+      apiKey: 'the-administrators-key-of-the-environment',
+      port: 0,
+    })
     expect(instance.url).toBeUndefined()
     await instance.start()
     const ask = (key: string) =>
       fetch(`${instance.url}/v1/events`, { headers: { authorization: `Bearer ${key}` } })
-    expect([(await ask('sesame')).status, (await ask('wrong')).status]).toEqual([200, 401])
+    expect([
+      (await ask('the-administrators-key-of-the-environment')).status,
+      (await ask('wrong')).status,
+    ]).toEqual([200, 401])
     const taken = embed({
       databaseUrl: database.url,
       parts: ['api'],
-      apiKey: 'sesame',
+      apiKey: 'the-administrators-key-of-the-environment',
       port: Number(new URL(instance.url ?? '').port),
     })
     await expect(taken.start()).rejects.toThrow(/^port \d+ on 127\.0\.0\.1 is in use/)

@@ -23,7 +23,7 @@ it('[O2] listens to no signal and to no end of the process', async () => {
   const instance = embed({
     databaseUrl: database.url,
     parts: ['api', 'router', 'worker'],
-    apiKey: 'x',
+    apiKey: 'the-administrators-key-of-the-environment',
     port: 0,
   })
   await instance.start()
@@ -36,12 +36,12 @@ const program = `
   const instance = new Sagapost({
     databaseUrl: process.env.DATABASE_URL, masterKey: process.env.MASTER_KEY,
     listenUrl: 'postgres://user@127.0.0.1:1/nowhere',
-    parts: ['api', 'router', 'orchestrator', 'worker', 'cleaner'], apiKey: 'x', port: 0,
+    parts: ['api', 'router', 'orchestrator', 'worker', 'cleaner'], apiKey: 'the-administrators-key-of-the-environment', port: 0,
     ...(process.env.LOG && { log: Object.fromEntries(['error', 'warn', 'info', 'debug'].map((level) =>
       [level, (fields, message) => console.log(level, message)])) }),
   })
   await instance.start()
-  await fetch(instance.url + '/v1/events', { method: 'POST', headers: { authorization: 'Bearer x' } })
+  await fetch(instance.url + '/v1/events', { method: 'POST', headers: { authorization: 'Bearer the-administrators-key-of-the-environment' } })
   await instance.events.publishMany([{ type: 'guest.hello', payload: 1 }])
   const delivered = async () => (await instance.events.list({ type: 'guest.hello' })).data.length
   while (await delivered() === 0) {}

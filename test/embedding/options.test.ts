@@ -85,6 +85,8 @@ it('[O4] durations are texts or milliseconds, lists are lists, and the rest has 
     masterKey,
     retryBaseDelay: 1_500,
     retryMaxDelay: '2h',
+    retryAfterMax: 10_000_000,
+    requireIdempotencyKey: true,
     deduplicationWindow: 40 * 86_400_000,
     allowedCidrs: ['10.0.0.0/8', 'fd00::/8'],
     concurrency: undefined,
@@ -94,6 +96,8 @@ it('[O4] durations are texts or milliseconds, lists are lists, and the rest has 
   expect(config).toMatchObject({
     retryBaseDelayMs: 1_500,
     retryMaxDelayMs: 7_200_000,
+    retryAfterMaxMs: 10_000_000,
+    requireIdempotencyKey: true,
     retryLimit: 5,
     deduplicationWindowMs: 40 * 86_400_000,
     concurrency: 50,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type SagaHistoryEvent, saga } from '../../src/index.js'
 import { createPostgresStorage, replayHistory, type SagaEventRecord } from '../../src/sagas/index.js'
+import type { SagaError } from '../../src/sagas/saga-error.js'
 import {
   type SagaEventType,
   sagaEventTypes,
@@ -32,6 +33,12 @@ async function subscribeTo(
   receiver.requests.length = 0
 }
 
+/** What a receiver knows of an error. */
+const known = (code: string): SagaError => ({
+  ...{ code, message: '', type: null, retryable: null, timestamp: null },
+  ...{ stack_trace: null, details: null, cause: null },
+})
+
 /** The history as somebody has it who only knows what arrived: each webhook once, by its sequence. */
 function historyOf(receiver: Receiver, sagaId: string): SagaEventRecord[] {
   const seen = new Map<unknown, SagaHistoryEvent>()
@@ -53,7 +60,8 @@ function historyOf(receiver: Receiver, sagaId: string): SagaEventRecord[] {
         ...{ timestamp: new Date(event.at), data: event.data, traceId: event.traceId, spanId: event.spanId },
         oldState: statuses.indexOf(event.oldState),
         newState: statuses.indexOf(event.newState),
-        error: event.errorCode === null ? null : { code: event.errorCode, message: '' },
+        metadata: null,
+        error: event.errorCode === null ? null : known(event.errorCode),
       }
     })
 }
@@ -93,7 +101,8 @@ describe('the webhooks of a saga', () => {
       expect(state).toBe(far ? 'Compensated' : 'Completed')
       const history = (await storage.listEvents(handle.id)).map((event) => ({
         ...event,
-        error: event.error && { code: event.error.code, message: '' },
+        metadata: null,
+        error: event.error && known(event.error.code),
       }))
       await expect.poll(() => historyOf(receiver, handle.id).length).toBe(history.length)
       const seen = historyOf(receiver, handle.id)

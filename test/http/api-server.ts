@@ -59,6 +59,7 @@ export const testConfig: StartApiOptions['config'] = {
   preparedStatements: true,
   allowedCidrs: '127.0.0.0/8',
   trustedProxies: '',
+  requireIdempotencyKey: false,
   requestTimeoutMs: 10_000,
 }
 

@@ -20,6 +20,8 @@ export const eventCases: Record<string, Record<string, Case>> = {
       return [first, await call('POST', '/v1/events', { body: event, headers })]
     },
     event_type_invalid: ({ call }) => call('POST', '/v1/events', { body: { ...event, type: '' } }),
+    event_type_reserved: ({ call }) =>
+      call('POST', '/v1/events', { body: { ...event, type: 'saga.completed' } }),
     event_invalid: ({ call }) =>
       call('POST', '/v1/events', { body: event, headers: { 'sagapost-correlation-id': 'two words' } }),
     payload_invalid: ({ call }) =>

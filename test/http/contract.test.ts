@@ -3,10 +3,11 @@ import { databaseRoles } from '../../src/database/roles.js'
 import { buildOpenApi, type HttpServer } from '../../src/http/index.js'
 import { createMetrics } from '../../src/observability/index.js'
 import { useDatabase } from '../support/database.js'
-import { type Answer, adminKey, type CallOptions, call, startTestApi } from './api-server.js'
+import { type Answer, adminKey, type CallOptions, call, startTestApi, testConfig } from './api-server.js'
 import { cases, plainBodies, plainQueries } from './contract-cases.js'
 import { type Operation, readContract } from './contract-document.js'
 import { makeWorld, type World } from './contract-world.js'
+import { withholdBody } from './withhold-body.js'
 
 const contract = readContract(await buildOpenApi())
 const keyed = contract.operations.filter(({ isKeyless }) => !isKeyless)
@@ -34,8 +35,11 @@ beforeAll(async () => {
     ['partition_missing', withoutPartitions.url],
     ['too_many_bad_keys', database.url],
     ['overloaded', database.url],
+    ['too_much_at_once', database.url],
+    ['idempotency_key_required', database.url],
   ] as const) {
-    servers[code] = await startTestApi(url, { metrics: createMetrics() })
+    const config = { ...testConfig, requireIdempotencyKey: code === 'idempotency_key_required' }
+    servers[code] = await startTestApi(url, { metrics: createMetrics(), config })
   }
 })
 afterAll(async () => {
@@ -62,8 +66,8 @@ const everyCall = [
 /** test/outages/unwritable.test.ts */
 const outages = ['database_timed_out', 'database_read_only', 'database_full']
 const elsewhere: Record<string, string[]> = {
-  publishEvent: ['overloaded', 'partition_missing'],
-  publishEvents: ['overloaded', 'partition_missing'],
+  publishEvent: ['overloaded', 'partition_missing', 'too_much_at_once', 'idempotency_key_required'],
+  publishEvents: ['overloaded', 'partition_missing', 'too_much_at_once'],
   readiness: ['503'],
   // test/dashboard/live.test.ts
   watchSystem: ['overloaded'],
@@ -171,6 +175,29 @@ describe('the rest of the answers', () => {
       const answer = await plainCall(operation, 'partition_missing')
       expect(contract.check(operation, answer)).toBe('partition_missing')
     }
+  })
+
+  it('[E3] publishing without an idempotency key where one is required', async () => {
+    const [single] = publishing as [Operation]
+    const answer = await plainCall(single, 'idempotency_key_required')
+    expect(contract.check(single, answer)).toBe('idempotency_key_required')
+  })
+
+  it('[E1] publishing while other bodies of the key hold too many bytes', async () => {
+    const { url } = servers['too_much_at_once'] as HttpServer
+    const length = `Content-Length: ${16 * 1024 * 1024}`
+    const held = await Promise.all(Array.from({ length: 4 }, () => withholdBody(url, length)))
+    const event = { type: 'large', payload: 'x'.repeat(100_000) }
+    const [single, batch] = publishing as [Operation, Operation]
+    for (const [operation, body] of [
+      [single, event],
+      [batch, { events: [event] }],
+    ] as const) {
+      await expect
+        .poll(async () => contract.check(operation, await plainCall(operation, 'too_much_at_once', { body })))
+        .toBe('too_much_at_once')
+    }
+    for (const socket of held) socket.destroy()
   })
 
   it('[E1] publishing while too much waits to be stored', async () => {

@@ -136,8 +136,15 @@ describe('POST /v1/events', () => {
       'payload',
     ],
     [
-      '100,000 levels',
-      `{"type":"t","payload":${'['.repeat(1e5)}${']'.repeat(1e5)}}`,
+      'a type that is Sagapost’s own',
+      '{"type":"saga.completed","payload":1}',
+      422,
+      'event_type_reserved',
+      'type',
+    ],
+    [
+      '19,000 levels',
+      `{"type":"t","payload":${'['.repeat(19_000)}${']'.repeat(19_000)}}`,
       422,
       'payload_invalid',
       'payload',

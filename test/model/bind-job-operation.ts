@@ -30,20 +30,20 @@ export function bindJobOperation(world: World, operation: JobOperation, shared: 
       return bindReport(world, operation)
     case 'give back': {
       const holding = pick(
-        world.holdings.filter(({ reported }) => !reported),
+        world.holdings.filter(({ outcome }) => outcome === null),
         operation.which,
       )
       if (!holding) return null
-      const { name, job, outcome } = holding
+      const { name, job } = holding
       return {
         operation,
         role: 'job_worker',
         run(pool) {
           // Whatever comes of it: a worker does not send what it has given back.
           world.holdings = world.holdings.filter((each) => each !== holding)
-          return releaseJobs(pool, [job], { probed: outcome !== null })
+          return releaseJobs(pool, [job])
         },
-        plans: () => [planGiveBack({ job: name, token: job.leaseToken }, outcome !== null)],
+        plans: () => [planGiveBack({ job: name, token: job.leaseToken })],
         observe: observeValue(() => ({})),
         forget: () => killWorker(world, holding.worker),
         waits: waitsFor([holding]),

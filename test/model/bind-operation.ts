@@ -3,19 +3,22 @@ import { type Requeued, requeueDeadLetter } from '../../src/dead-letters/index.j
 import { sha256 } from '../../src/doctor/index.js'
 import { expireEventKeys, publish, type StoreOutcome, storeEvents } from '../../src/events/index.js'
 import { applyResults, makeJobs } from '../../src/orchestrator/index.js'
-import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
+import { createSubscriptionCache, routeEvents, spreadEvents } from '../../src/router/index.js'
 import { bindJobOperation } from './bind-job-operation.js'
 import { bindStopOperation } from './bind-stop-operation.js'
 import { bindSubscriptionOperation } from './bind-subscription-operation.js'
-import { deliveryName } from './model.js'
+import { deliveryName, type Model, type QueueRow } from './model.js'
 import { get } from './plan.js'
-import { planApply, planFirstJobs, planRequeue, planRetries, planRoute, settings } from './rules.js'
+import { planRoute, planSpread } from './route-rules.js'
+import { planApply, planFirstJobs, planRequeue, planRetries, settings } from './rules.js'
 import type { Operation } from './steps.js'
 import { type Publication, planForgetKeys, planPublish } from './subscription-rules.js'
-import { limitsBeside, takeRows } from './take-rows.js'
+import { largeRow, limitsBeside, takeRows } from './take-rows.js'
 import { type Call, type Ending, nameOfType, observeValue, pick, type World } from './world.js'
 
 const KEYS_WINDOW_MS = 86_400_000
+/** More deliveries than there are in any run. */
+const ALL = 10_000
 
 /** The operation on what there is for it now; null when there is nothing. `beside`: another one at the same moment. */
 export function bindOperation(world: World, operation: Operation, beside?: Operation): Call | null {
@@ -34,39 +37,66 @@ export function bindOperation(world: World, operation: Operation, beside?: Opera
         canHold: false,
       }
     case 'route': {
-      const { router, most } = operation
+      const { router, most, room = ALL } = operation
       const limits = () =>
         limitsBeside(world.model, 'unrouted', most, beside?.do === 'route' ? beside.most : undefined)
       return {
         operation,
         role: 'router_worker',
         run: (pool) =>
-          routeEvents(pool, world.routers[router] as ReturnType<typeof createSubscriptionCache>, most),
+          routeEvents(pool, world.routers[router] as ReturnType<typeof createSubscriptionCache>, most, {
+            deliveriesMax: room,
+          }),
         plans: (paused) => {
           const writes = paused?.at === 'locked'
           return [
-            planRoute(limits(), {
+            planRoute(limits(), room, {
               writes,
               reads: writes && paused.before.includes('sagapost.subscriptions'),
             }),
           ]
         },
-        observe: observeValue(({ events, deliveries, more }: Awaited<ReturnType<typeof routeEvents>>) => ({
-          events: events.length,
-          deliveries,
-          more,
-        })),
+        observe: observeValue(
+          ({ events, deliveries, more, large }: Awaited<ReturnType<typeof routeEvents>>) => ({
+            events: events.length,
+            deliveries,
+            more,
+            large,
+          }),
+        ),
         forget() {
           world.routers[router] = createSubscriptionCache()
         },
         // For what was queued again, and is in other hands from the first time, or has deliveries that are.
-        waits: (model) => {
-          const held = [...model.deliveries].filter(([name]) => model.locked.has(`delivery ${name}`))
-          const heldEvents = new Set(held.map(([, { event }]) => event))
-          return takeRows(model, world.look, 'unrouted', { most }).batch.some(({ entries }) =>
-            entries.some((event) => model.locked.has(`event ${event}`) || heldEvents.has(event)),
-          )
+        waits: (model) => isHeld(model, takeRows(model, world.look, 'unrouted', { most }).batch),
+        canHold: true,
+      }
+    }
+    case 'spread': {
+      const { router, room } = operation
+      return {
+        operation,
+        role: 'router_worker',
+        run: (pool) =>
+          spreadEvents(pool, world.routers[router] as ReturnType<typeof createSubscriptionCache>, room),
+        plans: (paused) => {
+          const writes = paused?.at === 'locked'
+          return [
+            planSpread(room, { writes, reads: writes && paused.before.includes('sagapost.subscriptions') }),
+          ]
         },
+        observe: observeValue((piece: Awaited<ReturnType<typeof spreadEvents>>) => ({
+          events: piece?.events.length ?? null,
+          deliveries: piece?.deliveries ?? null,
+        })),
+        forget() {
+          world.routers[router] = createSubscriptionCache()
+        },
+        waits: (model) =>
+          isHeld(
+            model,
+            [largeRow(model)].filter((row) => row !== undefined),
+          ),
         canHold: true,
       }
     }
@@ -239,4 +269,13 @@ function bindRequeue(world: World, operation: Operation & { do: 'requeue' }): Ca
     },
     canHold: true,
   }
+}
+
+/** Events that are in other hands, or have deliveries that are. */
+function isHeld(model: Model, rows: readonly QueueRow[]): boolean {
+  const held = [...model.deliveries].filter(([name]) => model.locked.has(`delivery ${name}`))
+  const heldEvents = new Set(held.map(([, { event }]) => event))
+  return rows.some(({ entries }) =>
+    entries.some((event) => model.locked.has(`event ${event}`) || heldEvents.has(event)),
+  )
 }

@@ -87,9 +87,9 @@ export const planReport =
     }
   }
 
-/** A job that its worker gives back is free at once; what was sent in vain is counted. */
+/** A job that its worker has not sent and gives back is free at once. */
 export const planGiveBack =
-  (held: { job: string; token: string }, probed: boolean): Plan =>
+  (held: { job: string; token: string }): Plan =>
   (model) => {
     const isOurs = isHeld(model, held)
     const { nowMs } = model
@@ -97,8 +97,7 @@ export const planGiveBack =
       locks: isOurs ? [`job ${held.job}`] : [],
       commit(at) {
         if (!isOurs) return {}
-        const job = get(at.jobs, held.job)
-        Object.assign(job, { status: 'Pending', untilMs: nowMs, probes: job.probes + (probed ? 1 : 0) })
+        Object.assign(get(at.jobs, held.job), { status: 'Pending', untilMs: nowMs })
         return {}
       },
     }

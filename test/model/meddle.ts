@@ -12,8 +12,9 @@ const forbidden = {
   'delivery with an active job': `
     INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, attempt_at)
     SELECT id, event_id, subscription_id, 'infinity' FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
-  'finished job': 'UPDATE sagapost.webhook_delivery_jobs SET probes = probes WHERE id = $1',
+  'finished job': 'UPDATE sagapost.webhook_delivery_jobs SET lease_resets = lease_resets WHERE id = $1',
   'free job': `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed' WHERE id = $1`,
+  'leased job': `UPDATE sagapost.webhook_delivery_jobs SET status = 'Pending', response_status = 500 WHERE id = $1`,
   event: 'UPDATE sagapost.events SET payload = payload WHERE id = $1',
   letter: 'DELETE FROM sagapost.dead_letters WHERE id = $1',
 } as const
@@ -51,6 +52,7 @@ function targetsOf({ model, look }: World): Target[] {
     if (model.locked.has(`job ${name}`)) continue
     if (status === 'Completed' || status === 'Failed') add('finished job', name, look.jobs.get(name)?.id)
     if (status === 'Pending') add('free job', name, look.jobs.get(name)?.id)
+    if (status === 'Leased') add('leased job', name, look.jobs.get(name)?.id)
     const isActive = status === 'Pending' || status === 'Leased'
     if (isActive) add('delivery with an active job', delivery, look.deliveries.get(delivery)?.id)
   }

@@ -36,6 +36,16 @@ export interface QueueRow {
   sinceMs: number
   /** Somebody has put it there who is no part. */
   byHand?: true
+  /** Too large for one transaction: how far it is routed. */
+  place?: Place
+}
+
+export interface Place {
+  /** Its events in the order of the row. */
+  order: readonly string[]
+  routed: number
+  /** Of the next event, the last subscription that has its delivery. */
+  last: string | null
 }
 
 export interface Subscription {
@@ -66,7 +76,6 @@ export interface Job {
   token: string | null
   untilMs: number
   resets: number
-  probes: number
   error: string | null
   response: number | null
   retryAfterS: number | null
@@ -128,7 +137,10 @@ export const eventLine = (name: string, row: { type: string; payload: string }) 
   `event ${name} of ${row.type}: ${row.payload}`
 
 export const queueLine = (queue: 'not routed' | 'not counted', row: Omit<QueueRow, 'id'>) =>
-  `${queue}, type ${row.type}, since ${row.sinceMs}: ${row.entries.join(', ')}`
+  `${queue}, type ${row.type}, since ${row.sinceMs}: ${row.entries.join(', ')}${row.place ? placeText(row.place) : ''}`
+
+const placeText = ({ order, routed, last }: Place) =>
+  `, in pieces: ${order.slice(routed).join(', ')} from ${last} on`
 
 export const keyLine = (key: string, event: string) => `key ${key} of event ${event}`
 
@@ -139,7 +151,7 @@ export const deliveryLine = (name: string, row: Delivery) =>
   `delivery ${name}: ${row.status}, ${row.attempts} attempts, error ${row.error}, next ${row.nextMs}`
 
 export const jobLine = (name: string, row: Job) =>
-  `job ${name}: ${row.status} of ${row.worker} until ${row.untilMs}, token ${row.token}, ${row.resets} resets, ${row.probes} probes, error ${row.error}, response ${row.response}, retry after ${row.retryAfterS}, made ${row.madeAtMs}`
+  `job ${name}: ${row.status} of ${row.worker} until ${row.untilMs}, token ${row.token}, ${row.resets} resets, error ${row.error}, response ${row.response}, retry after ${row.retryAfterS}, made ${row.madeAtMs}`
 
 export const letterLine = (name: string, row: Letter) =>
   `letter ${name}: error ${row.error}, ${row.attempts} attempts, last by ${row.worker} until ${row.leaseMs}: ${row.payload}`

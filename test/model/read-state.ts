@@ -28,6 +28,8 @@ export interface Look {
   deliveries: Map<string, { id: string; status: string }>
   jobs: Map<string, { id: string; status: string; token: string | null; worker: string | null }>
   unrouted: QueueRow[]
+  /** The events of each of these rows, as they stand in it. */
+  orders: Map<number, readonly string[]>
   unapplied: QueueRow[]
   letterIds: Map<string, string>
   jobNames: Map<string, string>
@@ -40,7 +42,8 @@ const readRows = `
       SELECT id::text, event_type, payload::text
       FROM sagapost.events AS event WHERE id >= $1 ORDER BY event.id) AS row) AS events,
     (SELECT coalesce(json_agg(row), '[]') FROM (
-      SELECT id, event_type, event_ids::text[] AS entries, extract(epoch FROM enqueued_at) * 1000 AS since_ms
+      SELECT id, event_type, event_ids::text[] AS entries, extract(epoch FROM enqueued_at) * 1000 AS since_ms,
+             routed_events AS routed, last_subscription_id::text AS last
       FROM sagapost.event_routing_queue) AS row) AS unrouted,
     (SELECT coalesce(json_agg(row), '[]') FROM (
       SELECT id, job_ids::text[] AS entries, extract(epoch FROM enqueued_at) * 1000 AS since_ms,
@@ -58,7 +61,7 @@ const readRows = `
              extract(epoch FROM next_attempt_at) * 1000 AS next_ms
       FROM sagapost.webhook_delivery_sagas WHERE event_id >= $1 ORDER BY id) AS row) AS deliveries,
     (SELECT coalesce(json_agg(row), '[]') FROM (
-      SELECT id::text, saga_id::text, attempt, status, worker_id, lease_token, lease_resets, probes, error_code, response_status,
+      SELECT id::text, saga_id::text, attempt, status, worker_id, lease_token, lease_resets, error_code, response_status,
              retry_after_s, extract(epoch FROM lease_until) * 1000 AS until_ms,
              lease_until = sagapost.held_until(subscription_id) AS held,
              extract(epoch FROM attempt_at) * 1000 AS made_ms
@@ -71,7 +74,14 @@ const readRows = `
 
 interface Rows {
   events: { id: string; event_type: string; payload: string }[]
-  unrouted: { id: number; event_type: string; entries: string[]; since_ms: number }[]
+  unrouted: {
+    id: number
+    event_type: string
+    entries: string[]
+    since_ms: number
+    routed: number | null
+    last: string | null
+  }[]
   unapplied: { id: number; entries: string[]; since_ms: number; bounded: boolean }[]
   keys: { key: string; event_id: string }[]
   subscriptions: {
@@ -102,7 +112,6 @@ interface Rows {
     worker_id: string | null
     lease_token: string | null
     lease_resets: number
-    probes: number
     error_code: string | null
     response_status: number | null
     retry_after_s: number | null
@@ -147,6 +156,7 @@ export async function readState(owner: pg.Pool, origin: Origin): Promise<Look> {
     deliveries: new Map(),
     jobs: new Map(),
     unrouted: [],
+    orders: new Map(),
     unapplied: [],
     letterIds: new Map(),
     jobNames: new Map(),
@@ -184,7 +194,7 @@ export async function readState(owner: pg.Pool, origin: Origin): Promise<Look> {
   for (const row of found.jobs) {
     const delivery = deliveryNames.get(row.saga_id) ?? `?${row.saga_id}`
     const name = jobName(delivery, row.attempt)
-    const { id, status, lease_token: token, worker_id: worker, probes, attempt } = row
+    const { id, status, lease_token: token, worker_id: worker, attempt } = row
     look.jobs.set(name, { id, status, token, worker })
     look.jobNames.set(id, name)
     const result = { error: row.error_code, response: row.response_status, retryAfterS: row.retry_after_s }
@@ -193,17 +203,14 @@ export async function readState(owner: pg.Pool, origin: Origin): Promise<Look> {
       token,
       untilMs: row.held ? HELD_MS : row.until_ms,
       resets: row.lease_resets,
-      probes,
     }
     lines.push(jobLine(name, { delivery, attempt, status, ...lease, ...result, madeAtMs: row.made_ms }))
   }
-  for (const { id, event_type: type, entries, since_ms: sinceMs } of found.unrouted) {
-    const row = {
-      id,
-      type,
-      entries: entries.map((each) => names.event.get(each) ?? `?${each}`).sort(),
-      sinceMs,
-    }
+  for (const { id, event_type: type, entries, since_ms: sinceMs, routed, last } of found.unrouted) {
+    const order = entries.map((each) => names.event.get(each) ?? `?${each}`)
+    const place = { order, routed: routed ?? 0, last: names.subscription.get(last ?? '') ?? null }
+    const row = { id, type, entries: order.toSorted(), sinceMs, ...(routed !== null && { place }) }
+    look.orders.set(id, order)
     look.unrouted.push(row)
     lines.push(queueLine('not routed', row))
   }

@@ -4,11 +4,10 @@ import { type Limits, removeRows, rowLock, takeRows } from './take-rows.js'
 
 /** The settings that all parts of a run have. The cap is low, so that two failures reach it. */
 export const settings = {
-  policy: { baseDelayMs: 30_000, maxDelayMs: 45_000, limit: 3 },
+  policy: { baseDelayMs: 30_000, maxDelayMs: 45_000, retryAfterMaxS: 86_400, limit: 3 },
   leaseMs: 60_000,
   lostLeasesMax: 3,
 }
-const DAY_MS = 86_400_000
 
 /** What an operation that stands still has yet to do when it goes on. */
 export interface Later {
@@ -16,47 +15,14 @@ export interface Later {
   writes?: boolean
 }
 
-/**
- * [R1, R2, R3, U5] The oldest events that nobody else has get a delivery for each subscription of their type that is active
- * and verified, unless they have it, and leave the queue.
- */
-export const planRoute =
-  (limits: Limits, later: Later = {}): Plan =>
-  (model, look) => {
-    const { held, batch, more } = takeRows(model, look, 'unrouted', limits)
-    const events = batch.flatMap(({ entries }) => entries)
-    const atStart = later.reads ? undefined : pairsOf(model, events)
-    const { nowMs } = model
-    return {
-      locks: [
-        ...held.map((row) => rowLock('unrouted', row)),
-        ...(later.writes ? [] : events.map((event) => `event ${event}`)),
-      ],
-      commit(at, then) {
-        const pairs = atStart ?? pairsOf(at, events)
-        const wanted = new Map(pairs.map((pair) => [deliveryName(...pair, 0), pair]))
-        const missing = [...wanted].filter(([name]) => !at.deliveries.has(name))
-        // An event that was routed before is found out when the deliveries are made, and all is done anew.
-        if (later.writes && missing.length < pairs.length) return planRoute(limits)(at, then).commit(at, then)
-        removeRows(at, 'unrouted', batch)
-        for (const [, pair] of missing) addDelivery(at, ...pair, 0, later.writes ? at.nowMs : nowMs)
-        return { events: events.length, deliveries: missing.length, more }
-      },
-    }
-  }
-
-function pairsOf(model: Model, events: readonly string[]): [string, string][] {
-  return events.flatMap((event) =>
-    [...model.subscriptions]
-      .filter(
-        ([, { type, active, verified }]) => active && verified && type === get(model.events, event).type,
-      )
-      .map(([subscription]): [string, string] => [event, subscription]),
-  )
-}
-
 /** [S5, S19] A delivery begins as Pending, without attempts, due now. */
-function addDelivery(model: Model, event: string, subscription: string, requeues: number, nowMs: number) {
+export function addDelivery(
+  model: Model,
+  event: string,
+  subscription: string,
+  requeues: number,
+  nowMs: number,
+) {
   const begun: Delivery = {
     event,
     subscription,
@@ -140,9 +106,9 @@ function count(
 }
 
 function delayMs(attempts: number, retryAfterS: number | null): number {
-  const { baseDelayMs, maxDelayMs } = settings.policy
+  const { baseDelayMs, maxDelayMs, retryAfterMaxS } = settings.policy
   const backoffMs = Math.min(baseDelayMs * 2 ** (attempts - 1), maxDelayMs)
-  return Math.max(backoffMs, Math.min((retryAfterS ?? 0) * 1000, DAY_MS))
+  return Math.max(backoffMs, Math.min(retryAfterS ?? 0, retryAfterMaxS) * 1000)
 }
 
 /** [D2, D3, J11] One that was stopped ends with the reason for that. */
@@ -226,7 +192,6 @@ function addJob(model: Model, delivery: string, attempt: number, nowMs: number):
     token: null,
     untilMs: nowMs,
     resets: 0,
-    probes: 0,
     error: null,
     response: null,
     retryAfterS: null,

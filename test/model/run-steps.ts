@@ -14,6 +14,7 @@ import { queueAgain } from './queue-again.js'
 import { readState } from './read-state.js'
 import { type Answer, type Operation, type Step, type Subscribe, waits } from './steps.js'
 import { touch } from './subscription-rules.js'
+import { largeRow } from './take-rows.js'
 import { nameOfType, pick, type World } from './world.js'
 
 const noFault: Fault = { kind: 'none' }
@@ -59,7 +60,7 @@ async function runOperation(world: World, operation: Operation, fault: Fault): P
   await performCall(world, call, fault)
 }
 
-const takesFromQueue = ({ do: verb }: Operation) => verb === 'route' || verb === 'apply'
+const takesFromQueue = ({ do: verb }: Operation) => verb === 'route' || verb === 'spread' || verb === 'apply'
 
 /** Which of several rows it holds cannot be seen before it commits; only from queues they are taken in a known order. */
 const withoutChoice = (operation: Operation): Operation =>
@@ -71,13 +72,19 @@ async function runBoth(world: World, operations: readonly [Operation, Operation]
   // They pass over what the other is about to take: what each of them gets is ruled by no order of the two.
   if (passOver(operations, 'claim', 'stop jobs') || passOver(operations, 'make', 'end stopped')) return
   if (operations.every((each) => each.do === 'stop jobs') && !isDeepStrictEqual(...wishes(operations))) return
-  const [first, second] = operations
+  // Which of two pieces of a row is whose, or whether one comes to nothing because the other has the row, is not ruled.
+  if (operations.every(({ do: verb }) => verb === 'spread')) return
+  const [first, second] = operations.map(withRoom) as [Operation, Operation]
   const a = bindOperation(world, first, second)
   const b = bindOperation(world, second, first)
   if (!a || !b) return
   if (a.waits?.(world.model) || b.waits?.(world.model)) await releaseHeld(world)
   await performBoth(world, [a, b])
 }
+
+/** What goes to the back while another takes rows is seen by neither of them. */
+const withRoom = (operation: Operation): Operation =>
+  operation.do === 'route' ? { ...operation, room: 100 } : operation
 
 const passOver = (operations: readonly Operation[], one: Operation['do'], other: Operation['do']) =>
   [one, other].every((verb) => operations.some(({ do: made }) => made === verb))
@@ -126,6 +133,7 @@ async function takeOver(world: World, worker: number): Promise<void> {
 export async function runRound(world: World, answer: Answer, fault: Fault = noFault): Promise<void> {
   const most = 100
   await runOperation(world, { do: 'route', router: 0, most }, noFault)
+  while (largeRow(world.model)) await runOperation(world, { do: 'spread', router: 0, room: 2 }, noFault)
   await runOperation(world, { do: 'apply', most }, noFault)
   await runOperation(world, { do: 'make', most }, noFault)
   await runOperation(world, { do: 'end stopped' }, noFault)

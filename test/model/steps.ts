@@ -13,7 +13,9 @@ export type Operation =
   | { do: 'verify'; which: number }
   | { do: 'remove'; which: number }
   | { do: 'switch off the gone' }
-  | { do: 'route'; router: number; most: number }
+  /** No more than `room` deliveries at once. */
+  | { do: 'route'; router: number; most: number; room?: number }
+  | { do: 'spread'; router: number; room: number }
   | { do: 'apply'; most: number }
   | { do: 'make'; most: number }
   | { do: 'claim'; worker: number; most: number }
@@ -66,6 +68,8 @@ type Wait = keyof typeof waits
 
 const index = fc.nat({ max: 11 })
 const most = fc.constantFrom(100, 1, 2)
+/** Deliveries of one transaction of the router. */
+const room = fc.constantFrom(100, 1, 2, 3)
 const how = fc.constantFrom('batch', 'transaction')
 
 const operations = {
@@ -85,7 +89,8 @@ const operations = {
   verify: fc.record({ do: fc.constant('verify'), which: index }),
   remove: fc.record({ do: fc.constant('remove'), which: index }),
   gone: fc.constant({ do: 'switch off the gone' }),
-  route: fc.record({ do: fc.constant('route'), router: fc.nat({ max: 1 }), most }),
+  route: fc.record({ do: fc.constant('route'), router: fc.nat({ max: 1 }), most, room }),
+  spread: fc.record({ do: fc.constant('spread'), router: fc.nat({ max: 1 }), room }),
   apply: fc.record({ do: fc.constant('apply'), most }),
   make: fc.record({ do: fc.constant('make'), most }),
   claim: fc.record({ do: fc.constant('claim'), worker: fc.nat({ max: 1 }), most }),
@@ -125,6 +130,7 @@ const operation = weigh({
   remove: 1,
   gone: 2,
   route: 8,
+  spread: 5,
   apply: 9,
   make: 9,
   claim: 9,

@@ -24,8 +24,13 @@ export const rowLock = (name: QueueName, { id }: QueueRow) => `${name} ${id}`
 
 const inOrder = (rows: readonly QueueRow[]) => [...rows].sort((a, b) => (a.id < b.id ? -1 : +(a.id > b.id)))
 const sizeOf = (rows: readonly QueueRow[]) => rows.reduce((sum, { entries }) => sum + entries.length, 0)
+/** Those that are taken whole. */
+const inFront = (model: Model, name: QueueName) => inOrder(model[name]).filter(({ place }) => !place)
 const freeRows = (model: Model, name: QueueName) =>
-  inOrder(model[name]).filter((row) => !model.locked.has(rowLock(name, row)))
+  inFront(model, name).filter((row) => !model.locked.has(rowLock(name, row)))
+/** The oldest that nobody holds of those that are routed in pieces. */
+export const largeRow = (model: Model): QueueRow | undefined =>
+  inOrder(model.unrouted).find((row) => row.place && !model.locked.has(rowLock('unrouted', row)))
 
 /**
  * Whole rows, the oldest that nobody holds: as many as there would be room for if all were of the oldest one's size, held
@@ -33,7 +38,7 @@ const freeRows = (model: Model, name: QueueName) =>
  */
 export function takeRows(model: Model, look: Look, name: QueueName, { most, asSeen }: Limits): Taken {
   if (asSeen) return takeGone(freeRows(model, name), look[name], most)
-  const [oldest] = inOrder(model[name])
+  const [oldest] = inFront(model, name)
   if (!oldest) return { held: [], batch: [], more: false }
   const rowsMax = Math.max(1, Math.floor(most / oldest.entries.length))
   const held = freeRows(model, name).slice(0, rowsMax)
@@ -54,7 +59,7 @@ export function limitsBeside(
   beside: number | undefined,
 ): Limits {
   if (beside === undefined) return { most }
-  const sizes = model[name].map(({ entries }) => entries.length)
+  const sizes = inFront(model, name).map(({ entries }) => entries.length)
   const isForeseen = new Set(sizes).size <= 1 || sizes.length * Math.max(...sizes) <= Math.min(most, beside)
   return { most, asSeen: !isForeseen }
 }
@@ -104,7 +109,7 @@ export function enqueue(model: Model, look: Look, name: QueueName, row: Omit<Que
   const added = look[name].filter(({ id }) => !known.has(id))
   for (const part of splitRow([...row.entries].sort(), added)) {
     const found = added.find(({ entries }) => isDeepStrictEqual(entries, part))
-    const last = Math.max(0, ...model[name].map(({ id }) => id))
+    const last = Math.max(0, ...inFront(model, name).map(({ id }) => id))
     model[name].push({ ...row, id: found?.id ?? last + UNSEEN, entries: part })
   }
 }
@@ -127,4 +132,15 @@ function splitRow(entries: readonly string[], added: readonly QueueRow[]): strin
 /** What was taken leaves the queue. */
 export function removeRows(model: Model, name: QueueName, rows: readonly QueueRow[]): void {
   model[name] = model[name].filter((row) => !rows.some(({ id }) => id === row.id))
+}
+
+/** As migrations/0040 has it: behind all others. */
+const BACK = 2 ** 52
+
+export function moveToBack(model: Model, rows: readonly QueueRow[], orders: Look['orders']): void {
+  removeRows(model, 'unrouted', rows)
+  for (const row of rows) {
+    const place = { order: orders.get(row.id) ?? row.entries, routed: 0, last: null }
+    model.unrouted.push({ ...row, id: row.id + BACK, place })
+  }
 }

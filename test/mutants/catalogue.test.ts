@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { applyEdit } from '../../mutants/apply-mutant.js'
 import { catalogue } from '../../mutants/catalogue/index.js'
-import { allRuleIds, ruleIds } from '../../mutants/mutant.js'
+import { heldOtherwise, ruleIds } from '../../mutants/mutant.js'
 
 const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8')
 
@@ -20,10 +20,10 @@ const wanted = [
 ]
 
 describe('the catalogue of mutants', () => {
-  it('[O6] breaks every rule of S, J, D, E, U and R at least once, and names only rules that exist', () => {
+  it('[O6] breaks every rule that a bug can break at least once, and names only rules that exist', () => {
     const broken = catalogue.flatMap(({ rules }) => rules)
-    expect(ruleIds.filter((rule) => !broken.includes(rule))).toEqual([])
-    expect(broken.filter((rule) => !allRuleIds.includes(rule))).toEqual([])
+    expect(ruleIds.filter((rule) => !broken.includes(rule))).toEqual(Object.keys(heldOtherwise))
+    expect(broken.filter((rule) => !ruleIds.includes(rule))).toEqual([])
     expect(catalogue.length).toBeGreaterThanOrEqual(MUTANTS_MIN)
   })
 

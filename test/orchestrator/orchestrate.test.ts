@@ -31,8 +31,8 @@ beforeAll(async () => {
 
 const make = (limit = policy.limit) =>
   makeJobs(database.as('saga_orchestrator'), { range, batchMax: 100, limit })
-const apply = async (limit = policy.limit) => {
-  const options = { batchMax: 100, policy: { ...policy, limit } }
+const apply = async (limit = policy.limit, retryAfterMaxS = policy.retryAfterMaxS) => {
+  const options = { batchMax: 100, policy: { ...policy, limit, retryAfterMaxS } }
   return (await applyResults(database.as('saga_orchestrator'), options)).results
 }
 
@@ -103,6 +103,32 @@ describe('making jobs', () => {
     expect(await make()).toEqual({ first: 1, retries: 0, dead: [] })
     expect(await read(delivery)).toMatchObject({ status: 'InProgress', attemptCount: 0, jobs: 1 })
     expect(await make()).toEqual({ first: 0, retries: 0, dead: [] })
+  })
+
+  it('[S7, S16] the deliveries of other subscriptions pass the backlog of one', async () => {
+    const backlog: Delivery[] = []
+    const first = await insertDelivery(database.pool)
+    for (let count = 0; count < 30; count++) {
+      backlog.push(await insertDelivery(database.pool, 'Pending', first.subscriptionId))
+    }
+    const lone = await insertDelivery(database.pool)
+    const pool = database.as('saga_orchestrator')
+    await makeJobs(pool, { range, batchMax: 10, limit: policy.limit })
+    expect(await read(lone)).toMatchObject({ status: 'Pending', jobs: 0 })
+    expect(await makeJobs(pool, { range, batchMax: 10, limit: policy.limit, hasBacklog: true })).toEqual({
+      first: 16,
+      retries: 0,
+      dead: [],
+    })
+    expect(await read(lone)).toMatchObject({ status: 'InProgress', jobs: 1 })
+    // The newest five of the backlog came with it.
+    expect(await Promise.all(backlog.slice(-5).map(read))).toMatchObject(
+      Array(5).fill({ status: 'InProgress', jobs: 1 }),
+    )
+    await make()
+    expect(await Promise.all([first, ...backlog].map(read))).toMatchObject(
+      Array(31).fill({ status: 'InProgress', jobs: 1 }),
+    )
   })
 
   it('[S10, S12] a retry gets its job when it is due and not a moment before', async () => {
@@ -250,8 +276,8 @@ describe('applying results', () => {
     [null, 30],
     [10, 30],
     [90, 90],
-    [86_400, 86_400],
-    [999_999, 86_400],
+    [3_600, 3_600],
+    [86_400, 3_600],
   ])('[S14] Retry-After of %s s makes a wait of %s s', async (retryAfterS, delayS) => {
     const delivery = await insertDelivery(database.pool)
     await make()
@@ -259,6 +285,15 @@ describe('applying results', () => {
     await apply()
     const state = await read(delivery)
     expect(state.nextAttemptAtMs - state.now).toBe(delayS * 1000)
+  })
+
+  it('[S14] an operator can allow a longer Retry-After than the longest delay', async () => {
+    const delivery = await insertDelivery(database.pool)
+    await make()
+    await finish(delivery, { succeeded: false, errorCode: 'http_503', retryAfterS: 999_999 })
+    await apply(policy.limit, 86_400)
+    const state = await read(delivery)
+    expect(state.nextAttemptAtMs - state.now).toBe(86_400_000)
   })
 
   it('[S4, S13] a result leaves the queue in the transaction that counts it', async () => {

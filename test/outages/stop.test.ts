@@ -22,7 +22,7 @@ async function openLinkToDatabase() {
 async function serve(databaseUrl: string, settings: Record<string, string>) {
   const cli = spawnCli(['serve'], {
     DATABASE_URL: databaseUrl,
-    SAGAPOST_API_KEY: 'admin',
+    SAGAPOST_API_KEY: 'the-administrators-key-of-the-environment',
     SAGAPOST_MASTER_KEY: masterKey,
     PORT: '0',
     ...settings,
@@ -48,9 +48,10 @@ it('[O5, J8] a stop while the database has vanished ends at its deadline, and sa
   link.behave({ kind: 'black-hole', half: false })
   // Under way when it is stopped: nothing of it will ever be answered.
   const requests = Array.from({ length: 3 }, () =>
-    call(`${served.url}/v1/events`, 'POST', { key: 'admin', body: { type: 'stop', payload: 1 } }).catch(
-      () => undefined,
-    ),
+    call(`${served.url}/v1/events`, 'POST', {
+      key: 'the-administrators-key-of-the-environment',
+      body: { type: 'stop', payload: 1 },
+    }).catch(() => undefined),
   )
   await expect.poll(link.connections).toBeGreaterThan(0)
   served.child.kill('SIGTERM')
@@ -76,7 +77,14 @@ it('[O2] says that it is not ready and serves on, before it closes its port', as
   expect(body).toEqual({ status: 'not_ready', obstacles: [{ code: 'stopping', detail: expect.any(String) }] })
   expect(headers.get('connection')).toBe('close')
   const event = { type: 'drained', payload: 1 }
-  expect((await call(`${served.url}/v1/events`, 'POST', { key: 'admin', body: event })).status).toBe(202)
+  expect(
+    (
+      await call(`${served.url}/v1/events`, 'POST', {
+        key: 'the-administrators-key-of-the-environment',
+        body: event,
+      })
+    ).status,
+  ).toBe(202)
   // A second signal waits for nothing.
   served.child.kill('SIGTERM')
   expect(await served.exit).toBe(1)
@@ -93,7 +101,7 @@ it('[O5] embedded, a stop gives up in time as well, and leaves no connection beh
   const { link, url } = await openLinkToDatabase()
   const env = {
     PORT: '0',
-    SAGAPOST_API_KEY: 'admin',
+    SAGAPOST_API_KEY: 'the-administrators-key-of-the-environment',
     SAGAPOST_MASTER_KEY: masterKey,
     SAGAPOST_STOP_DEADLINE: '2s',
   }

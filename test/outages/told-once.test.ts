@@ -49,13 +49,16 @@ it('[O5, O7] a database that goes away is told once, with host and role, and onc
   const { log, alarms } = keepLines()
   const env = {
     PORT: '0',
-    SAGAPOST_API_KEY: 'admin',
+    SAGAPOST_API_KEY: 'the-administrators-key-of-the-environment',
     SAGAPOST_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
   }
   const system = await startSystem({ databaseUrl: gate.url, config: readConfig(env), only: systemParts, log })
   onTestFinished(async () => void (await system.stop()))
   const publish = () =>
-    call(`${system.url}/v1/events`, 'POST', { key: 'admin', body: { type: 'told', payload: 1 } })
+    call(`${system.url}/v1/events`, 'POST', {
+      key: 'the-administrators-key-of-the-environment',
+      body: { type: 'told', payload: 1 },
+    })
   expect((await publish()).status).toBe(202)
 
   gate.shut()

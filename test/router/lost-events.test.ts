@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { loadMigrations, migrationsFolder } from '../../src/database/index.js'
-import { checkInvariants, examineSystem } from '../../src/doctor/index.js'
+import { checkInvariants, examineSystem, type SystemExamination } from '../../src/doctor/index.js'
 import { requeueEvents } from '../../src/events/index.js'
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
 import { openRoutes } from '../../src/subscriptions/index.js'
@@ -87,31 +87,34 @@ describe('an event that is neither routed nor queued', () => {
   it('[R1] is found when the trigger that queues events is disabled, and the doctor names the trigger', async () => {
     const type = 'lost.trigger'
     const migrations = await loadMigrations(migrationsFolder)
+    const as: SystemExamination['as'] = (role, work) => work(database.as(role))
     const findings = async () =>
-      (
-        await examineSystem(database.as('saga_readonly_role'), migrations, database.as('schema_maintainer'))
-      ).filter(({ check }) => check === 'routing')
+      (await examineSystem({ as, migrations })).filter(
+        ({ check }) => check === 'routing' || check === 'schema',
+      )
     await insertSubscription(database.pool, { type })
-    expect(await findings()).toEqual([expect.objectContaining({ severity: 'ok' })])
+    expect(await findings()).toMatchObject([{ severity: 'ok' }, { severity: 'ok' }])
     await database.pool.query('ALTER TABLE sagapost.events DISABLE TRIGGER event_enqueue_routing')
     const event = await publishAndRoute(type)
     expect(await lost()).toEqual([event])
-    expect(await findings()).toEqual([
+    expect(await findings()).toMatchObject([
       {
-        check: 'routing',
         severity: 'failing',
+        code: 'trigger_disabled',
         detail: expect.stringContaining('event_enqueue_routing on sagapost.events'),
+        remedy: 'ALTER TABLE sagapost.events ENABLE ALWAYS TRIGGER event_enqueue_routing',
       },
       {
-        check: 'routing',
         severity: 'failing',
-        detail: expect.stringMatching(/^1 of the last .*events requeue/),
+        code: 'events_lost',
+        detail: expect.stringMatching(/^1 of the last /),
+        remedy: expect.stringContaining('events requeue'),
       },
     ])
     await database.pool.query('ALTER TABLE sagapost.events ENABLE ALWAYS TRIGGER event_enqueue_routing')
     await requeue()
     await route()
-    expect(await findings()).toEqual([expect.objectContaining({ severity: 'ok' })])
+    expect(await findings()).toMatchObject([{ severity: 'ok' }, { severity: 'ok' }])
   })
 
   it('[R1, R3] reaches only the subscriptions that miss it', async () => {

@@ -17,7 +17,7 @@ const loopback = '127.0.0.0/8'
 const config = {
   ...readConfig({
     DATABASE_URL: inject('serverUrl'),
-    SAGAPOST_API_KEY: 'test',
+    SAGAPOST_API_KEY: 'the-administrators-key-of-the-environment',
     SAGAPOST_MASTER_KEY: masterKey.toString('base64'),
     SAGAPOST_ALLOWED_CIDRS: loopback,
   }),

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
 import { createWakeups } from '../../src/loop/index.js'
+import { defaultRetryPolicy } from '../../src/orchestrator/index.js'
 import { startOrchestrator } from '../../src/runtime/start-orchestrator.js'
 import { createResultCounter } from '../../src/statistics/index.js'
 import { useDatabase } from '../support/database.js'
@@ -48,7 +49,7 @@ function start({ wakeups = createWakeups(), onGone = () => {} }) {
     log: pino({ level: 'silent' }),
     metrics: { resultApplied() {}, jobsMade() {}, deadLettered() {}, loopFailed() {} },
     counter: createResultCounter(),
-    policy: { baseDelayMs: 30_000, maxDelayMs: 3_600_000, limit: 5 },
+    policy: defaultRetryPolicy,
     onGone,
     pollMs: () => POLL_MS,
   })
@@ -99,5 +100,33 @@ describe('the orchestrator', () => {
     expect(onGone).not.toHaveBeenCalled()
     await fail((await insertDelivery(database.pool)).id, 'http_410')
     await expect.poll(() => onGone).toHaveBeenCalledOnce()
+  })
+
+  it('[S7] lets the deliveries of other subscriptions pass a backlog', async () => {
+    const { subscriptionId } = await insertDelivery(database.pool)
+    await database.pool.query(
+      `WITH event AS (
+         INSERT INTO sagapost.events (event_type, payload)
+         SELECT 'burst', '{}' FROM generate_series(1, 1_500) RETURNING id
+       )
+       INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT id, $1 FROM event`,
+      [subscriptionId],
+    )
+    const lone = await insertDelivery(database.pool)
+    start({})
+    const pending = async () => {
+      const { rows } = await database.pool.query(
+        `SELECT count(*)::int AS count FROM sagapost.webhook_delivery_sagas WHERE status = 'Pending'`,
+      )
+      return rows[0].count
+    }
+    await expect.poll(pending).toBe(0)
+    const { rows: places } = await database.pool.query(
+      `SELECT count(*) FILTER (WHERE job.id > lone.id)::int AS after FROM sagapost.webhook_delivery_jobs AS job
+       CROSS JOIN (SELECT id FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1) AS lone
+       WHERE job.subscription_id = $2`,
+      [lone.id, subscriptionId],
+    )
+    expect(places[0].after).toBeGreaterThanOrEqual(500)
   })
 })

@@ -26,7 +26,7 @@ const allowedCidrs = ['127.0.0.0/8']
 const box = createSecretBox(masterKey)
 const env = {
   DATABASE_URL: database.url,
-  SAGAPOST_API_KEY: 'test',
+  SAGAPOST_API_KEY: 'the-administrators-key-of-the-environment',
   SAGAPOST_MASTER_KEY: masterKey.toString('base64'),
   SAGAPOST_ALLOWED_CIDRS: allowedCidrs[0],
   SAGAPOST_REQUEST_TIMEOUT: '50s',

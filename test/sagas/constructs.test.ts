@@ -519,5 +519,7 @@ it('[G13] all that one write in memory says is of one moment, though the clock g
   await expect.poll(async () => (await storage.getSaga(id))?.leaseOwner).toBeNull()
   const { wakeAt, updatedAt } = (await storage.getSaga(id)) ?? {}
   expect(Number(wakeAt) - Number(updatedAt)).toBe(3_600_000)
+  const events = await storage.listEvents(id)
+  expect(events.map(({ timestamp }) => timestamp)).toEqual([updatedAt, updatedAt])
   await coordinator.stop()
 })

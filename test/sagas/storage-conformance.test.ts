@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { NewSaga, SagaChange } from '../../src/sagas/records.js'
 import { defaultRetryPolicy } from '../../src/sagas/retry-policy.js'
+import { attemptError } from '../../src/sagas/saga-error.js'
 import { storages } from './storages.js'
 
 const LEASE_MS = 60_000
@@ -145,7 +146,7 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
   it('writes a saga, its steps and its events together, for many sagas at once', async () => {
     const sagas = [newSaga(held()), newSaga(held())]
     for (const saga of sagas) await under.storage.startSaga(saga)
-    const error = { code: 'E', message: 'm', retryable: true }
+    const error = { ...attemptError('run_interrupted', 'm', true), code: 'E' }
     const outcomes = await under.storage.write(
       sagas.map(({ id }) =>
         change(id, {

@@ -105,7 +105,7 @@ function statementsFor({ after, count }: Filling): [string, DatabaseRole, string
       [...window, ['1', '2'], 5, 30_000, 3_600_000, 86_400, results, results],
     ],
     ['dead-lettering', 'saga_orchestrator', deadLetter, [...window, waiting, waiting, nulls]],
-    ['giving back', 'job_worker', release, [unsent, unsent, tokens, 0]],
+    ['giving back', 'job_worker', release, [unsent, unsent, tokens]],
     ['resetting leases', 'job_worker', reset, [...window, BATCH, 3]],
   ]
 }

@@ -101,6 +101,27 @@ describe('what a row in flight is for never changes', () => {
   )
 })
 
+describe('a job that goes back', () => {
+  it.each([
+    ['an answer', 'response_status = 500', 'illegal_move'],
+    ['an error', `error_code = 'timeout'`, 'illegal_move'],
+    ['a time to wait', 'retry_after_s = 5', 'illegal_move'],
+    ['a duration', 'duration_ms = 0', 'illegal_move'],
+    ['an excerpt', `response_excerpt = ''`, 'illegal_move'],
+    ['an end', 'finished_at = sagapost.now()', 'illegal_move'],
+    ['a lost lease less', 'lease_resets = 0', 'illegal_move'],
+    ['two lost leases more', 'lease_resets = 3', 'illegal_move'],
+    ['another lost lease', 'lease_resets = 2', 'accepted'],
+    ['nothing', 'lease_until = sagapost.now()', 'accepted'],
+  ])('[J3, J12] has not been sent: with %s (%s) it is %s', async (_what, change, expected) => {
+    const id = await insertJob(database.pool, await insertDelivery(database.pool, 'InProgress'))
+    const jobs = 'UPDATE sagapost.webhook_delivery_jobs SET'
+    await database.pool.query(`${jobs} status = 'Leased', lease_resets = 1 WHERE id = $1`, [id])
+    const back = database.as('job_worker').query(`${jobs} status = 'Pending', ${change} WHERE id = $1`, [id])
+    expect(await codeOf(back)).toBe(expected)
+  })
+})
+
 describe('the initial state', () => {
   const insert = (columns: string, values: string) =>
     codeOf(

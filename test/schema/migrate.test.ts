@@ -4,8 +4,16 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { loadMigrations, migrate, migrationStatus, migrationsFolder } from '../../src/database/index.js'
+import {
+  databaseRoles,
+  loadMigrations,
+  migrate,
+  migrationStatus,
+  migrationsFolder,
+} from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
+import { countLockWaiters, withoutWaiting } from '../support/lock-waiters.js'
+import { codeOf } from '../support/refusal.js'
 
 const database = useDatabase({ migrated: false })
 const databaseUrl = database.url
@@ -49,13 +57,17 @@ describe('migrate', () => {
 
   it('[G11] lets several migrators run at once: each file is applied once', async () => {
     const runs = await Promise.all(Array.from({ length: 4 }, () => migrate({ databaseUrl, folder })))
-    const total = (await loadMigrations(folder)).length
-    expect(runs.map((applied) => applied.length).sort((a, b) => a - b)).toEqual([0, 0, 0, total])
+    const applied = runs.flat().map(({ version }) => version)
+    const all = (await loadMigrations(folder)).map(({ version }) => version)
+    expect(applied.sort((a, b) => a - b)).toEqual(all)
   })
 
   it('[G11] says that it waits for a migrator that is at work, and goes on after it', async () => {
+    await migrate({ databaseUrl, folder })
+    const file = await nextFile('CREATE TABLE sagapost.next (id int)')
     const other = await database.pool.connect()
-    await other.query('SELECT pg_advisory_lock($1)', [0x73616761])
+    await other.query(`BEGIN; LOCK TABLE sagapost.saga_schema_version IN SHARE UPDATE EXCLUSIVE MODE`)
+    const before = await objects()
     let waiting = 0
     const run = migrate({
       databaseUrl,
@@ -64,10 +76,54 @@ describe('migrate', () => {
         waiting++
       },
     })
-    await expect.poll(() => waiting).toBe(1)
-    expect(await objects()).toBe(0)
+    await expect.poll(() => countLockWaiters(database.pool)).toBe(1)
+    expect([waiting, await objects()]).toEqual([1, before])
     other.release(true)
-    expect((await run).length).toBeGreaterThan(0)
+    expect((await run).map((applied) => applied.file)).toEqual([file])
+  })
+
+  it('[G11] waits for no other migrator where nothing is pending', async () => {
+    await migrate({ databaseUrl, folder })
+    const other = await database.pool.connect()
+    await other.query(`BEGIN; LOCK TABLE sagapost.saga_schema_version IN SHARE UPDATE EXCLUSIVE MODE`)
+    try {
+      expect(await withoutWaiting(database.pool, migrate({ databaseUrl, folder }))).toEqual([])
+    } finally {
+      other.release(true)
+    }
+  })
+
+  it('[O2] is not held up by the role of any part, whatever that locks', async () => {
+    await migrate({ databaseUrl, folder })
+    const table = 'sagapost.saga_schema_version'
+    for (const role of databaseRoles) {
+      const client = await database.as(role).connect()
+      const attempt = async (statement: string) => {
+        await client.query('BEGIN')
+        const outcome = await codeOf(client.query(statement))
+        await client.query('ROLLBACK')
+        return [role, statement, outcome]
+      }
+      try {
+        for (const statement of [
+          ...['SHARE UPDATE EXCLUSIVE', 'SHARE', 'ACCESS EXCLUSIVE'].map(
+            (mode) => `LOCK TABLE ${table} IN ${mode} MODE NOWAIT`,
+          ),
+          `SELECT version FROM ${table} FOR KEY SHARE`,
+        ]) {
+          expect(await attempt(statement)).toEqual([role, statement, 'permission_denied'])
+        }
+        // What is left to it: reading, and any number of advisory locks.
+        await client.query('BEGIN')
+        await client.query('SELECT pg_advisory_lock($1)', [0x73616761])
+        if (role !== 'event_publisher') await client.query(`LOCK TABLE ${table} IN ACCESS SHARE MODE`)
+        const file = await nextFile('SELECT 1')
+        const applied = await withoutWaiting(database.pool, migrate({ databaseUrl, folder }))
+        expect(applied.map((migration) => migration.file)).toEqual([file])
+      } finally {
+        client.release(true)
+      }
+    }
   })
 
   it('[G11] does its work whatever the database has set for its sessions', async () => {

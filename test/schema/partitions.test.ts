@@ -2,6 +2,8 @@ import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import {
   checkReadiness,
+  type DatabaseRole,
+  databaseRoles,
   keepPartitionsAhead,
   loadMigrations,
   migrationsFolder,
@@ -78,6 +80,23 @@ describe('partitions', () => {
       )
       expect(partition?.rows[0].shape.length).toBeGreaterThan(5)
       expect(partition?.rows).toEqual(parent?.rows)
+    }
+  })
+
+  it('[O7] that are made later can be read by every role that reads events', async () => {
+    await setNextId((await lastTo()) - 5)
+    await ensure()
+    const { rows: readers } = await database.pool.query<{ role: DatabaseRole }>(
+      `SELECT role FROM unnest($1::text[]) AS role WHERE has_column_privilege(role, 'sagapost.events', 'id', 'SELECT')`,
+      [databaseRoles],
+    )
+    expect(readers.length).toBeGreaterThan(3)
+    // The planner computes the checks of each partition with the rights of the role that reads.
+    for (const { role } of readers) {
+      const reading = database
+        .as(role)
+        .query('SELECT id FROM sagapost.events WHERE id > $1', [(await lastTo()) - 5])
+      await expect(reading, role).resolves.toMatchObject({ rows: [] })
     }
   })
 

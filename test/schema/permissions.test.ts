@@ -16,6 +16,7 @@ active_sagas             .          .       .       .             .       .     
 api_keys                 .          .       .       .             .       .         .     Siu   .           .     s
 completed_sagas          .          .       .       .             .       .         .     .     .           .     S
 dead_letters             .          .       .       .             .       S         .     .     .           .     S
+deliveries_in_progress   .          .       .       .             .       .         .     .     .           .     S
 delivery_cancellations   .          .       .       SD            S       .         .     .     .           .     S
 delivery_minutes         .          .       .       SIu           .       .         .     .     SD          .     S
 delivery_result_queue    .          .       .       SuD           .       .         .     .     .           .     S
@@ -78,7 +79,7 @@ const columns: Record<string, string> = {
   'event_ingest_writer SELECT subscriptions': publicSubscription,
   'router_worker SELECT events': eventWithoutPayload,
   'router_worker SELECT subscriptions': publicSubscription,
-  'router_worker UPDATE event_routing_queue': 'enqueued_at',
+  'router_worker UPDATE event_routing_queue': 'id enqueued_at routed_events last_subscription_id',
   'router_worker INSERT set_aside_events': 'event_id event_type correlation_id error_code reason',
   'router_worker INSERT webhook_delivery_sagas': 'event_id subscription_id correlation_id',
   'saga_orchestrator SELECT events': eventWithoutPayload,
@@ -95,8 +96,9 @@ const columns: Record<string, string> = {
   'schema_maintainer UPDATE processes': 'seen_at',
   'job_worker SELECT subscriptions': `${publicSubscription} headers`,
   'job_worker UPDATE webhook_delivery_jobs':
-    'status lease_until lease_token worker_id lease_resets probes response_status error_code retry_after_s duration_ms response_excerpt finished_at',
-  'job_worker INSERT subscription_breakers': 'subscription_id failures last_error_code',
+    'status lease_until lease_token worker_id lease_resets response_status error_code retry_after_s duration_ms response_excerpt finished_at',
+  'job_worker INSERT subscription_breakers':
+    'subscription_id failures last_error_code opened_at paused_until probe_at',
   'job_worker UPDATE subscription_breakers':
     'failures last_error_code last_failed_at opened_at paused_until probe_at',
   'subscription_admin INSERT subscriptions': 'event_type callback_url max_attempts headers',
@@ -125,8 +127,15 @@ const executable: Record<string, readonly DatabaseRole[]> = {
   'publish(text,jsonb,text,text,text)': publishers,
   'publish(text,text,text,text,text)': publishers,
   'publish_batch(text[],json[],text[],text[],text[])': ['event_ingest_writer'],
-  // Called by a CHECK of the table that event_ingest_writer writes.
-  'payload_bytes_max()': ['event_ingest_writer', 'event_publisher', 'saga_readonly_role'],
+  // Called by a CHECK of events, which the planner looks at as well.
+  'payload_bytes_max()': [
+    'event_ingest_writer',
+    'event_publisher',
+    'job_worker',
+    'router_worker',
+    'saga_orchestrator',
+    'saga_readonly_role',
+  ],
   'gone_subscriptions(timestamp with time zone)': ['subscription_admin'],
   'work_window()': ['job_worker', 'saga_orchestrator'],
   'confirm_verification(bigint,text)': ['subscription_admin'],
@@ -345,7 +354,7 @@ describe('the parts do their work with what they have', () => {
          DELETE FROM sagapost.event_routing_queue AS queued USING taken WHERE queued.id = taken.id RETURNING event_ids
        )
        INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT unnest(event_ids), 1 FROM gone
-       ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING`,
+       ON CONFLICT (event_id, subscription_id, requeued_from) DO NOTHING`,
       [eventId],
     )
     const orchestrator = database.as('saga_orchestrator')

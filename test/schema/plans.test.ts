@@ -4,10 +4,10 @@ import { readBacklog } from '../../src/observability/collect-backlog.js'
 import { applyNewResults, deadLetter, takeResults } from '../../src/orchestrator/apply-results.js'
 import { endCancelled, endDeleted } from '../../src/orchestrator/end-stopped.js'
 import { lookAhead } from '../../src/orchestrator/look-ahead.js'
-import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
+import { makeFirstJobs, makeJobsPastBacklog, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
 import { selectProcesses } from '../../src/processes/list-processes.js'
 import { makeSagas } from '../../src/router/make-sagas.js'
-import { takeEvents } from '../../src/router/route-events.js'
+import { takeEvents, takeNewestEvents } from '../../src/router/route-events.js'
 import { claim } from '../../src/worker/claim-jobs.js'
 import { findOldestFree } from '../../src/worker/find-probes.js'
 import { selectReported } from '../../src/worker/find-reported.js'
@@ -113,6 +113,9 @@ async function fillQueues(): Promise<void> {
   await database.pool.query('ANALYZE sagapost.event_routing_queue, sagapost.delivery_result_queue')
 }
 
+/** With it, each of the 5,000 deliveries of one event would be looked for among all 5,000. */
+const byEvent = 'uniq_saga_event_subscription'
+
 /** The statements that the parts run, as they stand in src: what they take after the bounds. */
 const statements = [
   [
@@ -120,6 +123,12 @@ const statements = [
     'making first jobs',
     'idx_saga_status',
     { sql: makeFirstJobs, more: [BATCH], tables: ['webhook_delivery_sagas'] },
+  ],
+  [
+    'S21, S16',
+    'making first jobs past a backlog',
+    'webhook_delivery_sagas_pkey',
+    { sql: makeJobsPastBacklog, more: [BATCH], tables: ['webhook_delivery_sagas'] },
   ],
   [
     'S21, S10',
@@ -196,6 +205,7 @@ describe('bounded queries of the hot path', () => {
     async (_rule, _name, index, statement) => {
       const plan = await hotPlanOf(statement.sql, [...bounds, ...statement.more])
       expect(plan.indexes).toContain(index)
+      expect(plan.indexes).not.toContain(byEvent)
       expect(plan.relations).toEqual(hot(...statement.tables))
       expect(plan.scanned).toEqual([])
     },
@@ -207,6 +217,7 @@ describe('bounded queries of the hot path', () => {
       const values = [...bounds, ...statement.more]
       const plan = await explainPrepared(database.pool, statement.sql, values, notHot)
       expect(plan.indexes).toContain(index)
+      expect(plan.indexes).not.toContain(byEvent)
       expect(plan.scanned).toEqual([])
     },
   )
@@ -223,8 +234,10 @@ describe('bounded queries of the hot path', () => {
   })
 
   it('[S21, R1] the router and the orchestrator take from their queues by the key, as prepared statements too', async () => {
-    const settled = await explainPrepared(database.pool, takeEvents, [BATCH], /^subscription_version$/)
-    expect(settled).toMatchObject({ indexes: ['event_routing_queue_pkey'], scanned: [] })
+    for (const take of [takeEvents, takeNewestEvents]) {
+      const settled = await explainPrepared(database.pool, take, [BATCH], /^subscription_version$/)
+      expect(settled).toMatchObject({ indexes: ['event_routing_queue_pkey'], scanned: [] })
+    }
     const results = await explainPrepared(database.pool, takeResults, [BATCH, []])
     expect(results).toMatchObject({ indexes: ['delivery_result_queue_pkey'], scanned: [] })
     const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
@@ -258,6 +271,7 @@ describe('bounded queries of the hot path', () => {
     const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
     const plan = await hotPlanOf(deadLetter, [...bounds, ids, ids, ids.map(() => null)])
     expect(plan.relations).toEqual(hot('webhook_delivery_sagas'))
+    expect(plan.indexes).not.toContain(byEvent)
     expect(plan.scanned).toEqual([])
   })
 })
@@ -267,10 +281,11 @@ describe('the sweep without bounds', () => {
     '[S21, J9] %s: %s meets every partition through %s and scans none',
     async (_rule, _name, index, statement) => {
       const plan = await hotPlanOf(statement.sql, [0, '9223372036854775807', ...statement.more])
-      const table = index.startsWith('idx_saga') ? 'webhook_delivery_sagas' : 'webhook_delivery_jobs'
+      const table = /^idx_saga|sagas_pkey$/.test(index) ? 'webhook_delivery_sagas' : 'webhook_delivery_jobs'
       const met = plan.relations.filter((name) => name.startsWith(`${table}_from_`))
       expect(met).toHaveLength(CLOSED_PARTITIONS + 1)
       expect(plan.indexes).toContain(index)
+      expect(plan.indexes).not.toContain(byEvent)
       expect(plan.scanned).toEqual([])
     },
   )
@@ -331,7 +346,12 @@ describe('look-ups', () => {
     [
       'S2',
       ['uniq_saga_event_subscription'],
-      `SELECT * FROM sagapost.webhook_delivery_sagas WHERE event_id = $1 AND requeued_from IS NULL`,
+      `SELECT * FROM sagapost.webhook_delivery_sagas WHERE event_id = $1 AND subscription_id = 6`,
+    ],
+    [
+      'S2',
+      ['uniq_saga_event_subscription'],
+      `SELECT * FROM sagapost.webhook_delivery_sagas WHERE event_id = $1`,
     ],
     [
       'S2',

@@ -68,6 +68,46 @@ describe('requeue_dead_letter', () => {
     expect(answers.filter(({ created }) => created)).toHaveLength(1)
   })
 
+  it('[D4, O7] a request that another overtakes between its look and its entry answers with the delivery of the other', async () => {
+    // Entries are made index by index, oldest index first: a function of the oldest one holds a session at its gate.
+    const keys = ['uniq_saga_requeued_from', 'uniq_saga_event_subscription']
+    const { rows } = await database.pool.query(
+      `SELECT pg_get_indexdef(('sagapost.' || key)::regclass) AS definition FROM unnest($1::text[]) AS key`,
+      [keys],
+    )
+    await database.pool.query(`
+      CREATE FUNCTION sagapost.pass_gate(id bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+      BEGIN
+        PERFORM pg_advisory_xact_lock_shared(current_setting('test.gate', true)::int);
+        RETURN id;
+      END $$;
+      GRANT EXECUTE ON FUNCTION sagapost.pass_gate(bigint) TO PUBLIC;
+      DROP INDEX sagapost.${keys.join(', sagapost.')};
+      CREATE INDEX gate ON sagapost.webhook_delivery_sagas (sagapost.pass_gate(id));
+      ${rows.map(({ definition }) => definition.replace('ON ONLY', 'ON')).join(';')}`)
+    const letter = await deadLetterOf(await insertDelivery(database.pool, 'DeadLettered'))
+    const [holder, first, second] = await Promise.all([1, 2, 3].map(() => database.pool.connect()))
+    if (!holder || !first || !second) throw new Error('three connections are needed')
+    try {
+      await holder.query('SELECT pg_advisory_lock(1), pg_advisory_lock(2)')
+      const requests = [first, second].map(async (client, index) => {
+        await client.query(`SET test.gate = ${index + 1}`)
+        return client.query('SELECT * FROM sagapost.requeue_dead_letter($1)', [letter])
+      })
+      const overtaken = codeOf(requests[1] as Promise<unknown>)
+      await expect.poll(lockWaiters).toBe(2)
+      await holder.query('SELECT pg_advisory_unlock(1)')
+      const delivery = (await requests[0])?.rows[0]
+      expect(delivery).toMatchObject({ created: true })
+      await holder.query('SELECT pg_advisory_unlock(2)')
+      expect(await overtaken).toBe('accepted')
+      expect((await requests[1])?.rows).toEqual([{ delivery_id: delivery.delivery_id, created: false }])
+    } finally {
+      for (const client of [holder, first, second]) client.release(true)
+      await database.pool.query('DROP INDEX sagapost.gate; DROP FUNCTION sagapost.pass_gate')
+    }
+  })
+
   it('[D4] a request that meets an uncommitted one waits for it and answers with its delivery', async () => {
     const letter = await deadLetterOf(await insertDelivery(database.pool, 'DeadLettered'))
     const first = await database.pool.connect()

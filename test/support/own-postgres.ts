@@ -20,7 +20,13 @@ export interface OwnPostgres {
 }
 
 /** A migrated PostgreSQL of the file's own, for what would disturb every other test. */
-export function useOwnPostgres({ disk = false } = {}): OwnPostgres {
+export function useOwnPostgres({
+  disk = false,
+  settings = { fsync: 'off' },
+}: {
+  disk?: boolean
+  settings?: Record<string, string>
+} = {}): OwnPostgres {
   let folder: string
   let server: Server
   let admin: pg.Pool
@@ -31,7 +37,7 @@ export function useOwnPostgres({ disk = false } = {}): OwnPostgres {
     const dataFolder = join(folder, 'data')
     hasDisk = disk && (await mountTmpfs(dataFolder))
     const cluster = await makeCluster(join(dataFolder, 'primary'), join(folder, 'postgres.log'))
-    server = await startServer(cluster, await findFreePort(), { fsync: 'off' })
+    server = await startServer(cluster, await findFreePort(), settings)
     await migrate({ databaseUrl: server.url })
     admin = new pg.Pool({ connectionString: server.url, max: 3 })
     admin.on('error', () => {})

@@ -5,7 +5,7 @@ import { startSystem, systemParts } from '../../src/runtime/index.js'
 import type { TestDatabase } from './database.js'
 import { type Receiver, type ReceiverResponse, startReceiver } from './https-receiver.js'
 
-export const adminKey = 'the-administrators-key'
+export const adminKey = 'the-administrators-key-of-the-environment'
 
 export interface TestServer {
   readonly url: string

@@ -12,10 +12,10 @@ beforeAll(() => installStoppedClock(database.pool))
 beforeEach(() => database.pool.query('DELETE FROM sagapost.subscription_breakers'))
 
 const worker = () => database.as('job_worker')
-const fail = async (subscriptionId: string, failures = 1) =>
-  (await noteFailures(worker(), [{ subscriptionId, failures, errorCode: 'http_500' }], policy)).map(
-    (opened) => opened.subscriptionId,
-  )
+const fail = async (subscriptionId: string, failures = 1, isStopped = false) =>
+  (
+    await noteFailures(worker(), [{ subscriptionId, failures, errorCode: 'http_500', isStopped }], policy)
+  ).map((opened) => opened.subscriptionId)
 const isOpen = async (id: string) => (await readOpenBreakers(worker())).open.has(id)
 
 /** Ten failures over two minutes. */
@@ -32,7 +32,7 @@ describe('the breaker of a subscription', () => {
     const few = await insertSubscription(database.pool)
     await fail(few, 8)
     const brief = await insertSubscription(database.pool)
-    await fail(brief, 50)
+    await fail(brief, 48)
     await moveClock(database.pool, '119.999999 seconds')
     expect(await fail(brief)).toEqual([])
     await moveClock(database.pool, '1 hour')
@@ -42,6 +42,22 @@ describe('the breaker of a subscription', () => {
     expect([await isOpen(few), await isOpen(brief)]).toEqual([true, false])
     await moveClock(database.pool, '1 second')
     expect(await fail(few)).toEqual([])
+  })
+
+  it('[J7] opens after fifty failures in a row of all workers, however short the time', async () => {
+    const [added, atOnce] = [await insertSubscription(database.pool), await insertSubscription(database.pool)]
+    expect([await fail(added, 49), await fail(added)]).toEqual([[], [added]])
+    expect(await fail(atOnce, 50)).toEqual([atOnce])
+    expect([await isOpen(added), await isOpen(atOnce)]).toEqual([true, true])
+    await moveClock(database.pool, '30 seconds')
+    expect((await takeProbes(worker(), policy, 100)).sort()).toEqual([added, atOnce].sort())
+  })
+
+  it('[J7] opens at once when a worker has stopped sending, with its first failures or later ones', async () => {
+    const [first, later] = [await insertSubscription(database.pool), await insertSubscription(database.pool)]
+    expect(await fail(first, 3, true)).toEqual([first])
+    expect([await fail(later, 3), await fail(later, 1, true)]).toEqual([[], [later]])
+    expect([await isOpen(first), await isOpen(later)]).toEqual([true, true])
   })
 
   it('[J7] a success in between begins the count anew, and closes an open one', async () => {

@@ -30,7 +30,7 @@ beforeAll(async () => {
     `INSERT INTO sagapost.subscriptions (id, event_type, callback_url, active, verified)
      VALUES (1, 'a', 'https://receiver.example/', true, true)`,
   )
-  await pool.query('ALTER TABLE sagapost.webhook_delivery_jobs DISABLE TRIGGER job_begins_pending')
+  await pool.query('ALTER TABLE sagapost.webhook_delivery_jobs DISABLE TRIGGER USER')
   await insertJobs(1, DONE, 'Completed')
   await pool.query('VACUUM (ANALYZE)')
   await insertJobs(DONE + 1, DONE + WAITING, 'Pending')

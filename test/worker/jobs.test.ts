@@ -113,6 +113,10 @@ describe('claiming', () => {
        VALUES ($1, $2, 7) RETURNING id`,
       [delivery.eventId, delivery.subscriptionId],
     )
+    await database.pool.query(
+      `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE id = $1`,
+      [rows[0].id],
+    )
     for (const id of [delivery.id, rows[0].id]) {
       await insertJob(database.pool, { ...delivery, id })
       expect(await claim(1)).toMatchObject([{ sagaId: id, webhookId: expected }])

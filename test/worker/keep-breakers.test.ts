@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { keepBreakers } from '../../src/worker/keep-breakers.js'
-import { defaultBreakerPolicy } from '../../src/worker/note-outcomes.js'
+import { type BreakerPolicy, defaultBreakerPolicy } from '../../src/worker/note-outcomes.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertSubscription } from '../support/fixtures.js'
 
@@ -15,7 +15,10 @@ afterEach(async () => {
 })
 
 /** A keeper that has read the breakers; `onQuery` sees every statement first, and may throw. */
-async function start(onQuery: (sql: string) => void = () => {}) {
+async function start(
+  onQuery: (sql: string) => void = () => {},
+  policy: BreakerPolicy = { ...defaultBreakerPolicy, failuresMin: 3, failingMsMin: 0 },
+) {
   const statements: string[] = []
   const events: string[] = []
   const pool = {
@@ -27,7 +30,7 @@ async function start(onQuery: (sql: string) => void = () => {}) {
   } as unknown as pg.Pool
   const breakers = keepBreakers({
     pool,
-    policy: { ...defaultBreakerPolicy, failuresMin: 3, failingMsMin: 0 },
+    policy,
     log: pino({ level: 'silent' }),
     onOpen: () => events.push('onOpen'),
     onClose: () => events.push('onClose'),
@@ -115,10 +118,80 @@ describe('what is noted between two exchanges', () => {
     breakers.wake()
     await expect.poll(() => breakers.isOpen(failing)).toBe(true)
     expect([breakers.open(), events]).toEqual([[failing], ['opened', 'onOpen']])
-    breakers.note(failing, null)
+    breakers.note(failing, null, { probe: true })
     breakers.wake()
     await expect.poll(() => breakers.isOpen(failing)).toBe(false)
     expect(events).toEqual(['opened', 'onOpen', 'closed', 'onClose'])
+  })
+})
+
+describe('under load', () => {
+  /** That the database has heard of nothing yet. */
+  const unexchanged = async (outcomes: (string | null)[]) => {
+    const { breakers, events } = await start(() => {}, defaultBreakerPolicy)
+    const id = await subscription()
+    for (const outcome of outcomes) breakers.note(id, outcome)
+    return { breakers, events, id }
+  }
+  const outcomes = (count: number, isSuccess: (n: number) => boolean) =>
+    Array.from({ length: count }, (_, n) => (isSuccess(n) ? null : 'http_503'))
+
+  it('[J7] nothing more is sent from the fiftieth failure on, before any other worker knows, and then by all', async () => {
+    const { breakers, events, id } = await unexchanged(outcomes(49, () => false))
+    expect([breakers.isOpen(id), events]).toEqual([false, []])
+    breakers.note(id, 'http_503')
+    expect([breakers.isOpen(id), breakers.open(), events]).toEqual([true, [id], ['onOpen']])
+    await expect.poll(() => events).toEqual(['onOpen', 'opened'])
+    const other = (await start()).breakers
+    expect([breakers.isOpen(id), other.isOpen(id)]).toEqual([true, true])
+  })
+
+  it('[J7] five successes among fifty are not enough, six are', async () => {
+    const bad = await unexchanged(outcomes(50, (n) => n % 10 === 8))
+    const better = await unexchanged(outcomes(200, (n) => n % 8 === 7))
+    expect([bad.breakers.isOpen(bad.id), better.breakers.isOpen(better.id)]).toEqual([true, false])
+  })
+
+  it('[J7] one that fails one time in ten is never paused, and costs a write only where a failure is its last', async () => {
+    const { breakers, id } = await unexchanged(outcomes(1_000, (n) => n % 10 !== 0))
+    breakers.wake()
+    const failing = await subscription()
+    breakers.note(failing, 'http_500')
+    await expect.poll(written).toEqual({ [failing]: 1 })
+    expect(breakers.isOpen(id)).toBe(false)
+  })
+
+  it('[J7] what was begun before the breaker opened closes it no more; a probe that succeeds does, and the count begins anew', async () => {
+    const { breakers, events, id } = await unexchanged(outcomes(50, () => false))
+    await expect.poll(() => events).toEqual(['onOpen', 'opened'])
+    breakers.note(id, null)
+    breakers.wake()
+    const marker = await subscription()
+    breakers.note(marker, 'http_500')
+    await expect.poll(async () => (await written())[marker]).toBe(1)
+    expect(breakers.isOpen(id)).toBe(true)
+    breakers.note(id, null, { probe: true })
+    breakers.wake()
+    await expect.poll(() => breakers.isOpen(id)).toBe(false)
+    expect(events).toEqual(['onOpen', 'opened', 'closed', 'onClose'])
+    for (let n = 0; n < 49; n++) breakers.note(id, 'http_503')
+    expect(breakers.isOpen(id)).toBe(false)
+  })
+
+  it('[J7] it stays stopped while the exchange fails, and opens for all with the next one', async () => {
+    let away = true
+    const { breakers, events } = await start((sql) => {
+      if (away && sql.includes('INSERT')) throw new Error('the database is unreachable')
+    }, defaultBreakerPolicy)
+    const id = await subscription()
+    // Healthy until now, in the same exchange.
+    breakers.note(id, null)
+    for (let n = 0; n < 50; n++) breakers.note(id, 'http_503')
+    await expect.poll(() => events).toContain('worker failed')
+    expect([breakers.isOpen(id), await written()]).toEqual([true, {}])
+    away = false
+    await expect.poll(() => events).toContain('opened')
+    expect(breakers.isOpen(id)).toBe(true)
   })
 })
 
@@ -203,7 +276,7 @@ describe('what is known of an endpoint', () => {
     expect(breakers.standingOf(shaky)).toBe('answering')
     await noteAndExchange('timeout')
     await expect.poll(() => breakers.standingOf(shaky)).toBe('failing')
-    await noteAndExchange(null)
+    breakers.note(shaky, null, { probe: true })
     expect(breakers.standingOf(shaky)).toBe('answering')
   })
 

@@ -39,20 +39,29 @@ describe('lanes', () => {
 
   it('[J3] doubtful endpoints have slots of their own: those that answer have all of theirs', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(2, standings)
-    expect(lanes.roomForDoubtful()).toEqual({ failing: 12, all: 16 })
-    // Sixteen slots, twelve of them for those that fail.
+    expect(lanes.roomForDoubtful()).toEqual({ failing: 12, untried: 20 })
+    // Twenty slots, twelve of them for those that fail.
     expect(lanes.take(crowd('dead', 20))).toHaveLength(8)
     expect(drain(() => lanes.next())).toHaveLength(12)
-    expect([lanes.roomForDoubtful(), lanes.busy(), lanes.room()]).toEqual([{ failing: 0, all: 4 }, 0, 4])
-    expect(lanes.take(crowd('new', 20))).toHaveLength(16)
-    expect(drain(() => lanes.next())).toHaveLength(4)
-    expect(lanes.roomForDoubtful()).toEqual({ failing: 0, all: 0 })
+    expect([lanes.roomForDoubtful(), lanes.busy(), lanes.room()]).toEqual([{ failing: 0, untried: 20 }, 0, 4])
+    expect(lanes.take(crowd('new', 8))).toHaveLength(0)
+    expect(drain(() => lanes.next())).toHaveLength(8)
+    expect(lanes.roomForDoubtful()).toEqual({ failing: 0, untried: 0 })
     lanes.take([...jobs('quick', 1), ...jobs('other', 1)])
     expect(drain(() => lanes.next()).map(({ subscriptionId }) => subscriptionId)).toEqual(['quick', 'other'])
     lanes.done('new-0')
     expect(lanes.take(jobs('dead-19', 1))).toHaveLength(1)
     expect(lanes.take(jobs('new-19', 1))).toHaveLength(0)
     expect(lanes.next()?.subscriptionId).toBe('new-19')
+  })
+
+  it('[J3] for each free slot four that nobody has tried are held, and as many as there are slots at the most', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(2, standings)
+    expect(lanes.take(crowd('new', 30))).toHaveLength(10)
+    expect(lanes.roomForDoubtful()).toEqual({ failing: 12, untried: 0 })
+    for (let begun = 0; begun < 18; begun++) lanes.next()
+    // Two are queued, and two slots are free.
+    expect(lanes.roomForDoubtful().untried).toBe(6)
   })
 
   it('[J3] a doubtful endpoint has one request at a time, and nothing more is held or claimed for it', () => {
@@ -76,15 +85,17 @@ describe('lanes', () => {
     expect(drain(() => lanes.next())).toHaveLength(4)
     expect(lanes.busy()).toBe(4)
     for (let n = 0; n < 5; n++) lanes.done('a')
-    expect([lanes.busy(), lanes.roomForDoubtful().all]).toEqual([0, 80])
+    expect([lanes.busy(), lanes.roomForDoubtful().untried]).toEqual([0, 100])
   })
 
   it('[J3] while no doubtful one may begin, the others do', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(10, standings)
     lanes.take([...jobs('dead', 1), ...jobs('quick', 2)])
-    const begun = drain(() => lanes.next({ doubtful: false })).map(({ subscriptionId }) => subscriptionId)
+    const begun = drain(() => lanes.next({ untried: false, failing: false })).map(
+      ({ subscriptionId }) => subscriptionId,
+    )
     expect(begun).toEqual(['quick', 'quick'])
-    expect(lanes.next({ doubtful: true })?.subscriptionId).toBe('dead')
+    expect(lanes.next({ untried: false, failing: true })?.subscriptionId).toBe('dead')
   })
 
   it('[J3] a lane without an answer for two seconds gives its slots away, and begins nothing until it has one', () => {
@@ -112,7 +123,7 @@ describe('lanes', () => {
       begun += drain(() => lanes.next()).length
       lanes.setAsideSilent(performance.now() + 60_000)
     }
-    expect(begun).toBe(9)
+    expect(begun).toBe(11)
   })
 
   it('[J3] what waits behind a slow endpoint takes no room from the others', () => {

@@ -21,3 +21,20 @@ it('[J3] a worker with one slot claims whenever there is room', () => {
   const claims = spaceClaims(1)
   expect([claims.mayClaim(1, 0), claims.mayClaim(1, 0)]).toEqual([true, true])
 })
+
+it('[J3] a claim that passes over thousands and finds little is repeated the later, the more they are', () => {
+  const claims = spaceClaims(10)
+  claims.foundFew(1_000, 0)
+  expect(claims.lookInMs(20, 0)).toBe(Number.POSITIVE_INFINITY)
+  expect([claims.mayClaim(20, 19), claims.lookInMs(20, 19)]).toEqual([false, 1])
+  expect([claims.mayClaim(20, 20), claims.lookInMs(20, 20)]).toEqual([true, Number.POSITIVE_INFINITY])
+})
+
+it('[J3] while most of what is claimed goes back, few are claimed at a time, and the rest is not forgotten', () => {
+  const claims = spaceClaims(10)
+  expect([claims.brought(20, 9), claims.batchMax(20)]).toEqual([false, 20])
+  expect([claims.brought(20, 10), claims.batchMax(20), claims.batchMax(4)]).toEqual([true, 10, 4])
+  claims.foundFew(500, 0)
+  expect(claims.lookInMs(20, 0)).toBe(10)
+  expect([claims.brought(0, 0), claims.batchMax(20)]).toEqual([false, 20])
+})

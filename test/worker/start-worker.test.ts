@@ -1,6 +1,8 @@
 import { pino } from 'pino'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
+import { AT_ONCE_MIN, PER_TURN } from '../../src/worker/first-tries.js'
+import { release } from '../../src/worker/release-jobs.js'
 import { useDatabase } from '../support/database.js'
 import { insertEvent, insertJob, insertSubscription } from '../support/fixtures.js'
 import { webhookIdOfStored } from '../support/webhook-ids.js'
@@ -63,7 +65,7 @@ async function row({ id }: Job) {
   return rows[0]
 }
 const status = async (job: Job) => (await row(job)).status
-const given = { status: 'Pending', lease_resets: 0, probes: 0, finished_at: null }
+const given = { status: 'Pending', lease_resets: 0, finished_at: null }
 
 async function openBreaker(subscriptionId: string, probeIn = '1 hour'): Promise<void> {
   await database.pool.query(
@@ -110,17 +112,23 @@ describe('a delivery', () => {
       subscriptionId,
       { 'x-tenant': 'blue' },
     ])
-    const { rows } = await database.pool.query(
+    await database.pool.query(
       `WITH event AS (
          INSERT INTO sagapost.events (event_type, payload, correlation_id, traceparent)
          VALUES ('order.placed', '{"order":  7}', 'order-7', $2) RETURNING id
-       ), saga AS (
-         INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, correlation_id)
-         SELECT id, $1, 'order-7' FROM event RETURNING id, event_id
+       )
+       INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, correlation_id)
+       SELECT id, $1, 'order-7' FROM event`,
+      [subscriptionId, traceparent],
+    )
+    const { rows } = await database.pool.query(
+      `WITH saga AS (
+         UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress'
+         WHERE subscription_id = $1 RETURNING id, event_id
        )
        INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, correlation_id)
        SELECT id, event_id, $1, 'order-7' FROM saga RETURNING id, event_id`,
-      [subscriptionId, traceparent],
+      [subscriptionId],
     )
     const job: Job = { id: rows[0].id, eventId: rows[0].event_id }
     const { sent, wakeups } = start({ respond: () => delivered })
@@ -190,8 +198,8 @@ describe('a delivery', () => {
 })
 
 describe('endpoints that nobody has tried', () => {
-  it('[J3] are sent to one by one, so that others get their turn in between', async () => {
-    for (let n = 0; n < 5; n++) await newJobs(1)
+  it('[J3] are sent to a few at a time, so that others get their turn in between', async () => {
+    for (let n = 0; n < 12; n++) await newJobs(1)
     const begun = { all: 0, inOneTurn: 0, inThisTurn: 0 }
     const send = async () => {
       begun.all += 1
@@ -203,8 +211,15 @@ describe('endpoints that nobody has tried', () => {
       return delivered
     }
     start({ sender: { send, close: async () => {} } })
-    await expect.poll(() => begun.all).toBe(5)
-    expect(begun.inOneTurn).toBe(1)
+    await expect.poll(() => begun.all).toBe(12)
+    expect(begun.inOneTurn).toBe(PER_TURN)
+  })
+
+  it('[J3] are all sent to, though none of those before them answers', async () => {
+    const endpoints = AT_ONCE_MIN + 10
+    for (let n = 0; n < endpoints; n++) await newJobs(1)
+    const { sent } = start()
+    await expect.poll(() => sent.length).toBe(endpoints)
   })
 
   it('[J3] take no slot of one that has answered, and get their turn one after the other', async () => {
@@ -215,13 +230,13 @@ describe('endpoints that nobody has tried', () => {
     window = everything
     wakeups.wake('claims')
     const statuses = async () => (await Promise.all(untried.map(status))).sort().join()
-    // Eight are sent, as many as there are slots for them.
-    await expect.poll(statuses).toBe([...Array(8).fill('Leased'), ...Array(4).fill('Pending')].join())
-    await expect.poll(() => sent.length).toBe(8)
+    // Ten are sent, as many as there are slots for them.
+    await expect.poll(statuses).toBe([...Array(10).fill('Leased'), ...Array(2).fill('Pending')].join())
+    await expect.poll(() => sent.length).toBe(10)
 
     const [later] = (await newJobsOf(1)) as [Job]
     wakeups.wake('claims')
-    await expect.poll(() => sentIds().slice(8)).toEqual([later.eventId])
+    await expect.poll(() => sentIds().slice(10)).toEqual([later.eventId])
 
     const all = new Set([later, ...untried].map(({ eventId }) => eventId))
     await expect
@@ -242,7 +257,7 @@ describe('endpoints that nobody has tried', () => {
       )
     }
     const { sent, sentIds, wakeups } = start({ concurrency: 1 })
-    // Of eight slots six are for those that fail.
+    // Of ten slots six are for those that fail.
     await expect.poll(() => sent.length).toBe(6)
     const fresh = await newJobs(1)
     wakeups.wake('claims')
@@ -385,7 +400,7 @@ describe('jobs that were claimed and not begun', () => {
     const queries = vi.spyOn(database.as('job_worker'), 'query')
     sent[0]?.answer(delivered)
     await expect.poll(leased).toBe(begun - 1)
-    const releases = queries.mock.calls.filter(([text]) => /probes = probes/.test(String(text)))
+    const releases = queries.mock.calls.filter(([text]) => (text as unknown) === release)
     expect(releases.map(([, values]) => (values as unknown as string[][])[0]?.length)).toEqual([waiting])
   })
 
@@ -489,16 +504,16 @@ describe('a paused endpoint', () => {
     expect(await row(queued)).toMatchObject(given)
   })
 
-  it('[J7] is probed with one delivery, which keeps its attempt when it fails', async () => {
+  it('[J3, J12] is probed with one delivery, whose failure is its attempt like any other', async () => {
     const { subscriptionId, jobs } = await newJobs(2)
     const [first, second] = jobs as [Job, Job]
     await openBreaker(subscriptionId, '-1 second')
-    const { sentIds } = start({ respond: () => failed(500) })
-    await expect.poll(async () => (await row(first)).probes).toBe(1)
-    expect(await row(first)).toMatchObject({ ...given, probes: 1, error_code: null, response_status: null })
+    const { sentIds, counts } = start({ respond: () => failed(500) })
+    await expect.poll(() => status(first)).toBe('Failed')
+    expect(await row(first)).toMatchObject({ error_code: 'http_500', response_status: 500, lease_resets: 0 })
     await expect.poll(async () => (await breakerOf(subscriptionId))?.failures).toBe(11)
     expect(await row(second)).toMatchObject(given)
-    expect(sentIds()).toEqual([first.eventId])
+    expect([sentIds(), counts.finished]).toEqual([[first.eventId], 1])
   })
 
   it('[J7] that answers a probe with 410 is gone: the delivery fails', async () => {
@@ -507,7 +522,42 @@ describe('a paused endpoint', () => {
     await openBreaker(subscriptionId, '-1 second')
     start({ respond: () => failed(410) })
     await expect.poll(() => status(job)).toBe('Failed')
-    expect(await row(job)).toMatchObject({ error_code: 'http_410', response_status: 410, probes: 0 })
+    expect(await row(job)).toMatchObject({ error_code: 'http_410', response_status: 410 })
+  })
+
+  it('[J3, J7] gets nothing that was being claimed when its breaker opened: it goes back unsent', async () => {
+    const { subscriptionId, jobs } = await newJobs(2)
+    const queries = vi.spyOn(database.as('job_worker'), 'query')
+    const exchanges = () =>
+      queries.mock.calls.filter(([query]) => JSON.stringify(query).includes('probe_due')).length
+    let opened = false
+    const { sent } = start({
+      readSecrets: async (ids) => {
+        await openBreaker(subscriptionId)
+        opened = true
+        // The one that tells of it has ended when the next one begins.
+        const before = exchanges()
+        await expect.poll(exchanges).toBeGreaterThan(before + 2)
+        return new Map(ids.map((id) => [id, [{ scheme: 'v1', key: Buffer.alloc(32) }]]))
+      },
+    })
+    await expect.poll(() => opened).toBe(true)
+    await expect.poll(async () => (await row(jobs[0] as Job)).worker_id).toBe('worker-a')
+    for (const job of jobs) await expect.poll(() => status(job)).toBe('Pending')
+    expect(sent).toEqual([])
+  })
+
+  it('[J12] whose request was made and whose sender fails is not put back: its lease runs out, and is counted', async () => {
+    const [job] = (await newJobs(1)).jobs as [Job]
+    const lines: string[] = []
+    const log = pino({ level: 'error' }, { write: (line) => void lines.push(line) })
+    const send = () => {
+      window = nothing
+      return Promise.reject(new Error('a bug'))
+    }
+    start({ log, sender: { send, close: async () => {} } })
+    await expect.poll(() => lines.length).toBe(1)
+    expect(await row(job)).toMatchObject({ status: 'Leased', lease_resets: 0 })
   })
 
   it('[J7] is probed in slots of its own: one that hangs takes none of those that answer', async () => {
@@ -595,7 +645,7 @@ describe('the older range of the window', () => {
       fresh: { from: fresh.eventId, to: everything.fresh.to },
     }
     const { sentIds, counts } = start({ respond: () => failed(500) })
-    await expect.poll(async () => (await row(old)).probes).toBe(1)
+    await expect.poll(() => status(old)).toBe('Failed')
     await expect.poll(async () => (await breakerOf(subscriptionId))?.failures).toBe(11)
     expect([sentIds(), counts.claimed]).toEqual([[old.eventId], 1])
   })

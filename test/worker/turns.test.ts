@@ -10,7 +10,7 @@ function start() {
     answering.has(id) ? 'answering' : id === id.toLowerCase() ? 'failing' : 'untried'
   return { answering, busy, turns: createTurns(standingOf, (id) => !busy.has(id)) }
 }
-const plenty = { failing: 100, all: 100 }
+const plenty = { failing: 100, untried: 100 }
 
 it('[J3] those in line are left out of the claims, until they have answered', () => {
   const { answering, turns } = start()
@@ -24,18 +24,18 @@ it('[J3] those in line are left out of the claims, until they have answered', ()
 it('[J3] each has its turn, those that were never tried first, and goes to the end of the line', () => {
   const { busy, turns } = start()
   turns.add('abc')
-  expect(turns.next('abcDE', { failing: 2, all: 3 })).toEqual(['D', 'E'])
-  expect(turns.next('abcDE', { failing: 2, all: 2 })).toEqual(['D', 'E'])
+  expect(turns.next('abcDE', { failing: 2, untried: 3 })).toEqual(['D', 'E'])
+  expect(turns.next('abcDE', { failing: 2, untried: 2 })).toEqual(['D', 'E'])
   for (const id of 'DE') busy.add(id)
-  expect(turns.next('abcDE', { failing: 2, all: 2 })).toEqual(['a', 'b'])
-  expect(turns.next('abcDE', { failing: 2, all: 2 })).toEqual(['c', 'a'])
-  expect(turns.next('abcDE', { failing: 0, all: 2 })).toEqual([])
+  expect(turns.next('abcDE', { failing: 2, untried: 2 })).toEqual(['a', 'b'])
+  expect(turns.next('abcDE', { failing: 2, untried: 2 })).toEqual(['c', 'a'])
+  expect(turns.next('abcDE', { failing: 0, untried: 2 })).toEqual([])
 })
 
 it('[J3] only what a look has found has a turn; others keep their place', () => {
   const { turns } = start()
   turns.add('ab')
-  expect(turns.next('b', { failing: 1, all: 1 })).toEqual(['b'])
+  expect(turns.next('b', { failing: 1, untried: 1 })).toEqual(['b'])
   expect(turns.waiting()).toEqual(['a', 'b'])
 })
 
@@ -52,10 +52,10 @@ it('[J3] one for which nothing was found all the way round leaves the line', () 
 it('[J3] there is no look while there is room for none of those in line', () => {
   const { turns } = start()
   turns.add('a')
-  expect(turns.lookInMs(0, { failing: 0, all: 5 })).toBe(Number.POSITIVE_INFINITY)
+  expect(turns.lookInMs(0, { failing: 0, untried: 5 })).toBe(Number.POSITIVE_INFINITY)
   turns.add('B')
-  expect(turns.lookInMs(0, { failing: 0, all: 5 })).toBe(0)
-  expect(turns.lookInMs(0, { failing: 0, all: 0 })).toBe(Number.POSITIVE_INFINITY)
+  expect(turns.lookInMs(0, { failing: 0, untried: 5 })).toBe(0)
+  expect(turns.lookInMs(0, { failing: 0, untried: 0 })).toBe(Number.POSITIVE_INFINITY)
 })
 
 it('[J3] looks are a quarter of a second apart', () => {

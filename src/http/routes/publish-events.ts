@@ -7,12 +7,14 @@ import {
 import type { Api } from '../api.js'
 import type { EventStore } from '../create-event-store.js'
 import { explainError } from '../explain-error.js'
+import { limitBytesInFlight } from '../limit-bytes-in-flight.js'
 import type { NoteIngested } from '../note-ingested.js'
 import { isHttpErrorCode, type ProblemError, refuseField } from '../problem.js'
 import { readText } from '../read-body.js'
 import { type ReadEvent, readEvent, readEventBatch, readEventContext } from '../read-events.js'
 import { access } from '../require-scope.js'
 import { batchReceipt, eventReceipt, newEvent, newEventBatch } from '../schemas.js'
+import { inTurns } from '../take-turns.js'
 
 /** For the type, the key and the space around a payload of the largest size. */
 const BODY_BYTES_MAX = defaultEventLimits.payloadBytesMax + 64 * 1024
@@ -23,7 +25,13 @@ const UNAVAILABLE = 503
  * Publishing. The body is not parsed into values: the schemas stand here for the document, and read-events.ts takes
  * the payload's own bytes out of the text. Receipts are made here, so nobody checks them either.
  */
-export function addPublishRoutes(api: Api, store: EventStore, note: NoteIngested): void {
+export function addPublishRoutes(
+  api: Api,
+  { store, note, requireKey = false }: { store: EventStore; note: NoteIngested; requireKey?: boolean },
+): void {
+  const admit = requireKey ? refuseKeyless : (event: ReadEvent) => event
+
+  limitBytesInFlight(api)
   api.removeContentTypeParser('application/json')
   api.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
     done(null, body)
@@ -37,9 +45,16 @@ export function addPublishRoutes(api: Api, store: EventStore, note: NoteIngested
       access: access.publish,
       requestHeaders: ['Idempotency-Key', 'sagapost-correlation-id', 'traceparent'],
       refusals: [
-        ...['event_type_invalid', 'event_invalid', 'payload_invalid', 'payload_too_large'],
-        ...['idempotency_key_invalid', 'idempotency_conflict', 'idempotency_key_busy'],
-        ...['overloaded', 'partition_missing'],
+        ...[
+          'event_type_invalid',
+          'event_type_reserved',
+          'event_invalid',
+          'payload_invalid',
+          'payload_too_large',
+        ],
+        ...['idempotency_key_required', 'idempotency_key_invalid'],
+        ...['idempotency_conflict', 'idempotency_key_busy'],
+        ...['overloaded', 'too_much_at_once', 'partition_missing'],
       ] as const,
     },
     schema: {
@@ -55,7 +70,9 @@ export function addPublishRoutes(api: Api, store: EventStore, note: NoteIngested
     validatorCompiler: () => () => true,
     serializerCompiler: () => JSON.stringify,
     async handler(request, reply) {
-      const event = readEvent(readText(bodyOf(request)), readEventContext(request.headers))
+      const reading = inTurns(readEvent(readText(bodyOf(request)), readEventContext(request.headers)))
+      // A small body has been read at once: waiting would cost each post a turn.
+      const event = admit(reading instanceof Promise ? await reading : reading)
       const outcome = 'refusal' in event ? event : await store.store(event)
       note(event, outcome)
       if ('refusal' in outcome) throw refused(outcome.refusal)
@@ -70,7 +87,10 @@ export function addPublishRoutes(api: Api, store: EventStore, note: NoteIngested
     config: {
       access: access.publish,
       requestHeaders: ['Idempotency-Key', 'sagapost-correlation-id', 'traceparent'],
-      refusals: ['idempotency_key_invalid', 'idempotency_key_busy', 'overloaded', 'partition_missing'],
+      refusals: [
+        ...['idempotency_key_invalid', 'idempotency_key_busy'],
+        ...['overloaded', 'too_much_at_once', 'partition_missing'],
+      ] as const,
     },
     schema: {
       operationId: 'publishEvents',
@@ -85,7 +105,8 @@ export function addPublishRoutes(api: Api, store: EventStore, note: NoteIngested
     validatorCompiler: () => () => true,
     serializerCompiler: () => JSON.stringify,
     async handler(request, reply) {
-      const items = readEventBatch(readText(bodyOf(request)), readEventContext(request.headers))
+      const context = readEventContext(request.headers)
+      const items = (await inTurns(readEventBatch(readText(bodyOf(request)), context))).map(admit)
       const outcomes = await store.storeBatch(items.filter((item): item is NewEvent => !('refusal' in item)))
       const failures = outcomes.filter((outcome) => 'error' in outcome)
       // All of them, and for something that passes: then nothing is stored, and the request as a whole can be repeated.
@@ -96,6 +117,13 @@ export function addPublishRoutes(api: Api, store: EventStore, note: NoteIngested
       return reply.code(202).send({ results: resultsOf(items, outcomes, note) })
     },
   })
+}
+
+/** [E3] For operators whose publishers must be able to repeat whatever they send. */
+function refuseKeyless(event: ReadEvent): ReadEvent {
+  if ('refusal' in event || event.idempotencyKey !== undefined) return event
+  const detail = 'is missing; this server takes no event without one'
+  return { refusal: { code: 'idempotency_key_required', field: 'idempotencyKey', detail } }
 }
 
 function bodyOf({ body }: { body: unknown }): Buffer {

@@ -47,7 +47,7 @@ export function createPostgresStorage({
     listSagas: (filter) => listSagas(pool, filter, box),
     findTimedOut: (limit) => findTimedOut(pool, limit, box),
     listSteps: (sagaId) => listSteps(pool, [sagaId], box),
-    listEvents: (sagaId) => listEvents(pool, sagaId),
+    listEvents: (sagaId) => listEvents(pool, sagaId, box),
     write: (changes, leaseMs) => applyChanges(pool, changes, leaseMs, box),
     transact: createTransact(transactionPool, transactionPool === pool, box),
     lookAhead: (definitions) => lookAhead(pool, definitions),

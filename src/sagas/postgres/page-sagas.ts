@@ -16,8 +16,8 @@ const WALKED_ROWS_MAX = 10_000
  */
 export const selectFewSagas = `
   WITH few AS MATERIALIZED (
-    SELECT id, definition_id, definition_version, idempotency_key, state, current_step, total_steps, error,
-           awaiting_operator, created_at, updated_at, started_at, completed_at, timed_out_at, deadline_at, wake_at,
+    SELECT id, definition_id, definition_version, idempotency_key, name, description, state, current_step, total_steps,
+           error, awaiting_operator, created_at, updated_at, started_at, completed_at, timed_out_at, deadline_at, wake_at,
            lease_owner, lease_until, cancel_requested_at, cancel_requested_by, cancel_reason, trace_id, span_id,
            parent_id, pivoted_at
     FROM sagapost.saga_instances
@@ -46,8 +46,8 @@ export const selectFewSagas = `
 export const walkSagas = `
   SELECT *, (extract(epoch FROM created_at) * 1000000)::bigint AS at_us
   FROM (
-    SELECT id, definition_id, definition_version, idempotency_key, state, current_step, total_steps, error,
-           awaiting_operator, created_at, updated_at, started_at, completed_at, timed_out_at, deadline_at, wake_at,
+    SELECT id, definition_id, definition_version, idempotency_key, name, description, state, current_step, total_steps,
+           error, awaiting_operator, created_at, updated_at, started_at, completed_at, timed_out_at, deadline_at, wake_at,
            lease_owner, lease_until, cancel_requested_at, cancel_requested_by, cancel_reason, trace_id, span_id,
            parent_id, pivoted_at
     FROM sagapost.saga_instances

@@ -74,7 +74,8 @@ export const selectSteps = `
 
 /** Pattern 4 [G10], the other way round: idx_event_saga_timestamp finds them, a sort orders those of one moment. */
 export const selectEvents = `
-  SELECT saga_id, sequence, event_type, step_index, "timestamp", old_state, new_state, event_data, error, trace_id, span_id
+  SELECT saga_id, sequence, event_type, step_index, "timestamp", old_state, new_state, event_data, metadata, error,
+         trace_id, span_id
   FROM sagapost.saga_events WHERE saga_id = $1 ORDER BY sequence, id`
 
 export async function getSaga(pool: Queryable, id: string, box: DataBox): Promise<SagaRecord | undefined> {
@@ -129,7 +130,7 @@ export async function readSteps(pool: Queryable, sagaIds: readonly string[]): Pr
   return rows
 }
 
-export async function listEvents(pool: pg.Pool, sagaId: string): Promise<SagaEventRecord[]> {
+export async function listEvents(pool: pg.Pool, sagaId: string, box: DataBox): Promise<SagaEventRecord[]> {
   const { rows } = await pool.query<EventRow>(selectEvents, [sagaId])
-  return rows.map(toEvent)
+  return rows.map((row) => toEvent(row, box))
 }

@@ -6,6 +6,7 @@ import {
   sagaStepMachine,
 } from '../../state-machines/index.js'
 import type { DataBox } from '../data-box.js'
+import { openCopy, openError } from '../error-box.js'
 import { decodeJson } from '../json.js'
 import type { CompensationState, SagaEventRecord, SagaRecord, StepRecord } from '../records.js'
 import type { RetryPolicy } from '../retry-policy.js'
@@ -17,10 +18,13 @@ export interface SagaRow {
   definition_id: string
   definition_version: number
   idempotency_key: string | null
+  name: string | null
+  description: string | null
   state: number
   current_step: number
   total_steps: number
   initial_data: string | null
+  current_data: Record<string, unknown> | null
   result_data: string | null
   error: SagaError | null
   awaiting_operator: boolean
@@ -56,6 +60,7 @@ export interface StepRow {
   state: number
   attempts: number
   max_attempts: number
+  input_data: Record<string, unknown> | null
   output_data: string | null
   progress: Record<string, unknown> | null
   error: SagaError | null
@@ -64,6 +69,7 @@ export interface StepRow {
   started_at: Date | null
   completed_at: Date | null
   last_attempt_at: Date | null
+  metadata: Record<string, unknown> | null
   waits_for: string | null
   wake_at: Date | null
 }
@@ -77,6 +83,7 @@ export interface EventRow {
   old_state: number
   new_state: number
   event_data: Record<string, unknown> | null
+  metadata: Record<string, unknown> | null
   error: SagaError | null
   trace_id: string | null
   span_id: string | null
@@ -87,17 +94,21 @@ export function toSaga(row: SagaRow, box: DataBox): SagaRecord {
     const text = row[column]
     return text === null ? undefined : decodeJson(box.open(text, { sagaId: row.id, column }))
   }
+  const shown = openSagaRow(row, box)
   return {
     id: row.id,
     definitionId: row.definition_id,
     definitionVersion: row.definition_version,
     idempotencyKey: row.idempotency_key,
+    name: row.name,
+    description: row.description,
     state: sagaMachine.statuses[row.state] as SagaState,
     currentStep: row.current_step,
     totalSteps: row.total_steps,
     input: read('initial_data'),
+    current: shown.current_data,
     result: read('result_data'),
-    error: row.error,
+    error: shown.error,
     awaitingOperator: row.awaiting_operator,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -126,6 +137,7 @@ export function toSaga(row: SagaRow, box: DataBox): SagaRecord {
 
 export function toStep(row: StepRow, box: DataBox): StepRecord {
   const place = { sagaId: row.saga_id, column: 'output_data', stepIndex: row.step_index } as const
+  const shown = openStepRow(row, box)
   return {
     id: row.id,
     sagaId: row.saga_id,
@@ -134,19 +146,49 @@ export function toStep(row: StepRow, box: DataBox): StepRecord {
     state: sagaStepMachine.statuses[row.state] as SagaStepState,
     attempts: row.attempts,
     maxAttempts: row.max_attempts,
+    input: shown.input_data,
     output: row.output_data === null ? undefined : decodeJson(box.open(row.output_data, place)),
-    error: row.error,
-    compensation: row.compensation_state,
+    error: shown.error,
+    compensation: shown.compensation_state,
     createdAt: row.created_at,
     startedAt: row.started_at,
     completedAt: row.completed_at,
     lastAttemptAt: row.last_attempt_at,
+    metadata: row.metadata,
     waitsFor: row.waits_for,
     wakeAt: row.wake_at,
   }
 }
 
-export function toEvent(row: EventRow): SagaEventRecord {
+/** With what is only shown, and never run with, in the clear as far as the box opens it. */
+export function openSagaRow(row: SagaRow, box: DataBox): SagaRow {
+  const place = { sagaId: row.id, column: 'current_data' } as const
+  return {
+    ...row,
+    current_data: openCopy(row.current_data, place, box),
+    error: openError(row.error, row.id, box),
+  }
+}
+
+export function openStepRow(row: StepRow, box: DataBox): StepRow {
+  const { saga_id: sagaId, step_index: stepIndex, compensation_state: undo } = row
+  return {
+    ...row,
+    input_data: openCopy(row.input_data, { sagaId, column: 'input_data', stepIndex }, box),
+    error: openError(row.error, sagaId, box),
+    compensation_state: undo && {
+      ...{ started_at: null, completed_at: null },
+      ...undo,
+      error: openError(undo.error ?? null, sagaId, box),
+    },
+  }
+}
+
+export function openEventRow(row: EventRow, box: DataBox): EventRow {
+  return { ...row, error: openError(row.error, row.saga_id, box) }
+}
+
+export function toEvent(row: EventRow, box: DataBox): SagaEventRecord {
   return {
     sagaId: row.saga_id,
     sequence: row.sequence,
@@ -156,7 +198,8 @@ export function toEvent(row: EventRow): SagaEventRecord {
     oldState: row.old_state,
     newState: row.new_state,
     data: row.event_data,
-    error: row.error,
+    metadata: row.metadata,
+    error: openEventRow(row, box).error,
     traceId: row.trace_id,
     spanId: row.span_id,
   }

@@ -3,7 +3,7 @@ import { inTransaction } from '../../database/index.js'
 import { blindBox, type DataBox, type DataPlace } from '../data-box.js'
 import { decodeJson } from '../json.js'
 import type { WholeSaga } from '../saga-view.js'
-import type { EventRow, SagaRow, StepRow } from './rows.js'
+import { type EventRow, openEventRow, openSagaRow, openStepRow, type SagaRow, type StepRow } from './rows.js'
 import { isSagaId, toEventView, toInstance, toStepView } from './view-rows.js'
 
 /** Of a history; a saga has about ten for each of its steps, and more only where it was tried very often. */
@@ -24,7 +24,8 @@ export const selectShownSteps = `
 
 /** The last ones, by idx_event_saga_timestamp: those of one moment are read together, and sorted by their sequence. */
 export const selectShownEvents = `
-  SELECT sequence, event_type, step_index, "timestamp", old_state, new_state, event_data, error, trace_id, span_id
+  SELECT saga_id, sequence, event_type, step_index, "timestamp", old_state, new_state, event_data, metadata, error,
+         trace_id, span_id
   FROM sagapost.saga_events WHERE saga_id = $1 ORDER BY "timestamp" DESC, sequence DESC LIMIT $2`
 
 /**
@@ -48,16 +49,20 @@ export async function showSaga(
   if (saga === undefined) return null
   const read = (text: string | null, place: DataPlace): unknown =>
     text === null ? null : decodeJson(box.open(text, place))
+  const shown = openSagaRow(saga, box)
   return {
-    ...toInstance(saga),
+    ...toInstance(shown),
     input: read(saga.initial_data, { sagaId: id, column: 'initial_data' }),
+    current: shown.current_data,
     result: read(saga.result_data, { sagaId: id, column: 'result_data' }),
     metadata: saga.metadata,
     eventCount: saga.event_count,
     steps: steps.map((step) => {
       const place = { sagaId: id, column: 'output_data', stepIndex: step.step_index } as const
-      return toStepView(step, read(step.output_data, place))
+      return toStepView(openStepRow(step, box), read(step.output_data, place))
     }),
-    events: events.map(toEventView).sort((a, b) => a.sequence - b.sequence),
+    events: events
+      .map((event) => toEventView(openEventRow(event, box)))
+      .sort((a, b) => a.sequence - b.sequence),
   }
 }

@@ -1,7 +1,9 @@
 import type pg from 'pg'
 import type { DataBox } from '../data-box.js'
+import { decodeJson } from '../json.js'
 import { type NewSaga, newRecord } from '../records.js'
 import type { StartOutcome } from '../state-storage.js'
+import { firstInput } from '../step-data.js'
 import { getSagaByKey } from './read-sagas.js'
 
 /**
@@ -53,11 +55,14 @@ async function findFirst(client: Queryable, saga: NewSaga, box: DataBox): Promis
 /** One saga as sagapost.start_sagas takes it. */
 export function toStartParameter(saga: NewSaga, box: DataBox): Record<string, unknown> {
   const { id, lease } = saga
+  const firstPlace = { sagaId: id, column: 'input_data', stepIndex: 0 } as const
   return {
     id,
     definition_id: saga.definitionId,
     definition_version: saga.definitionVersion,
     idempotency_key: saga.idempotencyKey,
+    name: saga.name,
+    description: saga.description,
     input: saga.input === undefined ? null : box.seal(saga.input, { sagaId: id, column: 'initial_data' }),
     timeout_ms: saga.timeoutMs,
     retry_policy: saga.retryPolicy,
@@ -68,16 +73,21 @@ export function toStartParameter(saga: NewSaga, box: DataBox): Record<string, un
     publishes: saga.publishes,
     step_names: saga.steps.map(({ name }) => name),
     step_attempts: saga.steps.map(({ maxAttempts }) => maxAttempts),
+    step_metadata: saga.steps.some(({ metadata }) => metadata)
+      ? saga.steps.map(({ metadata }) => metadata ?? null)
+      : undefined,
     ...(lease
       ? {
           lease_owner: lease.owner,
           lease_ms: lease.leaseMs,
+          first_input: lease.events && box.seal(firstInput(decodeJson(saga.input)), firstPlace),
           events: lease.events?.map((event) => ({
             type: event.type,
             step_index: event.stepIndex,
             old_state: event.oldState,
             new_state: event.newState,
             data: event.data,
+            metadata: event.metadata,
             span_id: event.spanId,
           })),
         }

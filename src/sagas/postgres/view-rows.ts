@@ -16,7 +16,14 @@ export function isSagaId(id: string): boolean {
 /** A row without its data. */
 export type InstanceRow = Omit<
   SagaRow,
-  'initial_data' | 'result_data' | 'metadata' | 'retry_policy' | 'timeout_ms' | 'version' | 'event_count'
+  | 'initial_data'
+  | 'current_data'
+  | 'result_data'
+  | 'metadata'
+  | 'retry_policy'
+  | 'timeout_ms'
+  | 'version'
+  | 'event_count'
 >
 
 export function toInstance(row: InstanceRow): SagaInstance {
@@ -25,6 +32,8 @@ export function toInstance(row: InstanceRow): SagaInstance {
     definition: row.definition_id,
     definitionVersion: row.definition_version,
     key: row.idempotency_key,
+    name: row.name,
+    description: row.description,
     state: sagaMachine.statuses[row.state] as SagaState,
     currentStep: row.current_step,
     totalSteps: row.total_steps,
@@ -57,6 +66,7 @@ export function toStepView(row: StepRow, output: unknown): SagaStep {
     state: sagaStepMachine.statuses[row.state] as SagaStepState,
     attempts: row.attempts,
     maxAttempts: row.max_attempts,
+    input: row.input_data,
     output,
     progress: row.progress,
     error: toFailure(row.error),
@@ -64,15 +74,16 @@ export function toStepView(row: StepRow, output: unknown): SagaStep {
     startedAt: row.started_at,
     completedAt: row.completed_at,
     lastAttemptAt: row.last_attempt_at,
+    metadata: row.metadata,
     waitsFor: row.waits_for,
     wakeAt: row.wake_at,
     compensation: undo && {
       state: sagaStepMachine.statuses[undo.state] as SagaStepState,
       attempts: undo.attempts,
       maxAttempts: undo.max_attempts,
-      startedAt: undo.started_at ?? null,
-      completedAt: undo.completed_at ?? null,
-      error: toFailure(undo.error ?? null),
+      startedAt: undo.started_at,
+      completedAt: undo.completed_at,
+      error: toFailure(undo.error),
     },
   }
 }
@@ -87,6 +98,7 @@ export function toEventView(row: EventRow): SagaEvent {
     oldState: statuses[row.old_state] as SagaState,
     newState: statuses[row.new_state] as SagaState,
     data: row.event_data,
+    metadata: row.metadata,
     error: toFailure(row.error),
     traceId: row.trace_id,
     spanId: row.span_id,

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { DataBox } from '../data-box.js'
+import { sealError } from '../error-box.js'
 import type { SagaChange } from '../records.js'
 import { sagaStateNumber, stepStateNumber } from '../saga-run.js'
 import type { WriteOutcome } from '../state-storage.js'
@@ -78,7 +79,8 @@ function toParameter(change: SagaChange, box: DataBox): Record<string, unknown> 
     version: change.version,
     state: sagaStateNumber(change.state),
     current_step: change.currentStep,
-    error: change.error ?? undefined,
+    error: sealError(change.error, sagaId, box) ?? undefined,
+    current: change.current && box.seal(change.current, { sagaId, column: 'current_data' }),
     awaiting_operator: change.awaitingOperator,
     result: change.result && box.seal(change.result, { sagaId, column: 'result_data' }),
     started: change.started,
@@ -103,8 +105,11 @@ function toParameter(change: SagaChange, box: DataBox): Record<string, unknown> 
       state: stepStateNumber(step.state),
       attempts: step.attempts,
       max_attempts: step.maxAttempts,
-      error: step.error ?? undefined,
-      compensation: step.compensation ?? undefined,
+      error: sealError(step.error, sagaId, box) ?? undefined,
+      compensation: step.compensation
+        ? { ...step.compensation, error: sealError(step.compensation.error, sagaId, box) }
+        : undefined,
+      input: step.input && box.seal(step.input, { sagaId, column: 'input_data', stepIndex: step.index }),
       output: step.output && box.seal(step.output, { sagaId, column: 'output_data', stepIndex: step.index }),
       started: step.started,
       finished: step.finished,
@@ -118,7 +123,8 @@ function toParameter(change: SagaChange, box: DataBox): Record<string, unknown> 
       old_state: event.oldState,
       new_state: event.newState,
       data: event.data,
-      error: event.error,
+      metadata: event.metadata,
+      error: sealError(event.error, sagaId, box),
       span_id: event.spanId,
     })),
   }

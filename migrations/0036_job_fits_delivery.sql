@@ -1,0 +1,96 @@
+-- [S16, S19, S9, J3] A job is made only for a delivery that is InProgress, and under its event and subscription, for every
+-- role and for the owner. One look for all jobs of a statement; docs/internals/decisions.md has its price and what else was
+-- measured.
+--
+-- The orchestrator moves the deliveries in the same statement. The trigger runs after it, so they are this transaction's own
+-- versions, which no other can change: they need no lock. All others are locked and looked at once more, because the
+-- delivery may just be ended by another transaction. The bounds leave all partitions out but those of the events when the
+-- statement begins, and `event_id + 0` keeps them from being left out while it runs (src/orchestrator/make-jobs.ts).
+CREATE FUNCTION sagapost.check_made_jobs() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  jobs bigint;
+  fitting bigint;
+  first_id bigint;
+  last_id bigint;
+  own_xid xid;
+  misfit record;
+BEGIN
+  SELECT count(*), min(event_id), max(event_id) INTO jobs, first_id, last_id FROM made;
+  IF jobs = 0 THEN
+    RETURN NULL;
+  END IF;
+  own_xid := pg_current_xact_id()::xid;
+  SELECT count(*) INTO fitting
+  FROM made JOIN sagapost.webhook_delivery_sagas AS saga
+    ON saga.id = ANY (ARRAY[made.saga_id]) AND saga.event_id + 0 = made.event_id
+    AND (saga.event_id >= first_id OR saga.event_id > last_id) AND (saga.event_id <= last_id OR saga.event_id < first_id)
+  WHERE saga.subscription_id = made.subscription_id AND saga.status = 'InProgress' AND saga.xmin = own_xid;
+  IF fitting = jobs THEN
+    RETURN NULL;
+  END IF;
+
+  PERFORM FROM sagapost.webhook_delivery_sagas AS saga
+  WHERE saga.id = ANY (ARRAY(SELECT saga_id FROM made)) AND saga.event_id >= first_id AND saga.event_id <= last_id
+  FOR SHARE;
+  SELECT made.saga_id, made.event_id, made.subscription_id INTO misfit
+  FROM made LEFT JOIN sagapost.webhook_delivery_sagas AS saga
+    ON saga.id = ANY (ARRAY[made.saga_id]) AND saga.event_id + 0 = made.event_id
+    AND (saga.event_id >= first_id OR saga.event_id > last_id) AND (saga.event_id <= last_id OR saga.event_id < first_id)
+    AND saga.subscription_id = made.subscription_id AND saga.status = 'InProgress'
+  WHERE saga.id IS NULL LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'SP011',
+      MESSAGE = format('there is no delivery %s of event %s to subscription %s that is InProgress, so it gets no job',
+        misfit.saga_id, misfit.event_id, misfit.subscription_id),
+      CONSTRAINT = TG_NAME, SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME;
+  END IF;
+  RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION sagapost.check_made_jobs() FROM PUBLIC;
+
+CREATE TRIGGER job_fits_delivery
+  AFTER INSERT ON sagapost.webhook_delivery_jobs
+  REFERENCING NEW TABLE AS made
+  FOR EACH STATEMENT EXECUTE FUNCTION sagapost.check_made_jobs();
+ALTER TABLE sagapost.webhook_delivery_jobs ENABLE ALWAYS TRIGGER job_fits_delivery;
+
+-- As in 0026, and a job that is inserted straight into its partition is looked at as well.
+CREATE OR REPLACE FUNCTION sagapost.add_statement_triggers(parent text, partition text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  IF parent = 'events' THEN
+    EXECUTE format(
+      'CREATE TRIGGER event_enqueue_routing AFTER INSERT ON sagapost.%I REFERENCING NEW TABLE AS stored
+         FOR EACH STATEMENT EXECUTE FUNCTION sagapost.enqueue_routing()', partition);
+    EXECUTE format('ALTER TABLE sagapost.%I ENABLE ALWAYS TRIGGER event_enqueue_routing', partition);
+  ELSIF parent = 'webhook_delivery_jobs' THEN
+    EXECUTE format(
+      'CREATE TRIGGER job_enqueue_results AFTER UPDATE ON sagapost.%I REFERENCING NEW TABLE AS changed
+         FOR EACH STATEMENT EXECUTE FUNCTION sagapost.enqueue_results()', partition);
+    EXECUTE format('ALTER TABLE sagapost.%I ENABLE ALWAYS TRIGGER job_enqueue_results', partition);
+    EXECUTE format(
+      'CREATE TRIGGER job_fits_delivery AFTER INSERT ON sagapost.%I REFERENCING NEW TABLE AS made
+         FOR EACH STATEMENT EXECUTE FUNCTION sagapost.check_made_jobs()', partition);
+    EXECUTE format('ALTER TABLE sagapost.%I ENABLE ALWAYS TRIGGER job_fits_delivery', partition);
+  END IF;
+END
+$$;
+
+DO $$
+DECLARE
+  partition text;
+BEGIN
+  FOR partition IN
+    SELECT partition_name FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs'
+  LOOP
+    EXECUTE format(
+      'CREATE TRIGGER job_fits_delivery AFTER INSERT ON sagapost.%I REFERENCING NEW TABLE AS made
+         FOR EACH STATEMENT EXECUTE FUNCTION sagapost.check_made_jobs()', partition);
+    EXECUTE format('ALTER TABLE sagapost.%I ENABLE ALWAYS TRIGGER job_fits_delivery', partition);
+  END LOOP;
+END
+$$;

@@ -1,0 +1,57 @@
+-- [S2, S21] One unique index for routed and requeued deliveries: `event_id = … AND subscription_id = …` is served as it is
+-- written down, and by event alone. It had the routed ones only, so that a query without its predicate read whole
+-- partitions. idx_saga_event stays as it is, over requeued deliveries: docs/internals/decisions.md says why.
+--
+-- The old index is dropped and the new one built in one transaction, so that no two deliveries slip through. Meanwhile
+-- nothing reads or writes deliveries: a second or two for each million of them, so plan for it on a large database.
+DROP INDEX sagapost.uniq_saga_event_subscription;
+CREATE UNIQUE INDEX uniq_saga_event_subscription ON sagapost.webhook_delivery_sagas
+  (event_id, subscription_id, requeued_from) NULLS NOT DISTINCT;
+SELECT sagapost.name_partition_indexes();
+
+-- Two requeues of one dead letter now meet in two unique indexes. A conflict counts as such in those that ON CONFLICT
+-- names, and is an error in any other: so it names none. All else in these functions is as in 0032 and 0023.
+DO $$
+DECLARE
+  requeue regprocedure;
+  definition text;
+  named CONSTANT text := 'ON CONFLICT (requeued_from, event_id) WHERE requeued_from IS NOT NULL DO NOTHING';
+  unnamed CONSTANT text := 'ON CONFLICT DO NOTHING';
+BEGIN
+  FOREACH requeue IN ARRAY ARRAY[
+    'sagapost.requeue_dead_letter(bigint)', 'sagapost.requeue_batch(varchar, integer)']::regprocedure[]
+  LOOP
+    definition := pg_get_functiondef(requeue);
+    IF position(named IN definition) = 0 THEN
+      RAISE EXCEPTION '% is not what this migration expects', requeue;
+    END IF;
+    EXECUTE replace(definition, named, unnamed);
+  END LOOP;
+END
+$$;
+
+-- [S21] InProgress has no index of its own, which the statement that applies results would be led to, and which made a
+-- delivery a fifth dearer. It has an active job, or a result that waits to be applied, and both are found by indexes:
+-- this costs what is in progress, however many deliveries there are.
+CREATE VIEW sagapost.deliveries_in_progress WITH (security_invoker = true) AS
+SELECT saga.*
+FROM (
+  SELECT saga_id, event_id FROM sagapost.webhook_delivery_jobs WHERE status IN ('Pending', 'Leased')
+  UNION
+  SELECT reported.saga_id, reported.event_id
+  FROM sagapost.delivery_result_queue AS queued
+  CROSS JOIN LATERAL unnest(queued.job_ids, queued.event_ids) AS finished (job_id, event_id)
+  CROSS JOIN LATERAL (
+    SELECT saga_id, event_id FROM sagapost.webhook_delivery_jobs
+    WHERE id = finished.job_id AND event_id = finished.event_id LIMIT 1
+  ) AS reported
+) AS job
+CROSS JOIN LATERAL (
+  -- LIMIT makes it one look for each job, and never a join of all deliveries; BETWEEN makes it one by the primary key,
+  -- and not through all deliveries of the event.
+  SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,
+         created_at, updated_at
+  FROM sagapost.webhook_delivery_sagas
+  WHERE id = job.saga_id AND event_id BETWEEN job.event_id AND job.event_id AND status = 'InProgress' LIMIT 1
+) AS saga;
+GRANT SELECT ON sagapost.deliveries_in_progress TO saga_readonly_role;

@@ -1,0 +1,103 @@
+import type { Mutant } from '../mutant.js'
+import { testsOf } from './named-tests.js'
+
+const schema = testsOf('test/doctor/compare-schema.test.ts')('[G11] $by is named, and its statements mend it')
+const outages = testsOf('test/outages/doctor.test.ts')
+const partitions = 'src/doctor/schema/read-partitions.ts'
+
+/** What the doctor would no longer see. */
+export const doctor: readonly Mutant[] = [
+  {
+    id: 'schema-grants-unseen',
+    rules: ['G11'],
+    breaks: 'Rights that a role should not have are not named.',
+    edits: [
+      {
+        file: 'src/doctor/schema/compare-objects.ts',
+        find: `if (!wanted.has(keyOf(object)) && isWithin(object, wanted))`,
+        replace: `if (object.kind !== 'grant' && !wanted.has(keyOf(object)) && isWithin(object, wanted))`,
+      },
+    ],
+    test: schema,
+  },
+  {
+    id: 'schema-partition-trigger-unseen',
+    rules: ['G11'],
+    breaks: 'A partition without its guard against TRUNCATE is not named.',
+    edits: [
+      {
+        file: partitions,
+        find: `EXCEPT SELECT own_trigger.table, partition, name, definition FROM own_trigger)`,
+        replace: `EXCEPT SELECT part.table, partition, wanted.name, wanted.definition FROM part CROSS JOIN wanted)`,
+      },
+    ],
+    test: schema,
+  },
+  {
+    id: 'schema-cloned-trigger-unseen',
+    rules: ['G11'],
+    breaks: 'A guard of every row that is disabled on one partition is not named.',
+    edits: [
+      {
+        file: partitions,
+        find: `JOIN pg_trigger AS above ON above.oid = fires.tgparentid`,
+        replace: `JOIN pg_trigger AS above ON above.oid = fires.oid`,
+      },
+    ],
+    test: schema,
+  },
+  {
+    id: 'schema-index-state-unseen',
+    rules: ['G11'],
+    breaks: 'An index that is invalid passes for one that queries can use.',
+    edits: [
+      {
+        file: 'src/doctor/schema/read-objects.ts',
+        find: `CASE WHEN indisvalid AND indisready AND indislive`,
+        replace: `CASE WHEN indisready AND indislive`,
+      },
+    ],
+    test: schema,
+  },
+  {
+    id: 'doctor-lost-process-runs',
+    rules: ['O6'],
+    breaks: 'A process that was killed still counts as one that works on what waits.',
+    edits: [
+      {
+        file: 'src/doctor/examine-work.ts',
+        find: `.filter(({ lost }) => lost)`,
+        replace: `.filter(({ lost }) => !lost)`,
+      },
+    ],
+    test: outages('[O6] names $by: $code'),
+  },
+  {
+    id: 'doctor-open-transaction-unseen',
+    rules: ['O6'],
+    breaks: 'A transaction that is idle with a snapshot is not named, however old it is.',
+    edits: [
+      {
+        file: 'src/doctor/examine-sessions.ts',
+        find: `AND coalesce(xact_start < $1::timestamptz - $2 * interval '1 second',`,
+        replace: `AND coalesce(xact_start > $1::timestamptz + $2 * interval '1 second',`,
+      },
+    ],
+    test: outages(
+      '[O6] ten minutes on: a transaction that is idle with a snapshot, and a prepared one: snapshot_held',
+    ),
+  },
+  {
+    id: 'doctor-damaged-secret-unseen',
+    rules: ['O6', 'U2'],
+    breaks: 'A secret that does not open is not named; its deliveries end as dead letters.',
+    edits: [
+      {
+        file: 'src/doctor/examine-secrets.ts',
+        find: `found.readable ? [] : [found.error.message]`,
+        replace: `found.readable ? [''] : []`,
+      },
+    ],
+    test: outages('[O6] names $by: $code'),
+  },
+]

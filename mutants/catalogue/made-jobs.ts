@@ -1,0 +1,70 @@
+import type { Mutant } from '../mutant.js'
+import { madeJobs } from './named-tests.js'
+
+const file = 'migrations/0036_job_fits_delivery.sql'
+const byStatement = madeJobs('[S16, J3] is refused $what')
+
+/** The look at every job that is made. */
+export const madeJobsMutants: readonly Mutant[] = [
+  {
+    id: 'job-of-ended-delivery',
+    rules: ['S16', 'S19'],
+    breaks: 'A delivery that has ended gets a job.',
+    edits: [
+      {
+        file,
+        find: " AND saga.status = 'InProgress'\n  WHERE saga.id IS NULL",
+        replace: '\n  WHERE saga.id IS NULL',
+      },
+    ],
+    test: madeJobs('[S16, S19] is refused for a delivery that is %s, for every role'),
+  },
+  {
+    id: 'job-in-statement-of-the-end',
+    rules: ['S16', 'S19'],
+    breaks: 'The statement that ends a delivery makes a job for it.',
+    edits: [{ file, find: " AND saga.status = 'InProgress' AND saga.xmin", replace: ' AND saga.xmin' }],
+    test: byStatement,
+  },
+  {
+    id: 'job-of-other-subscription',
+    rules: ['S16', 'J3'],
+    breaks: 'A job may be made for another subscription than its delivery has.',
+    edits: [{ file, find: 'WHERE saga.subscription_id = made.subscription_id AND', replace: 'WHERE' }],
+    test: byStatement,
+  },
+  {
+    id: 'job-of-delivery-just-ended',
+    rules: ['S19'],
+    breaks: 'A delivery that another transaction is ending gets a job.',
+    edits: [{ file, find: '\n  FOR SHARE;', replace: ';' }],
+    test: madeJobs('[S19] waits for another transaction that ends the delivery, and is then refused'),
+  },
+  {
+    id: 'job-in-later-partition-unchecked',
+    rules: ['S16'],
+    breaks: 'Jobs that are inserted straight into a partition made later are not looked at.',
+    edits: [
+      {
+        file,
+        find: "    EXECUTE format('ALTER TABLE sagapost.%I ENABLE ALWAYS TRIGGER job_fits_delivery', partition);\n  END IF;",
+        replace: "    EXECUTE format('DROP TRIGGER job_fits_delivery ON sagapost.%I', partition);\n  END IF;",
+      },
+    ],
+    test: madeJobs('[S16] is refused straight into a partition, one that is made later included'),
+  },
+  {
+    id: 'job-in-first-partitions-unchecked',
+    rules: ['S16'],
+    breaks: 'Jobs that are inserted straight into a partition made before are not looked at.',
+    edits: [
+      {
+        file,
+        find: "    EXECUTE format('ALTER TABLE sagapost.%I ENABLE ALWAYS TRIGGER job_fits_delivery', partition);\n  END LOOP;",
+        replace:
+          "    EXECUTE format('DROP TRIGGER job_fits_delivery ON sagapost.%I', partition);\n  END LOOP;",
+      },
+    ],
+    test: madeJobs('[S16] is refused straight into a partition, one that is made later included'),
+  },
+]

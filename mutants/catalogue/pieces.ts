@@ -1,0 +1,151 @@
+import type { Mutant } from '../mutant.js'
+import { testsOf } from './named-tests.js'
+
+const spread = testsOf('test/router/spread-events.test.ts')
+const router = testsOf('test/runtime/start-router.test.ts')
+const migration = 'migrations/0040_events_in_pieces.sql'
+const spreadFile = 'src/router/spread-events.ts'
+const toEachOnce = spread('[R1, R2, R3] is routed in several transactions, to each subscription once')
+
+/** Events that are routed in several transactions. */
+export const pieces: readonly Mutant[] = [
+  {
+    id: 'batch-of-any-size',
+    rules: ['R1'],
+    breaks: 'A batch is bounded by its events only, however many subscriptions each has.',
+    edits: [
+      {
+        file: 'src/router/cut-deliveries.ts',
+        find: 'return deliveries <= deliveriesMax',
+        replace: 'return deliveries > 0',
+      },
+    ],
+    test: spread(
+      '[R1] makes no more deliveries than one transaction should, and leaves the rest in the queue',
+    ),
+  },
+  {
+    id: 'large-row-in-front',
+    rules: ['R1'],
+    breaks: 'A row that is routed in pieces is taken with the others, whole.',
+    edits: [
+      {
+        file: 'src/router/route-events.ts',
+        find: '  WHERE id < 1::bigint << 52 ORDER BY id ${order} LIMIT (SELECT rows_max FROM size)',
+        replace: '  ORDER BY id ${order} LIMIT (SELECT rows_max FROM size)',
+      },
+    ],
+    test: spread(
+      '[R1] lets pass the events that come after it, of its type or another, and does not wait for them',
+    ),
+  },
+  {
+    id: 'cut-event-is-done',
+    rules: ['R1', 'R2'],
+    breaks: 'The last event of a piece counts as routed, though it has subscriptions left.',
+    edits: [
+      {
+        file: spreadFile,
+        find: 'place.routedEvents + piece.length - (isBegun ? 1 : 0)',
+        replace: 'place.routedEvents + piece.length',
+      },
+    ],
+    test: toEachOnce,
+  },
+  {
+    id: 'place-met-again',
+    rules: ['R3'],
+    breaks: 'Each piece begins with the last subscription of the one before.',
+    edits: [
+      {
+        file: 'src/router/cut-deliveries.ts',
+        find: 'BigInt(id) > BigInt(last)',
+        replace: 'BigInt(id) >= BigInt(last)',
+      },
+    ],
+    test: toEachOnce,
+  },
+  {
+    id: 'list-in-any-order',
+    rules: ['R5'],
+    breaks: 'Pieces go to subscriptions in another order than that of the ids, by which their place is kept.',
+    edits: [
+      {
+        file: 'src/router/subscription-cache.ts',
+        find: 'AND verified ORDER BY id`',
+        replace: 'AND verified ORDER BY id DESC`',
+      },
+    ],
+    test: spread('[R5, U5] get it if they are active when its place comes to them: once, or not at all'),
+  },
+  {
+    id: 'place-by-itself',
+    rules: ['R3'],
+    breaks: 'The deliveries of a piece are committed before its place.',
+    edits: [
+      {
+        file: spreadFile,
+        find: '    const last = piece.at(-1)',
+        replace: `    await client.query('COMMIT')
+    await client.query('BEGIN')
+    const last = piece.at(-1)`,
+      },
+    ],
+    test: spread('[R3] keeps its place and its deliveries together: what was not committed is made again'),
+  },
+  {
+    id: 'refused-event-goes-on',
+    rules: ['R1'],
+    breaks: 'An event that was set aside in the midst is tried again with each of its other pieces.',
+    edits: [
+      {
+        file: spreadFile,
+        find: 'isLastCut && !refused.some(({ id }) => id === last?.id)',
+        replace: 'isLastCut',
+      },
+    ],
+    test: spread('[R1, R3] is set aside once, holds up no other, and gets the rest when it is requeued'),
+  },
+  {
+    id: 'routed-event-still-queued',
+    rules: ['R1'],
+    breaks: 'An event stays among the unrouted ones until its whole row is routed.',
+    edits: [
+      {
+        file: migration,
+        find: '  queued.event_ids[coalesce(queued.routed_events, 0) + 1:],',
+        replace: '  queued.event_ids,',
+      },
+    ],
+    test: spread('[R1, R2] shares a row with others: each leaves the queue when its last delivery is made'),
+  },
+  {
+    id: 'half-routed-is-completed',
+    rules: ['R1'],
+    breaks: 'A saga goes on when the deliveries that are made have ended, though the event has more to come.',
+    edits: [
+      {
+        file: migration,
+        find: `    WHEN busy + waiting > 0 THEN 'open'`,
+        replace: `    WHEN busy + waiting > 0 THEN 'open'
+    WHEN total > 0 THEN 'completed'`,
+      },
+    ],
+    test: spread(
+      '[G14] is open for a saga that waits for its deliveries, though those that are made have ended',
+    ),
+  },
+  {
+    id: 'large-row-of-another-router',
+    rules: ['R1'],
+    breaks: 'A router goes on with the large rows that it has met itself, and with no others.',
+    edits: [
+      {
+        file: 'src/runtime/start-router.ts',
+        find: 'hasLarge ||= large',
+        replace: 'hasLarge ||= large && false',
+      },
+    ],
+    test: router('[R1] goes on with an event that another router has left half-way'),
+  },
+]
