@@ -101,3 +101,28 @@ describe('sagapost dev on a database of the user', () => {
     expect(await dev.exit).toBe(0)
   })
 })
+
+describe('sagapost dev beside another migrator', () => {
+  const migrated = useDatabase()
+
+  it('[O2] is ended by a signal while it waits', async () => {
+    await migrated.pool.query(`
+      DELETE FROM sagapost.saga_schema_version
+      WHERE version = (SELECT max(version) FROM sagapost.saga_schema_version)`)
+    const other = await migrated.pool.connect()
+    try {
+      await other.query('BEGIN; LOCK TABLE sagapost.saga_schema_version IN SHARE UPDATE EXCLUSIVE MODE')
+      const dev = spawnCli(['dev'], {
+        DATABASE_URL: migrated.url,
+        PORT: '0',
+        SAGAPOST_DATA_DIR: join(folder, 'waiting'),
+      })
+      await dev.complained(/Another migrator is at work/)
+      dev.child.kill('SIGTERM')
+      expect(await dev.exit).toBe(0)
+    } finally {
+      await other.query('ROLLBACK')
+      other.release()
+    }
+  })
+})

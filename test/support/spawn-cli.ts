@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -12,6 +13,8 @@ export interface CliProcess {
   exit: Promise<number | string>
   /** Waits until the output matches; rejects when the process ends first. */
   printed(pattern: RegExp): Promise<RegExpExecArray>
+  /** The same for what it says on its standard error. */
+  complained(pattern: RegExp): Promise<RegExpExecArray>
 }
 
 /** The command line as a user runs it: the built program in a process of its own, with `input` piped in if given. */
@@ -34,21 +37,23 @@ export function spawnCli(
     stderr += text
   })
   const exit = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
+  const says = async (stream: Readable, said: () => string, pattern: RegExp): Promise<RegExpExecArray> => {
+    for (;;) {
+      const match = pattern.exec(said())
+      if (match) return match
+      const ended = await Promise.race([exit, once(stream, 'data').then(() => undefined)])
+      if (ended !== undefined && !pattern.test(said())) {
+        throw new Error(`ended with ${ended} before it said ${pattern}:\n${stdout}${stderr}`)
+      }
+    }
+  }
   return {
     child,
     stdout: () => stdout,
     stderr: () => stderr,
     exit,
-    async printed(pattern) {
-      for (;;) {
-        const match = pattern.exec(stdout)
-        if (match) return match
-        const ended = await Promise.race([exit, once(child.stdout, 'data').then(() => undefined)])
-        if (ended !== undefined && !pattern.test(stdout)) {
-          throw new Error(`ended with ${ended} before it printed ${pattern}:\n${stdout}${stderr}`)
-        }
-      }
-    },
+    printed: (pattern) => says(child.stdout, () => stdout, pattern),
+    complained: (pattern) => says(child.stderr, () => stderr, pattern),
   }
 }
 
