@@ -5,6 +5,7 @@ const publishTests = testsOf('test/schema/publish.test.ts')
 const reservedTests = testsOf('test/schema/reserved-types.test.ts')
 const keyTests = testsOf('test/http/require-keys.test.ts')
 const reservedFile = 'migrations/0039_reserved_event_types.sql'
+const scanTests = testsOf('test/http/scan-json.test.ts')
 const turnTests = testsOf('test/http/take-turns.test.ts')
 const flightTests = testsOf('test/http/bytes-in-flight.test.ts')
 const secretTests = testsOf('test/config/secrets.test.ts')
@@ -248,6 +249,32 @@ export const events: readonly Mutant[] = [
       },
     ],
     test: turnTests('[E1] is refused at its 20,001st level, not at its end'),
+  },
+  {
+    id: 'spaces-without-end',
+    rules: ['E1'],
+    breaks: 'Spaces are skipped in one go, however many stand in a row.',
+    edits: [
+      {
+        file: 'src/http/scan-json.ts',
+        find: '  throw new JsonTooLargeError(`has more than ${RUN_MAX} spaces in a row`)',
+        replace: '  return skipSpace(text, at)',
+      },
+    ],
+    test: scanTests('[O3] goes through a million %s in a row, and no further'),
+  },
+  {
+    id: 'number-without-end',
+    rules: ['E1'],
+    breaks: 'A number is read to its end, however long it is.',
+    edits: [
+      {
+        file: 'src/http/scan-json.ts',
+        find: 'if (pattern.lastIndex - at > RUN_MAX)',
+        replace: 'if (pattern.lastIndex < 0)',
+      },
+    ],
+    test: scanTests('[O3] goes through a million %s in a row, and no further'),
   },
   {
     id: 'bytes-of-all-keys-together',

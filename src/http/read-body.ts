@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { refuse, refuseField } from './problem.js'
-import { JsonSyntaxError, JsonTooDeepError, type Member, type Span, scanObject } from './scan-json.js'
+import { JsonSyntaxError, JsonTooLargeError, type Member, type Span, scanObject } from './scan-json.js'
 import { atOnce, type Reading } from './take-turns.js'
 
 /** The body as text, exactly as it came: JSON is UTF-8 (RFC 8259), and other bytes are refused, never replaced. */
@@ -42,7 +42,7 @@ function* scan(text: string, within?: Span): Reading<Member[] | null> {
   try {
     return yield* scanObject(text, within)
   } catch (error) {
-    if (error instanceof JsonTooDeepError) throw refuse('request_invalid', `the body is ${error.message}`)
+    if (error instanceof JsonTooLargeError) throw refuse('request_invalid', `the body ${error.message}`)
     if (error instanceof JsonSyntaxError)
       throw refuse('request_malformed', `the body is not JSON: ${error.message}`)
     throw error

@@ -20,13 +20,13 @@ export class JsonSyntaxError extends Error {
   }
 }
 
-/** It may be JSON, and is not read further: the containers that are open take memory. */
-export class JsonTooDeepError extends Error {}
+/** It may be JSON, and is not read further: it would take more memory or time than others can spare. */
+export class JsonTooLargeError extends Error {}
 
 /**
  * Finds where the values of a JSON text stand, without making values of them: the payload of an event is stored as
- * the very bytes that came. Takes exactly what JSON.parse takes, down to DEPTH_MAX. No recursion, so that depth costs no
- * stack. Each reading pauses after a piece of the text (take-turns.ts).
+ * the very bytes that came. Takes exactly what JSON.parse takes, within DEPTH_MAX and RUN_MAX. No recursion, so that depth
+ * costs no stack. Each reading pauses after a piece of the text (take-turns.ts).
  */
 
 /**
@@ -36,6 +36,8 @@ export class JsonTooDeepError extends Error {}
 const MEMBERS_MAX = 1_000
 /** Far more than a payload may have, so that one bad item of a batch is refused by itself. */
 const DEPTH_MAX = 20_000
+/** So many spaces, or characters of a number, in a row: as many as the default lets a payload have. They are read in one go. */
+const RUN_MAX = 1024 * 1024
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -128,7 +130,7 @@ function* skipValue(text: string, at: number): Reading<number> {
     const first = text.charCodeAt(at)
     if (first === OPEN_OBJECT || first === OPEN_LIST) {
       const close = first === OPEN_OBJECT ? CLOSE_OBJECT : CLOSE_LIST
-      if (open.length >= DEPTH_MAX) throw new JsonTooDeepError(`nested deeper than ${DEPTH_MAX} levels`)
+      if (open.length >= DEPTH_MAX) throw new JsonTooLargeError(`is nested deeper than ${DEPTH_MAX} levels`)
       at = skipSpace(text, at + 1)
       if (text.charCodeAt(at) === close) at += 1
       else {
@@ -177,14 +179,18 @@ function skipLiteral(text: string, at: number): number {
   const code = text.charCodeAt(at)
   // Most numbers are whole ones; the expression takes three times as long.
   if (code > ZERO && code <= NINE) {
+    const end = at + RUN_MAX
     let next = at + 1
-    while (isDigit(text.charCodeAt(next))) next += 1
+    while (next < end && isDigit(text.charCodeAt(next))) next += 1
     const behind = text.charCodeAt(next)
     if (behind === COMMA || behind === CLOSE_LIST || behind === CLOSE_OBJECT) return next
   }
   for (const pattern of [NUMBER, WORD]) {
     pattern.lastIndex = at
-    if (pattern.test(text)) return pattern.lastIndex
+    if (!pattern.test(text)) continue
+    if (pattern.lastIndex - at > RUN_MAX)
+      throw new JsonTooLargeError(`has a number of more than ${RUN_MAX} characters`)
+    return pattern.lastIndex
   }
   throw unexpected(text, at)
 }
@@ -227,12 +233,13 @@ function skipCharacters(text: string, at: number): number {
 }
 
 function skipSpace(text: string, at: number): number {
-  for (;;) {
+  const end = at + RUN_MAX
+  for (; at <= end; at++) {
     const code = text.charCodeAt(at)
     if (code > SPACE || Number.isNaN(code)) return at
     if (code !== SPACE && code !== 0x0a && code !== 0x0d && code !== 0x09) return at
-    at += 1
   }
+  throw new JsonTooLargeError(`has more than ${RUN_MAX} spaces in a row`)
 }
 
 function unexpected(text: string, at: number): JsonSyntaxError {

@@ -177,6 +177,23 @@ describe('the JSON scanner', () => {
     const text = `{"payload":${deep}}`
     expect(scanObject(text)?.[0]).toEqual({ name: 'payload', start: 11, end: 11 + deep.length })
     expect(() => scanObject(`{"payload":${'['.repeat(20_000)}`)).toThrow('the text ends too early')
-    expect(() => scanObject(`{"payload":${'['.repeat(20_001)}`)).toThrow(scanner.JsonTooDeepError)
+    expect(() => scanObject(`{"payload":${'['.repeat(20_001)}`)).toThrow(scanner.JsonTooLargeError)
+  })
+
+  it.each([
+    ['spaces', ' ', ''],
+    ['line ends', '\r\n', ''],
+    ['digits', '1', ''],
+    ['digits behind a point', '1', '0.'],
+    ['digits of an exponent', '1', '-1e'],
+  ])('[O3] goes through a million %s in a row, and no further', (_, sign, before) => {
+    const run = (length: number) => before + sign.repeat((length - before.length) / sign.length)
+    const text = (length: number, behind: string) => `{"payload":${run(length)}${behind}`
+    const behind = sign === '1' ? ' }' : '1}'
+    const longest = 1024 * 1024
+    expect(scanObject(text(longest, behind))?.[0]).toMatchObject({ name: 'payload' })
+    expect(() => scanObject(text(longest + 2, behind))).toThrow(scanner.JsonTooLargeError)
+    // Refused where the limit is, not at the end of what may be sixteen times as long.
+    expect(() => scanObject(text(longest + 2, '!'))).toThrow(scanner.JsonTooLargeError)
   })
 })
