@@ -3,9 +3,10 @@
 -- measured.
 --
 -- The orchestrator moves the deliveries in the same statement. The trigger runs after it, so they are this transaction's own
--- versions, which no other can change: they need no lock. All others are locked and looked at once more, because the
--- delivery may just be ended by another transaction. The bounds leave all partitions out but those of the events when the
--- statement begins, and `event_id + 0` keeps them from being left out while it runs (src/orchestrator/make-jobs.ts).
+-- versions, which no other can change: they need no lock. All others are locked and looked at once more, because another
+-- transaction may be ending the delivery, or the delivery may have a job whose result is not applied yet. The bounds leave
+-- out all partitions but those of the events when the statement begins, and `event_id + 0` keeps them from being left out
+-- while it runs (src/orchestrator/make-jobs.ts).
 CREATE FUNCTION sagapost.check_made_jobs() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
@@ -39,10 +40,14 @@ BEGIN
     ON saga.id = ANY (ARRAY[made.saga_id]) AND saga.event_id + 0 = made.event_id
     AND (saga.event_id >= first_id OR saga.event_id > last_id) AND (saga.event_id <= last_id OR saga.event_id < first_id)
     AND saga.subscription_id = made.subscription_id AND saga.status = 'InProgress'
+    AND NOT EXISTS (
+      SELECT FROM sagapost.webhook_delivery_jobs AS job
+      WHERE job.saga_id = made.saga_id AND job.event_id = made.event_id AND job.id <> made.id
+        AND job.attempt > saga.attempt_count)
   WHERE saga.id IS NULL LIMIT 1;
   IF FOUND THEN
     RAISE EXCEPTION USING ERRCODE = 'SP011',
-      MESSAGE = format('there is no delivery %s of event %s to subscription %s that is InProgress, so it gets no job',
+      MESSAGE = format('there is no delivery %s of event %s to subscription %s that is InProgress and lacks a job',
         misfit.saga_id, misfit.event_id, misfit.subscription_id),
       CONSTRAINT = TG_NAME, SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME;
   END IF;
@@ -92,5 +97,39 @@ BEGIN
          FOR EACH STATEMENT EXECUTE FUNCTION sagapost.check_made_jobs()', partition);
     EXECUTE format('ALTER TABLE sagapost.%I ENABLE ALWAYS TRIGGER job_fits_delivery', partition);
   END LOOP;
+END
+$$;
+
+-- As in 0026, and [S19] a delivery does not end while a job of it may still be sent.
+CREATE OR REPLACE FUNCTION sagapost.write_dead_letter() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  IF EXISTS (
+    SELECT FROM sagapost.webhook_delivery_jobs
+    WHERE saga_id = NEW.id AND event_id = NEW.event_id AND status IN ('Pending', 'Leased')
+  ) THEN
+    RAISE EXCEPTION USING ERRCODE = 'SP002',
+      MESSAGE = format('delivery %s cannot be dead-lettered: it has a job that may still be sent', NEW.id),
+      CONSTRAINT = TG_NAME, SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME;
+  END IF;
+  INSERT INTO sagapost.dead_letters
+    (saga_id, event_id, subscription_id, event_type, final_error_code, payload_snapshot, attempt_count,
+     job_id, worker_id, lease_expiration, correlation_id)
+  SELECT NEW.id, NEW.event_id, NEW.subscription_id, event.event_type, NEW.final_error_code, event.payload,
+         NEW.attempt_count, job.id, job.worker_id, job.lease_until, NEW.correlation_id
+  FROM sagapost.events AS event
+  LEFT JOIN LATERAL (
+    SELECT id, worker_id, lease_until FROM sagapost.webhook_delivery_jobs
+    WHERE saga_id = NEW.id AND event_id = NEW.event_id AND status = 'Failed'
+    ORDER BY attempt DESC, attempt_at DESC LIMIT 1
+  ) AS job ON true
+  WHERE event.id = NEW.event_id;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'SP006',
+      MESSAGE = format('delivery %s cannot be dead-lettered: its event %s is not there', NEW.id, NEW.event_id),
+      CONSTRAINT = TG_NAME, SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME;
+  END IF;
+  RETURN NULL;
 END
 $$;

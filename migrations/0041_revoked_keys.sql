@@ -13,3 +13,8 @@ CREATE TRIGGER api_key_revoked_is_kept
   FOR EACH ROW WHEN (OLD.revoked_at IS NOT NULL)
   EXECUTE FUNCTION sagapost.refuse('SP003', 'a revoked API key is kept, so that it is not made again');
 ALTER TABLE sagapost.api_keys ENABLE ALWAYS TRIGGER api_key_revoked_is_kept;
+
+CREATE TRIGGER api_keys_truncate_is_refused
+  BEFORE TRUNCATE ON sagapost.api_keys
+  FOR EACH STATEMENT EXECUTE FUNCTION sagapost.refuse('SP003', 'revoked API keys are kept, so that they are not made again');
+ALTER TABLE sagapost.api_keys ENABLE ALWAYS TRIGGER api_keys_truncate_is_refused;

@@ -2,11 +2,12 @@
 -- written down, and by event alone. It had the routed ones only, so that a query without its predicate read whole
 -- partitions. idx_saga_event stays as it is, over requeued deliveries: docs/internals/decisions.md says why.
 --
--- The old index is dropped and the new one built in one transaction, so that no two deliveries slip through. Meanwhile
--- nothing reads or writes deliveries: a second or two for each million of them, so plan for it on a large database.
-DROP INDEX sagapost.uniq_saga_event_subscription;
-CREATE UNIQUE INDEX uniq_saga_event_subscription ON sagapost.webhook_delivery_sagas
+-- The old index holds until the new one is built, so that no two deliveries slip through. Meanwhile deliveries are read, and
+-- not written: a second or two for each million of them, so plan for it on a large database.
+CREATE UNIQUE INDEX saga_event_subscription ON sagapost.webhook_delivery_sagas
   (event_id, subscription_id, requeued_from) NULLS NOT DISTINCT;
+DROP INDEX sagapost.uniq_saga_event_subscription;
+ALTER INDEX sagapost.saga_event_subscription RENAME TO uniq_saga_event_subscription;
 SELECT sagapost.name_partition_indexes();
 
 -- Two requeues of one dead letter now meet in two unique indexes. A conflict counts as such in those that ON CONFLICT

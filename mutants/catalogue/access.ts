@@ -136,6 +136,19 @@ export const access: readonly Mutant[] = [
     test: revokedTests('[O2] stays revoked for %s: %s is refused'),
   },
   {
+    id: 'revoked-keys-truncated',
+    rules: ['O2'],
+    breaks: 'TRUNCATE removes revoked keys, and they can be made again.',
+    edits: [
+      {
+        file: 'migrations/0041_revoked_keys.sql',
+        find: 'ENABLE ALWAYS TRIGGER api_keys_truncate_is_refused',
+        replace: 'DISABLE TRIGGER api_keys_truncate_is_refused',
+      },
+    ],
+    test: revokedTests('[O2] stays revoked for %s: %s is refused'),
+  },
+  {
     id: 'migrators-side-by-side',
     rules: ['G11'],
     breaks: 'Two migrators work at the same time.',

@@ -13,8 +13,8 @@ export const madeJobsMutants: readonly Mutant[] = [
     edits: [
       {
         file,
-        find: " AND saga.status = 'InProgress'\n  WHERE saga.id IS NULL",
-        replace: '\n  WHERE saga.id IS NULL',
+        find: " AND saga.status = 'InProgress'\n    AND NOT EXISTS",
+        replace: '\n    AND NOT EXISTS',
       },
     ],
     test: madeJobs('[S16, S19] is refused for a delivery that is %s, for every role'),
@@ -39,6 +39,22 @@ export const madeJobsMutants: readonly Mutant[] = [
     breaks: 'A delivery that another transaction is ending gets a job.',
     edits: [{ file, find: '\n  FOR SHARE;', replace: ';' }],
     test: madeJobs('[S19] waits for another transaction that ends the delivery, and is then refused'),
+  },
+  {
+    id: 'job-beside-unapplied-result',
+    rules: ['S16'],
+    breaks: 'A delivery gets a second job while the result of the first waits to be applied.',
+    edits: [{ file, find: 'AND job.attempt > saga.attempt_count)', replace: 'AND job.attempt < 0)' }],
+    test: madeJobs('[S16] is refused for a delivery that has one whose result is not applied'),
+  },
+  {
+    id: 'dead-with-a-job',
+    rules: ['S19', 'D3'],
+    breaks: 'A delivery is dead-lettered while a job of it may still be sent.',
+    edits: [
+      { file, find: " AND status IN ('Pending', 'Leased')\n  ) THEN", replace: ' AND false\n  ) THEN' },
+    ],
+    test: madeJobs('[S19] is not dead-lettered while a job of it is %s'),
   },
   {
     id: 'job-in-later-partition-unchecked',

@@ -284,7 +284,7 @@ export const errorCatalogue = {
   api_key_not_found: { title: 'There is no such API key' },
   api_key_revoked: {
     title: 'A revoked API key stays revoked',
-    constraints: ['api_key_stays_revoked', 'api_key_revoked_is_kept'],
+    constraints: ['api_key_stays_revoked', 'api_key_revoked_is_kept', 'api_keys_truncate_is_refused'],
   },
 
   // The HTTP API

@@ -116,7 +116,9 @@ describe('a job that goes back', () => {
   ])('[J3, J12] has not been sent: with %s (%s) it is %s', async (_what, change, expected) => {
     const id = await insertJob(database.pool, await insertDelivery(database.pool, 'InProgress'))
     const jobs = 'UPDATE sagapost.webhook_delivery_jobs SET'
-    await database.pool.query(`${jobs} status = 'Leased', lease_resets = 1 WHERE id = $1`, [id])
+    await database.pool.query(`${jobs} status = 'Leased' WHERE id = $1`, [id])
+    await database.pool.query(`${jobs} status = 'Pending', lease_resets = 1 WHERE id = $1`, [id])
+    await database.pool.query(`${jobs} status = 'Leased' WHERE id = $1`, [id])
     const back = database.as('job_worker').query(`${jobs} status = 'Pending', ${change} WHERE id = $1`, [id])
     expect(await codeOf(back)).toBe(expected)
   })
@@ -170,6 +172,11 @@ describe('unique keys', () => {
       expect(await codeOf(insertJob(database.pool, delivery))).toBe('active_job_exists')
       if (status === 'Pending') await setJob(job, 'Leased')
       await setJob(job, 'Failed')
+      await setDelivery(
+        delivery.id,
+        `status = 'PendingRetry', attempt_count = 1, final_error_code = 'http_500'`,
+      )
+      await setDelivery(delivery.id, `status = 'InProgress'`)
       expect(await codeOf(insertJob(database.pool, delivery))).toBe('accepted')
     },
   )
@@ -186,6 +193,9 @@ describe('unique keys', () => {
       constraint: expect.stringMatching(/^uniq_job_saga_attempt_from_\d+$/),
     })
   })
+
+  const setDelivery = (id: string, change: string) =>
+    database.pool.query(`UPDATE sagapost.webhook_delivery_sagas SET ${change} WHERE id = $1`, [id])
 
   const setJob = (id: string, status: string) =>
     database.pool.query('UPDATE sagapost.webhook_delivery_jobs SET status = $2 WHERE id = $1', [id, status])

@@ -127,10 +127,35 @@ describe('a job', () => {
     }
   })
 
+  it('[S16] is refused for a delivery that has one whose result is not applied', async () => {
+    const delivery = await insertDelivery(database.pool, 'InProgress')
+    await insertJob(database.pool, delivery, 'Failed')
+    const again = insertJobs.replace(')', ', attempt)').replace('SELECT *', 'SELECT *, 2')
+    for (const writer of writers()) {
+      expect(await codeOf(writer.query(insertJobs, valuesOf([delivery])))).toBe('job_without_delivery')
+      expect(await codeOf(writer.query(again, valuesOf([delivery])))).toBe('job_without_delivery')
+    }
+  })
+
   const isWaiting = async (pid: number) => {
     const { rows } = await database.pool.query('SELECT cardinality(pg_blocking_pids($1)) > 0 AS waiting', [
       pid,
     ])
     return rows[0].waiting
   }
+})
+
+describe('a delivery', () => {
+  it.each(['Pending', 'Leased'] as const)(
+    '[S19] is not dead-lettered while a job of it is %s',
+    async (status) => {
+      const delivery = await insertDelivery(database.pool, 'InProgress')
+      await insertJob(database.pool, delivery, status)
+      const end = `UPDATE sagapost.webhook_delivery_sagas
+        SET status = 'DeadLettered', attempt_count = 1, final_error_code = 'http_500' WHERE id = $1`
+      for (const writer of writers()) {
+        expect(await codeOf(writer.query(end, [delivery.id]))).toBe('illegal_move')
+      }
+    },
+  )
 })
