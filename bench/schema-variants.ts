@@ -62,6 +62,7 @@ export const variants: Variant[] = [
   partitioned('3 partitions', 0, 2, true),
   partitioned('12 partitions', 9, 2, true),
   partitioned('50 partitions', 47, 2, true),
+  partitioned('301 partitions', 298, 2, true),
   partitioned('50 partitions, no bounds', 47, 2, false),
   {
     name: 'plain, full status indexes',
