@@ -44,9 +44,9 @@ export const sagaMoves: readonly Mutant[] = [
     edits: [
       {
         file: keyFile,
-        find: `CREATE UNIQUE INDEX uniq_saga_event_subscription ON sagapost.webhook_delivery_sagas
+        find: `CREATE UNIQUE INDEX saga_event_subscription ON sagapost.webhook_delivery_sagas
   (event_id, subscription_id, requeued_from) NULLS NOT DISTINCT`,
-        replace: `CREATE INDEX uniq_saga_event_subscription ON sagapost.webhook_delivery_sagas
+        replace: `CREATE INDEX saga_event_subscription ON sagapost.webhook_delivery_sagas
   (event_id, subscription_id, requeued_from)`,
       },
     ],

@@ -108,16 +108,16 @@ describe('claiming', () => {
     const again = await claim(1, 'heir')
     expect(again).toMatchObject([{ webhookId: expected, attempt: 1 }])
     await report(again, 'http_500')
+    const move = (id: string, change: string) =>
+      database.pool.query(`UPDATE sagapost.webhook_delivery_sagas SET ${change} WHERE id = $1`, [id])
+    await move(delivery.id, `status = 'PendingRetry', attempt_count = 1, final_error_code = 'http_500'`)
     const { rows } = await database.pool.query(
       `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, requeued_from)
        VALUES ($1, $2, 7) RETURNING id`,
       [delivery.eventId, delivery.subscriptionId],
     )
-    await database.pool.query(
-      `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE id = $1`,
-      [rows[0].id],
-    )
     for (const id of [delivery.id, rows[0].id]) {
+      await move(id, `status = 'InProgress'`)
       await insertJob(database.pool, { ...delivery, id })
       expect(await claim(1)).toMatchObject([{ sagaId: id, webhookId: expected }])
     }
