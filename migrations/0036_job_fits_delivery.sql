@@ -106,9 +106,13 @@ $$;
 
 -- As in 0026, and [S19] a delivery does not end while a job of it may still be sent.
 CREATE OR REPLACE FUNCTION sagapost.write_dead_letter() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
+  -- See check_made_jobs().
+  IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'sagapost.webhook_delivery_jobs'::regclass OFFSET 24) THEN
+    PERFORM set_config('plan_cache_mode', 'force_custom_plan', true);
+  END IF;
   IF EXISTS (
     SELECT FROM sagapost.webhook_delivery_jobs
     WHERE saga_id = NEW.id AND event_id = NEW.event_id AND status IN ('Pending', 'Leased')
