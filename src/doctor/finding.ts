@@ -251,7 +251,7 @@ export const findingCatalogue = {
   sagas_stuck: {
     severity: 'attention',
     means: 'Sagas are waiting for an operator to decide',
-    remedy: 'sagapost sagas list --stuck shows them; sagapost sagas resolve decides',
+    remedy: 'sagapost sagas list --stuck shows them; decide with sagapost sagas resolve',
   },
   master_key_wrong: {
     severity: 'failing',
