@@ -3,6 +3,11 @@ import { testsOf } from './named-tests.js'
 
 const partitionTests = testsOf('test/schema/partitions.test.ts')
 const readsFile = 'migrations/0043_many_partitions.sql'
+const windowFile = 'src/database/work-window.ts'
+const lockTest = testsOf('test/schema/range-locks.test.ts')(
+  '[S21, J9] no statement of a part locks more partitions the more there are',
+)
+const windowTests = testsOf('test/database/window-reader.test.ts')
 
 /** What works with three partitions and fails with more. */
 export const partitions: readonly Mutant[] = [
@@ -18,5 +23,125 @@ export const partitions: readonly Mutant[] = [
       },
     ],
     test: partitionTests('[O7] that are made later can be read by every role that reads events'),
+  },
+  {
+    id: 'bounds-as-parameters',
+    rules: ['S21', 'J9'],
+    breaks:
+      'A statement for a range gets its bounds as values: one plan for all of them locks every partition.',
+    edits: [
+      {
+        file: 'src/worker/report-results.ts',
+        find: 'pool.query<{ id: string }>(inRange(report, range), [',
+        replace: 'pool.query<{ id: string }>(report, [range.from, range.to,',
+      },
+    ],
+    test: lockTest,
+  },
+  {
+    id: 'made-jobs-lock-all',
+    rules: ['S21', 'S16'],
+    breaks: 'The check of made jobs keeps one plan for all values, however many partitions there are.',
+    edits: [
+      {
+        file: 'migrations/0036_job_fits_delivery.sql',
+        find: `'sagapost.webhook_delivery_sagas'::regclass OFFSET 24)`,
+        replace: `'sagapost.webhook_delivery_sagas'::regclass OFFSET 24000)`,
+      },
+    ],
+    test: lockTest,
+  },
+  {
+    id: 'dead-letter-locks-all',
+    rules: ['S21', 'S17'],
+    breaks: 'A dead letter looks for its event and its job with one plan for all values.',
+    edits: [
+      {
+        file: 'migrations/0036_job_fits_delivery.sql',
+        find: `'sagapost.webhook_delivery_jobs'::regclass OFFSET 24)`,
+        replace: `'sagapost.webhook_delivery_jobs'::regclass OFFSET 24000)`,
+      },
+    ],
+    test: lockTest,
+  },
+  {
+    id: 'window-probes-all-at-once',
+    rules: ['S21'],
+    breaks: 'A look at the window goes through all older ranges.',
+    edits: [
+      { file: windowFile, find: 'const PROBED_AT_A_TIME = 16', replace: 'const PROBED_AT_A_TIME = 16_000' },
+    ],
+    test: windowTests(
+      '[S21, R1] has what is open again in an older range after a few looks, and no look is at all of them',
+    ),
+  },
+  {
+    id: 'settled-range-never-looked-at',
+    rules: ['S21', 'R1'],
+    breaks: 'What is open again in an older range, by a requeue, is found at the next start only.',
+    edits: [
+      {
+        file: windowFile,
+        find: 'look([...nextOpen(known.older), ...nextSettled(settled)])',
+        replace: 'look([...nextOpen(known.older), ...nextSettled(settled.slice(0, 0))])',
+      },
+    ],
+    test: windowTests(
+      '[S21, R1] has what is open again in an older range after a few looks, and no look is at all of them',
+    ),
+  },
+  {
+    id: 'range-dropped-at-once',
+    rules: ['S21'],
+    breaks: 'A range is left while the last result of its deliveries is not applied yet.',
+    edits: [{ file: windowFile, find: 'nowMs - atMs > LINGER_MS', replace: 'nowMs - atMs >= 0' }],
+    test: windowTests(
+      '[S21] keeps a range for a while whose last result may not be applied yet, and then lets it go',
+    ),
+  },
+  {
+    id: 'fresh-range-of-one-partition',
+    rules: ['S21', 'J9'],
+    breaks: 'The fresh range is a single partition, of which PostgreSQL 18 plans to read all rows.',
+    edits: [
+      {
+        file: 'migrations/0044_open_ranges.sql',
+        find: '  IF fresh_to = (SELECT min(border)',
+        replace: '  IF false AND fresh_to = (SELECT min(border)',
+      },
+    ],
+    test: testsOf('test/database/work-window.test.ts')(
+      '[S21] is the partition of the newest event and the one ahead of it, and the one before near the border',
+    ),
+  },
+  {
+    id: 'older-ranges-not-in-turn',
+    rules: ['R1', 'J9'],
+    breaks: 'Of the older ranges the first few are visited in every round, and the others never.',
+    edits: [
+      {
+        file: windowFile,
+        find: 'const start = Math.max(after, 0)',
+        replace: 'const start = Math.max(after, 0) * 0',
+      },
+    ],
+    test: testsOf('test/worker/start-worker.test.ts')(
+      '[J9, R1] is claimed from in turn, when there are more of them than are looked at in one round',
+    ),
+  },
+  {
+    id: 'results-of-all-ranges-at-once',
+    rules: ['S18', 'S21'],
+    breaks: 'A batch of results has those of all ranges, and its statement only the partitions of the first.',
+    edits: [
+      {
+        file: 'src/orchestrator/apply-results.ts',
+        find: 'return from === range.from && to === range.to',
+        replace: 'return from === range.from || to === to',
+      },
+    ],
+    test: testsOf('test/orchestrator/result-queue.test.ts')(
+      '[S18, S21] are applied range by range, also when one row has events of two',
+    ),
   },
 ]

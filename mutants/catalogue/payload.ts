@@ -70,7 +70,7 @@ export const payload: readonly Mutant[] = [
     edits: [
       {
         file: 'src/worker/large-payloads.ts',
-        find: 'CASE WHEN octet_length(text) <= $2 THEN text END AS payload',
+        find: 'CASE WHEN octet_length(text) <= $4 THEN text END AS payload',
         replace: 'text AS payload',
       },
     ],

@@ -136,10 +136,10 @@ export const sagaResults: readonly Mutant[] = [
     edits: [
       {
         file: applyFile,
-        find: '      await client.query(deadLetter, [',
-        replace: `      await client.query('COMMIT')
-      await client.query('BEGIN')
-      await client.query(deadLetter, [`,
+        find: '        await client.query(inRange(deadLetter, range), [',
+        replace: `        await client.query('COMMIT')
+        await client.query('BEGIN')
+        await client.query(inRange(deadLetter, range), [`,
       },
     ],
     test: orchestrate('[S17, D3] a dead letter that cannot be written leaves the result to be applied'),

@@ -176,8 +176,8 @@ export const stops: readonly Mutant[] = [
     edits: [
       {
         file: 'src/worker/keep-switches.ts',
-        find: '    } else forgetLook()',
-        replace: '    } else if (free) forgetLook()',
+        find: '    if (lookedUntil.size === 0) busy = new Set()\n',
+        replace: '',
       },
     ],
     test: waiting(

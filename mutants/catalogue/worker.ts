@@ -78,8 +78,8 @@ export const worker: readonly Mutant[] = [
     edits: [
       {
         file: 'src/worker/deliveries.ts',
-        find: 'repeatUntil(endsMs, () => releaseJobs(pool, jobs))',
-        replace: 'repeatUntil(() => endsMs() * 0, () => releaseJobs(pool, jobs))',
+        find: 'repeatUntil(endsMs, () => releaseJobs(pool, jobs, window))',
+        replace: 'repeatUntil(() => endsMs() * 0, () => releaseJobs(pool, jobs, window))',
       },
     ],
     test: lostAnswers(

@@ -309,3 +309,29 @@ describe('applying what is queued', () => {
     expect(idsOf(await apply())).toEqual([early, late].sort())
   })
 })
+
+describe('results of several ranges', () => {
+  it('[S18, S21] are applied range by range, also when one row has events of two', async () => {
+    const jobs = await startDeliveries(6)
+    const events = await column<string>(
+      `SELECT event_id AS value FROM ${jobsTable} WHERE id = ANY ($1) ORDER BY id`,
+      [jobs],
+    )
+    const border = events[3] as string
+    const fresh = { from: border, to: '3000000' }
+    const window = () => ({ fresh, older: [], borders: ['0', border, '3000000'] })
+    for (const of of [[0], [4], [1], [5], [2, 3]]) await end(of.map((at) => jobs[at] as string))
+    const applied: string[][] = []
+    for (let more = true; more; ) {
+      const batch = await applyResults(database.as('saga_orchestrator'), {
+        batchMax: ALL,
+        policy: defaultRetryPolicy,
+        window,
+      })
+      applied.push(batch.results.map(({ jobId }) => jobId).sort((a, b) => Number(a) - Number(b)))
+      more = batch.more
+    }
+    const ofJobs = (...places: number[]) => places.map((at) => jobs[at])
+    expect(applied).toEqual([ofJobs(0, 1), ofJobs(4, 5), ofJobs(2, 3)])
+  })
+})

@@ -102,6 +102,18 @@ describe('the orchestrator', () => {
     await expect.poll(() => onGone).toHaveBeenCalledOnce()
   })
 
+  it('[S16, R1] works in older ranges in turn, when there are more than it visits in one round', async () => {
+    const deliveries = []
+    for (let n = 0; n < 11; n++) deliveries.push(await insertDelivery(database.pool))
+    const borders = [...deliveries.map(({ eventId }) => eventId), window.fresh.to]
+    const older = deliveries.map(({ eventId }, n) => ({ from: eventId, to: borders[n + 1] as string }))
+    const whole = window
+    window = { fresh: { from: '0', to: '0' }, older, borders }
+    start({})
+    for (const { id } of deliveries) await fail(id, 'http_500')
+    window = whole
+  })
+
   it('[S7] lets the deliveries of other subscriptions pass a backlog', async () => {
     const { subscriptionId } = await insertDelivery(database.pool)
     await database.pool.query(

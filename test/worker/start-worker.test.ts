@@ -633,6 +633,16 @@ describe('an older range of the window', () => {
     expect(counts.claimed).toBeLessThan(65)
   })
 
+  it('[J9, R1] is claimed from in turn, when there are more of them than are looked at in one round', async () => {
+    const jobs: Job[] = []
+    for (let n = 0; n < 11; n++) jobs.push(await newJob(await insertSubscription(database.pool)))
+    const borders = [...jobs.map(({ eventId }) => eventId), everything.fresh.to]
+    const older = jobs.map(({ eventId }, n) => ({ from: eventId, to: borders[n + 1] as string }))
+    window = { ...nothing, older, borders }
+    start({ respond: () => delivered })
+    for (const job of jobs) await expect.poll(() => status(job)).toBe('Completed')
+  })
+
   it('[J7] is probed first, and one delivery is enough for both', async () => {
     const { subscriptionId, jobs } = await newJobs(2)
     const [old, fresh] = jobs as [Job, Job]
