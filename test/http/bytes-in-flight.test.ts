@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { createKey } from '../../src/keys/index.js'
@@ -7,6 +8,7 @@ import { adminKey, useApi } from './api-server.js'
 import { withholdBody } from './withhold-body.js'
 
 const MIB = 1024 * 1024
+const PAUSE_MS = 500
 const chunk = `${MIB.toString(16)}\r\n${' '.repeat(MIB)}\r\n`
 
 describe('bodies under way', () => {
@@ -57,7 +59,7 @@ describe('bodies under way', () => {
     const tooLarge = await withholdBody(api.url, 'Transfer-Encoding: chunked')
     try {
       const answer = once(tooLarge, 'data').then(String)
-      for (let sent = 0; sent < 40; sent++) tooLarge.write(chunk)
+      for (let sent = 0; sent < 24; sent++) tooLarge.write(chunk)
       const written = promisify(
         tooLarge.write.bind(tooLarge) as (text: string, done: (error?: Error | null) => void) => void,
       )
@@ -67,5 +69,26 @@ describe('bodies under way', () => {
       for (const socket of [...held, tooLarge]) socket.destroy()
     }
     await expect.poll(async () => (await publish(large)).status).toBe(202)
+  })
+
+  it('[E1] that are refused are read to the end by a process that was busy meanwhile', async () => {
+    const socket = await withholdBody(api.url, 'Transfer-Encoding: chunked')
+    const write = promisify(
+      socket.write.bind(socket) as (text: string, done: (error?: Error | null) => void) => void,
+    )
+    try {
+      const answer = once(socket, 'data').then(String)
+      for (let sent = 0; sent < 20; sent++) await write(chunk)
+      await setTimeout(PAUSE_MS / 5)
+      const rest = Promise.all(Array.from({ length: 20 }, () => write(chunk)))
+      // At the end of a round of the event loop, so that the next one begins with the timers that are over.
+      await setImmediate()
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS * 1.5)
+      await rest
+      await write('0\r\n\r\n')
+      expect(await answer).toMatch(/^HTTP\/1.1 413 [\s\S]*request_too_large/)
+    } finally {
+      socket.destroy()
+    }
   })
 })
