@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { createKey } from '../../src/keys/index.js'
 import { useDatabase } from '../support/database.js'
+import { countLockWaiters } from '../support/lock-waiters.js'
 import { adminKey, useApi } from './api-server.js'
 import { withholdBody } from './withhold-body.js'
 
@@ -90,5 +91,28 @@ describe('bodies under way', () => {
     } finally {
       socket.destroy()
     }
+  })
+
+  it('[E1] whose client goes while its key is looked up leave nothing behind', async () => {
+    const { key } = await createKey(database.as('api_key_admin'), { name: 'gone', scope: 'ingest' })
+    const locking = await database.pool.connect()
+    try {
+      await locking.query('BEGIN; LOCK TABLE sagapost.api_keys')
+      const held = await Promise.all(
+        Array.from({ length: 4 }, () => withholdBody(api.url, `Content-Length: ${16 * MIB}`, key)),
+      )
+      await expect.poll(() => countLockWaiters(database.pool)).toBeGreaterThan(0)
+      await Promise.all(
+        held.map(async (socket) => {
+          socket.destroy()
+          await once(socket, 'close')
+        }),
+      )
+      await setTimeout(PAUSE_MS)
+    } finally {
+      await locking.query('ROLLBACK')
+      locking.release()
+    }
+    await expect.poll(async () => (await publish(large, key)).status, { timeout: 5_000 }).toBe(202)
   })
 })
