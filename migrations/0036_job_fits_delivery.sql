@@ -1,5 +1,6 @@
--- [S16, S19, S9, J3] A job is made only for a delivery that is InProgress, and under its event and subscription, for every
--- role and for the owner. One look for all jobs of a statement; docs/internals/decisions.md has its price and what else was
+-- [S16, S19, S9, J3] A job is made only for a delivery that is InProgress, under its event and subscription and as its next
+-- attempt, for every role and for the owner: the result of another attempt would count as one that was applied before [S4],
+-- and the delivery would stay InProgress for ever. One look for all jobs of a statement; docs/internals/decisions.md has its price and what else was
 -- measured.
 --
 -- The orchestrator moves the deliveries in the same statement. The trigger runs after it, so they are this transaction's own
@@ -31,7 +32,8 @@ BEGIN
   FROM made JOIN sagapost.webhook_delivery_sagas AS saga
     ON saga.id = ANY (ARRAY[made.saga_id]) AND saga.event_id + 0 = made.event_id
     AND (saga.event_id >= first_id OR saga.event_id > last_id) AND (saga.event_id <= last_id OR saga.event_id < first_id)
-  WHERE saga.subscription_id = made.subscription_id AND saga.status = 'InProgress' AND saga.xmin = own_xid;
+  WHERE saga.subscription_id = made.subscription_id AND saga.status = 'InProgress' AND saga.xmin = own_xid
+    AND saga.attempt_count + 1 = made.attempt;
   IF fitting = jobs THEN
     RETURN NULL;
   END IF;
@@ -39,11 +41,11 @@ BEGIN
   PERFORM FROM sagapost.webhook_delivery_sagas AS saga
   WHERE saga.id = ANY (ARRAY(SELECT saga_id FROM made)) AND saga.event_id >= first_id AND saga.event_id <= last_id
   FOR SHARE;
-  SELECT made.saga_id, made.event_id, made.subscription_id INTO misfit
+  SELECT made.saga_id, made.event_id, made.subscription_id, made.attempt INTO misfit
   FROM made LEFT JOIN sagapost.webhook_delivery_sagas AS saga
     ON saga.id = ANY (ARRAY[made.saga_id]) AND saga.event_id + 0 = made.event_id
     AND (saga.event_id >= first_id OR saga.event_id > last_id) AND (saga.event_id <= last_id OR saga.event_id < first_id)
-    AND saga.subscription_id = made.subscription_id AND saga.status = 'InProgress'
+    AND saga.subscription_id = made.subscription_id AND saga.attempt_count + 1 = made.attempt AND saga.status = 'InProgress'
     AND NOT EXISTS (
       SELECT FROM sagapost.webhook_delivery_jobs AS job
       WHERE job.saga_id = made.saga_id AND job.event_id = made.event_id AND job.id <> made.id
@@ -51,8 +53,8 @@ BEGIN
   WHERE saga.id IS NULL LIMIT 1;
   IF FOUND THEN
     RAISE EXCEPTION USING ERRCODE = 'SP011',
-      MESSAGE = format('there is no delivery %s of event %s to subscription %s that is InProgress and lacks a job',
-        misfit.saga_id, misfit.event_id, misfit.subscription_id),
+      MESSAGE = format('there is no delivery %s of event %s to subscription %s that is InProgress and lacks a job for attempt %s',
+        misfit.saga_id, misfit.event_id, misfit.subscription_id, misfit.attempt),
       CONSTRAINT = TG_NAME, SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME;
   END IF;
   RETURN NULL;

@@ -303,6 +303,28 @@ export const events: readonly Mutant[] = [
     test: flightTests('[E1] that do not tell their length count by what has come'),
   },
   {
+    id: 'gone-client-keeps-its-bytes',
+    rules: ['E1'],
+    breaks:
+      'Clients that go while their key is looked up leave its bytes taken, until nothing large of it is let in any more.',
+    edits: [
+      {
+        file: 'src/http/limit-bytes-in-flight.ts',
+        find: '    if (reply.raw.destroyed) return done(null, body)\n',
+        replace: '',
+      },
+    ],
+    test: flightTests('[E1] whose client goes while its key is looked up leave nothing behind'),
+  },
+  {
+    id: 'busy-pause-ends-rest',
+    rules: ['E1'],
+    breaks:
+      'A process that was busy for a while takes the rest of a refused body, which is there, for a pause.',
+    edits: [{ file: 'src/http/answer-errors.ts', find: 'look = setImmediate(answer)', replace: 'answer()' }],
+    test: flightTests('[E1] that are refused are read to the end by a process that was busy meanwhile'),
+  },
+  {
     id: 'refused-body-unread',
     rules: ['E1'],
     breaks: 'A refusal closes the connection while the client writes: it may never read why.',

@@ -48,6 +48,20 @@ export const madeJobsMutants: readonly Mutant[] = [
     test: madeJobs('[S16] is refused for a delivery that has one whose result is not applied'),
   },
   {
+    id: 'job-of-past-attempt',
+    rules: ['S4', 'S9', 'S16'],
+    breaks: 'A delivery that its transaction has moved gets a job whose result counts as applied.',
+    edits: [{ file, find: '\n    AND saga.attempt_count + 1 = made.attempt;', replace: ';' }],
+    test: madeJobs('[S4, S9, S16] is refused for another attempt than the next one'),
+  },
+  {
+    id: 'job-of-other-attempt-by-itself',
+    rules: ['S4', 'S9', 'S16'],
+    breaks: 'A delivery that was moved before gets a job whose result counts as applied, or never.',
+    edits: [{ file, find: ' AND saga.attempt_count + 1 = made.attempt AND', replace: ' AND' }],
+    test: madeJobs('[S4, S9, S16] is refused for another attempt than the next one'),
+  },
+  {
     id: 'dead-with-a-job',
     rules: ['S19', 'D3'],
     breaks: 'A delivery is dead-lettered while a job of it may still be sent.',

@@ -63,12 +63,20 @@ export function readRest(
   const answer = () => {
     clearTimeout(end)
     clearTimeout(pause)
+    clearImmediate(look)
     raw.off('data', goOn).off('end', answer).off('close', answer)
     done()
   }
   const end = setTimeout(answer, REST_MS)
-  const pause = setTimeout(answer, REST_PAUSE_MS)
-  const goOn = () => pause.refresh()
+  // A timer that is over comes before the bytes that are there: a process that was busy for so long looks for them once more.
+  let look: NodeJS.Immediate | undefined
+  const pause = setTimeout(() => {
+    look = setImmediate(answer)
+  }, REST_PAUSE_MS)
+  const goOn = () => {
+    clearImmediate(look)
+    pause.refresh()
+  }
   raw.on('data', goOn).on('end', answer).on('close', answer).resume()
 }
 

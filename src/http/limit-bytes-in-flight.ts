@@ -34,13 +34,21 @@ export function limitBytesInFlight(api: FastifyInstance, bytesMax = BYTES_PER_KE
     const isSmall = length !== undefined && bytes < COUNTED_BYTES_MIN
     // A body that is too large for the call is refused for that, by its length.
     if (isSmall || bytes > request.routeOptions.bodyLimit) return done(null, body)
+    // Its client went while its key was looked up: nothing more comes, and no close that would give its bytes back.
+    if (reply.raw.destroyed) return done(null, body)
     if (!take(key, bytes)) return done(tooMuchAtOnce())
     let counted = bytes
-    reply.raw.once('close', () => giveBack(key, counted))
+    let isOver = false
+    reply.raw.once('close', () => {
+      isOver = true
+      giveBack(key, counted)
+    })
     if (length !== undefined) return done(null, body)
 
     const counting = new Transform({
       transform(chunk: Buffer, _encoding, pass) {
+        // Behind its answer nobody wants the rest, and nobody would give it back.
+        if (isOver) return pass()
         if (!take(key, chunk.length)) return pass(tooMuchAtOnce())
         counted += chunk.length
         pass(null, chunk)

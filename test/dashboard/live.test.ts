@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createKey, revokeKey } from '../../src/keys/index.js'
 import type { Snapshot } from '../../src/live/index.js'
@@ -8,6 +10,7 @@ import { adminKey, call, startTestApi } from '../http/api-server.js'
 import { useDatabase } from '../support/database.js'
 import { insertDeadLetters } from '../support/dead-letters.js'
 import { insertSubscription } from '../support/fixtures.js'
+import { countLockWaiters } from '../support/lock-waiters.js'
 import { insertStuckSaga } from '../support/sagas.js'
 
 const database = useDatabase()
@@ -120,6 +123,32 @@ describe('GET /v1/live', () => {
     expect(refused).toMatchObject({ status: 503, body: { code: 'overloaded' } })
     viewers[7]?.leave()
     await expect.poll(async () => (await call(`${server.url}/v1/live`, 'GET')).status).toBe(200)
+  })
+
+  it('[O7] keeps no place for whoever leaves while their key is looked up', async () => {
+    const server = await startTestApi(database.url)
+    stops.push(() => server.stop())
+    const { key } = await createKey(database.as('api_key_admin'), { name: 'gone', scope: 'read' })
+    const locking = await database.pool.connect()
+    try {
+      await locking.query('BEGIN; LOCK TABLE sagapost.api_keys')
+      const leaving = await Promise.all(
+        Array.from({ length: 200 }, async () => {
+          const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+          await once(socket, 'connect')
+          socket.write(`GET /v1/live HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`)
+          return socket
+        }),
+      )
+      await expect.poll(() => countLockWaiters(database.pool)).toBeGreaterThan(0)
+      await setTimeout(200)
+      for (const socket of leaving) socket.destroy()
+      await setTimeout(200)
+    } finally {
+      await locking.query('ROLLBACK')
+      locking.release()
+    }
+    expect((await stream(server.url, key)).status).toBe(200)
   })
 
   it('[O2] needs a key that may read, and ends when it is revoked', async () => {

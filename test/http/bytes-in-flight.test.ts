@@ -1,12 +1,15 @@
 import { once } from 'node:events'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { createKey } from '../../src/keys/index.js'
 import { useDatabase } from '../support/database.js'
+import { countLockWaiters } from '../support/lock-waiters.js'
 import { adminKey, useApi } from './api-server.js'
 import { withholdBody } from './withhold-body.js'
 
 const MIB = 1024 * 1024
+const PAUSE_MS = 500
 const chunk = `${MIB.toString(16)}\r\n${' '.repeat(MIB)}\r\n`
 
 describe('bodies under way', () => {
@@ -57,7 +60,7 @@ describe('bodies under way', () => {
     const tooLarge = await withholdBody(api.url, 'Transfer-Encoding: chunked')
     try {
       const answer = once(tooLarge, 'data').then(String)
-      for (let sent = 0; sent < 40; sent++) tooLarge.write(chunk)
+      for (let sent = 0; sent < 24; sent++) tooLarge.write(chunk)
       const written = promisify(
         tooLarge.write.bind(tooLarge) as (text: string, done: (error?: Error | null) => void) => void,
       )
@@ -67,5 +70,49 @@ describe('bodies under way', () => {
       for (const socket of [...held, tooLarge]) socket.destroy()
     }
     await expect.poll(async () => (await publish(large)).status).toBe(202)
+  })
+
+  it('[E1] that are refused are read to the end by a process that was busy meanwhile', async () => {
+    const socket = await withholdBody(api.url, 'Transfer-Encoding: chunked')
+    const write = promisify(
+      socket.write.bind(socket) as (text: string, done: (error?: Error | null) => void) => void,
+    )
+    try {
+      const answer = once(socket, 'data').then(String)
+      for (let sent = 0; sent < 20; sent++) await write(chunk)
+      await setTimeout(PAUSE_MS / 5)
+      const rest = Promise.all(Array.from({ length: 20 }, () => write(chunk)))
+      // At the end of a round of the event loop, so that the next one begins with the timers that are over.
+      await setImmediate()
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS * 1.5)
+      await rest
+      await write('0\r\n\r\n')
+      expect(await answer).toMatch(/^HTTP\/1.1 413 [\s\S]*request_too_large/)
+    } finally {
+      socket.destroy()
+    }
+  })
+
+  it('[E1] whose client goes while its key is looked up leave nothing behind', async () => {
+    const { key } = await createKey(database.as('api_key_admin'), { name: 'gone', scope: 'ingest' })
+    const locking = await database.pool.connect()
+    try {
+      await locking.query('BEGIN; LOCK TABLE sagapost.api_keys')
+      const held = await Promise.all(
+        Array.from({ length: 4 }, () => withholdBody(api.url, `Content-Length: ${16 * MIB}`, key)),
+      )
+      await expect.poll(() => countLockWaiters(database.pool)).toBeGreaterThan(0)
+      await Promise.all(
+        held.map(async (socket) => {
+          socket.destroy()
+          await once(socket, 'close')
+        }),
+      )
+      await setTimeout(PAUSE_MS)
+    } finally {
+      await locking.query('ROLLBACK')
+      locking.release()
+    }
+    await expect.poll(async () => (await publish(large, key)).status, { timeout: 5_000 }).toBe(202)
   })
 })

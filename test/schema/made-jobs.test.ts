@@ -15,8 +15,10 @@ const valuesOf = (deliveries: readonly Delivery[]) => [
   deliveries.map(({ subscriptionId }) => subscriptionId),
 ]
 
+type Writer = ReturnType<typeof database.as>
+
 /** As the orchestrator's role, and as the owner of the tables. */
-const writers = () => [database.as('saga_orchestrator'), database.pool]
+const writers = (): Writer[] => [database.as('saga_orchestrator'), database.pool]
 
 describe('a job', () => {
   it.each(['Pending', 'PendingRetry', 'Completed', 'DeadLettered'] as const)(
@@ -137,6 +139,27 @@ describe('a job', () => {
     }
   })
 
+  it('[S4, S9, S16] is refused for another attempt than the next one', async () => {
+    const insert = insertJobs.replace(')', ', attempt)').replace('SELECT *', 'SELECT *, $4::int')
+    const moveAndMake = `WITH moved AS (
+      UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE id = ANY ($1)) ${insert}`
+    for (const [attempt, code] of [
+      [1, 'job_without_delivery'],
+      [3, 'job_without_delivery'],
+      [2, 'accepted'],
+    ] as const) {
+      const delivery = await insertDelivery(database.pool, 'PendingRetry')
+      const values = [...valuesOf([delivery]), attempt]
+      expect(await codeOf(database.as('saga_orchestrator').query(moveAndMake, values))).toBe(code)
+      const moved = await insertDelivery(database.pool, 'PendingRetry')
+      await database.pool.query(
+        `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE id = $1`,
+        [moved.id],
+      )
+      expect(await codeOf(database.pool.query(insert, [...valuesOf([moved]), attempt]))).toBe(code)
+    }
+  })
+
   const isWaiting = async (pid: number) => {
     const { rows } = await database.pool.query('SELECT cardinality(pg_blocking_pids($1)) > 0 AS waiting', [
       pid,
@@ -151,10 +174,21 @@ describe('a delivery', () => {
     async (status) => {
       const delivery = await insertDelivery(database.pool, 'InProgress')
       await insertJob(database.pool, delivery, status)
-      const end = `UPDATE sagapost.webhook_delivery_sagas
-        SET status = 'DeadLettered', attempt_count = 1, final_error_code = 'http_500' WHERE id = $1`
+      const move = (writer: Writer, change: string) =>
+        outcomeOf(
+          writer.query(`UPDATE sagapost.webhook_delivery_sagas SET ${change} WHERE id = $1`, [delivery.id]),
+        )
+      expect(
+        await move(
+          database.as('saga_orchestrator'),
+          `status = 'PendingRetry', attempt_count = 1, final_error_code = 'http_500'`,
+        ),
+      ).toBe('accepted')
       for (const writer of writers()) {
-        expect(await codeOf(writer.query(end, [delivery.id]))).toBe('illegal_move')
+        expect(await move(writer, `status = 'DeadLettered'`)).toMatchObject({
+          code: 'dead_letter_inconsistent',
+          constraint: 'saga_writes_dead_letter',
+        })
       }
     },
   )

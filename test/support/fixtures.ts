@@ -83,7 +83,7 @@ const jobWayTo: Record<JobStatus, readonly JobStatus[]> = {
   Failed: ['Leased', 'Failed'],
 }
 
-/** A job of the delivery, in the status that is asked for. */
+/** The next job of the delivery, in the status that is asked for. */
 export async function insertJob(
   client: Queryable,
   delivery: Delivery,
@@ -91,7 +91,9 @@ export async function insertJob(
 ): Promise<string> {
   const id = await insertedId(
     client,
-    `INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id) VALUES ($1, $2, $3) RETURNING id`,
+    `INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, attempt)
+     VALUES ($1, $2, $3, coalesce(
+       (SELECT attempt_count + 1 FROM sagapost.webhook_delivery_sagas WHERE id = $1 AND event_id = $2), 1)) RETURNING id`,
     [delivery.id, delivery.eventId, delivery.subscriptionId],
   )
   for (const step of jobWayTo[status]) {

@@ -53,6 +53,8 @@ export function addLiveRoutes(api: Api, { pools, log }: ApiOptions): void {
     if (closings.size >= VIEWERS_MAX) throw refuse('overloaded', `${VIEWERS_MAX} others are watching already`)
     reply.hijack()
     const response = reply.raw
+    // The viewer went while its key was looked up: no close comes that would free its place.
+    if (response.destroyed) return
     response.writeHead(200, {
       ...(reply.getHeaders() as Record<string, string>),
       'content-type': 'text/event-stream; charset=utf-8',
