@@ -35,6 +35,17 @@ export {
   toPage,
 } from './page-rows.js'
 export { prepared } from './prepared.js'
+export {
+  byId,
+  byTime,
+  findInRanges,
+  type ReadRange,
+  readEveryRange,
+  readInRanges,
+  readRanges,
+  readRangesOf,
+  withinRange,
+} from './read-ranges.js'
 export { createReadiness, type Readiness } from './readiness.js'
 export { requireMigrated } from './require-migrated.js'
 export { createRolePool } from './role-pool.js'

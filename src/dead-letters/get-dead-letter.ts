@@ -1,12 +1,12 @@
 import type pg from 'pg'
-import { isRowId } from '../database/index.js'
+import { findInRanges, isRowId } from '../database/index.js'
 import { PAYLOAD_BYTES_READ_MAX } from '../events/index.js'
 import { readWebhookIds } from '../webhook-id/index.js'
 import { type DeadLetter, type DeadLetterRow, toDeadLetter } from './dead-letter.js'
 
 /**
- * By dead_letters_pkey in every partition, since the id does not tell the event; the requeued delivery by
- * uniq_saga_requeued_from in the one partition where the letter was found.
+ * By dead_letters_pkey in every partition, since the id does not tell the event, range by range from the newest until
+ * it is found; the requeued delivery by uniq_saga_requeued_from in the one partition where the letter was found.
  */
 export const selectDeadLetter = `
   SELECT id, saga_id, event_id, subscription_id, event_type, final_error_code, failed_at, attempt_count, job_id,
@@ -14,9 +14,9 @@ export const selectDeadLetter = `
          CASE WHEN pg_column_size(payload_snapshot) <= $2 AND octet_length(payload_snapshot::text) <= $2
               THEN payload_snapshot::text END AS payload_snapshot,
          (SELECT saga.id FROM sagapost.webhook_delivery_sagas AS saga
-          WHERE saga.requeued_from = letter.id AND saga.event_id = letter.event_id) AS requeued_as
+          WHERE saga.requeued_from = letter.id AND saga.event_id = letter.event_id /* range of saga.event_id */) AS requeued_as
   FROM sagapost.dead_letters AS letter
-  WHERE id = $1`
+  WHERE id = $1 /* range of letter.event_id */`
 
 export interface WholeDeadLetter extends DeadLetter {
   /** [D2] The JSON text of the event's payload, byte for byte. */
@@ -28,11 +28,11 @@ export interface WholeDeadLetter extends DeadLetter {
 /** One dead letter with its payload; null when there is none. Under the role saga_readonly_role. */
 export async function getDeadLetter(pool: pg.Pool, id: string): Promise<WholeDeadLetter | null> {
   if (!isRowId(id)) return null
-  const { rows } = await pool.query<DeadLetterRow & { payload_snapshot: string | null }>(selectDeadLetter, [
-    id,
-    PAYLOAD_BYTES_READ_MAX,
-  ])
-  const [row] = rows
+  const [row] = await findInRanges<DeadLetterRow & { payload_snapshot: string | null }>(
+    pool,
+    selectDeadLetter,
+    [id, PAYLOAD_BYTES_READ_MAX],
+  )
   if (!row) return null
   const webhookIds = await readWebhookIds(pool, [row.event_id])
   return {

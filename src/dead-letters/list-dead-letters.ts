@@ -1,8 +1,10 @@
 import type pg from 'pg'
 import {
+  byTime,
   isRowId,
   type Page,
   type PageRequest,
+  readInRanges,
   readTimeCursor,
   rowsToRead,
   toPage,
@@ -21,7 +23,7 @@ export const selectDeadLetters = `
   SELECT id, saga_id, event_id, subscription_id, event_type, final_error_code, failed_at, attempt_count, job_id,
          worker_id, lease_expiration, correlation_id, (extract(epoch FROM failed_at) * 1000000)::bigint AS at_us,
          (SELECT saga.id FROM sagapost.webhook_delivery_sagas AS saga
-          WHERE saga.requeued_from = letter.id AND saga.event_id = letter.event_id) AS requeued_as
+          WHERE saga.requeued_from = letter.id AND saga.event_id = letter.event_id /* range of saga.event_id */) AS requeued_as
   FROM sagapost.dead_letters AS letter
   WHERE ($1::bigint IS NULL
          OR (failed_at, id) < (timestamptz 'epoch' + $1::bigint * interval '1 microsecond', $2::bigint))
@@ -30,6 +32,7 @@ export const selectDeadLetters = `
     AND ($5::text IS NULL OR event_type = ANY (ARRAY[$5]))
     AND ($6::timestamptz IS NULL OR failed_at >= $6)
     AND ($7::timestamptz IS NULL OR failed_at < $7)
+    /* range of letter.event_id */
   ORDER BY CASE WHEN $3 IS NOT NULL THEN subscription_id END DESC,
            CASE WHEN $3 IS NULL AND $4 IS NOT NULL THEN final_error_code END DESC,
            CASE WHEN $3 IS NULL AND $4 IS NULL AND $5 IS NOT NULL THEN event_type END DESC,
@@ -47,16 +50,21 @@ export async function listDeadLetters(
   const before = readTimeCursor(cursor)
   checkFilter({ eventType, errorCode, from, to })
   if (subscriptionId !== undefined && !isRowId(subscriptionId)) return { data: [], nextCursor: null }
-  const { rows } = await pool.query<DeadLetterRow & { at_us: string }>(selectDeadLetters, [
-    before.atUs,
-    before.id,
-    subscriptionId ?? null,
-    errorCode ?? null,
-    eventType ?? null,
-    from ?? null,
-    to ?? null,
-    rowsMax,
-  ])
+  const rows = await readInRanges<DeadLetterRow & { at_us: string }>(
+    pool,
+    selectDeadLetters,
+    [
+      before.atUs,
+      before.id,
+      subscriptionId ?? null,
+      errorCode ?? null,
+      eventType ?? null,
+      from ?? null,
+      to ?? null,
+      rowsMax,
+    ],
+    { order: byTime, limit: rowsMax },
+  )
   const webhookIds = await readWebhookIds(
     pool,
     rows.map(({ event_id }) => event_id),

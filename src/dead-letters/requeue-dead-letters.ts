@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { databaseErrorCode, inTransaction, isRowId } from '../database/index.js'
+import { databaseErrorCode, inTransaction, isRowId, readEveryRange } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 import { startOwnSaga } from '../sagas/index.js'
 import { checkFilter, type DeadLetterMatch } from './check-filter.js'
@@ -28,7 +28,9 @@ export const countDeadLetters = `
     AND ($5::timestamptz IS NULL OR failed_at < $5)
     AND NOT EXISTS (
       SELECT FROM sagapost.webhook_delivery_sagas AS heir
-      WHERE heir.requeued_from = letter.id AND heir.event_id = letter.event_id AND heir.requeued_from IS NOT NULL)`
+      WHERE heir.requeued_from = letter.id AND heir.event_id = letter.event_id AND heir.requeued_from IS NOT NULL
+        /* range of heir.event_id */)
+    /* range of letter.event_id */`
 
 export interface RequeueFilter extends DeadLetterMatch {
   /** Every dead letter there is; needed where nothing else is given, and refused where something is. */
@@ -81,14 +83,14 @@ export async function requeueDeadLetters(
 /** How many there are, and nothing more. Under the role saga_readonly_role. */
 export async function countMatching(pool: pg.Pool, filter: RequeueFilter): Promise<number> {
   const { subscriptionId, eventType, errorCode, from, to } = readFilter(filter)
-  const { rows } = await pool.query<{ matching: number }>(countDeadLetters, [
+  const rows = await readEveryRange<{ matching: number }>(pool, countDeadLetters, [
     subscriptionId ?? null,
     eventType ?? null,
     errorCode ?? null,
     from ?? null,
     to ?? null,
   ])
-  return rows[0]?.matching ?? 0
+  return rows.reduce((sum, { matching }) => sum + matching, 0)
 }
 
 /** A filter that was left empty by mistake, or by a variable that is not set, requeues nothing. */

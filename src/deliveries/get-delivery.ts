@@ -1,13 +1,13 @@
 import type pg from 'pg'
-import { isRowId } from '../database/index.js'
+import { findInRanges, isRowId } from '../database/index.js'
 import type { JobStatus } from '../state-machines/index.js'
 import { readWebhookIds } from '../webhook-id/index.js'
 import { type Attempt, type Delivery, type DeliveryRow, toDelivery } from './delivery.js'
 
 /**
  * One row per attempt, oldest first, at least one row; in one statement, so that the delivery and its attempts
- * agree. By webhook_delivery_sagas_pkey in every partition, since the id does not tell the event; then by
- * uniq_job_saga_attempt in the one partition where the delivery was found.
+ * agree. By webhook_delivery_sagas_pkey in every partition, since the id does not tell the event, range by range
+ * from the newest until it is found; then by uniq_job_saga_attempt in the one partition where it was.
  */
 export const selectDelivery = `
   SELECT saga.id, saga.event_id, saga.subscription_id, saga.status, saga.attempt_count, saga.next_attempt_at,
@@ -16,9 +16,9 @@ export const selectDelivery = `
          job.error_code, job.duration_ms, job.response_excerpt, job.lease_until, job.lease_resets, job.finished_at
   FROM sagapost.webhook_delivery_sagas AS saga
   LEFT JOIN LATERAL (
-    SELECT * FROM sagapost.webhook_delivery_jobs WHERE saga_id = saga.id AND event_id = saga.event_id
+    SELECT * FROM sagapost.webhook_delivery_jobs WHERE saga_id = saga.id AND event_id = saga.event_id /* range of event_id */
   ) AS job ON true
-  WHERE saga.id = $1
+  WHERE saga.id = $1 /* range of saga.event_id */
   ORDER BY job.attempt_at, job.id`
 
 interface AttemptRow {
@@ -41,7 +41,7 @@ export async function getDelivery(
   id: string,
 ): Promise<(Delivery & { attempts: Attempt[] }) | null> {
   if (!isRowId(id)) return null
-  const { rows } = await pool.query<DeliveryRow & AttemptRow>(selectDelivery, [id])
+  const rows = await findInRanges<DeliveryRow & AttemptRow>(pool, selectDelivery, [id])
   const [row] = rows
   if (!row) return null
   const webhookIds = await readWebhookIds(pool, [row.event_id])

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { inTransaction } from '../database/index.js'
+import { inTransaction, type ReadRange, readRanges, withinRange } from '../database/index.js'
 import { within } from '../loop/index.js'
 
 /** A count stops here, so that a scrape costs no more when a backlog has grown out of all proportion. */
@@ -38,54 +38,58 @@ export interface BacklogCollector {
   collect(): Promise<readonly StageBacklog[] | null>
 }
 
-// What waits at every stage, in one snapshot and one round trip. Each stage reads an index that holds little but what
-// it counts, over all partitions: event_routing_queue_pkey, all of set_aside_events, idx_saga_status, idx_saga_status_retry (or
-// idx_saga_failing), idx_job_status_lease (or uniq_job_saga_active, which holds the same jobs), delivery_result_queue_pkey;
-// of general sagas idx_saga_runnable and idx_saga_awaiting_operator. `since` is from when the stage could have gone on; where rows
-// wait on purpose (jobs of a paused endpoint), or are under way, it is null.
-export const readBacklog = `
-  SELECT 'routing' AS stage, least(coalesce(sum(entries), 0), $1)::int AS count, min(since) AS since, sagapost.now() AS now
-  FROM (SELECT enqueued_at AS since, cardinality(event_ids) - coalesce(routed_events, 0) AS entries
-        FROM sagapost.event_routing_queue ORDER BY id LIMIT $1) AS waiting
-  UNION ALL
-  SELECT 'set_aside', count(*)::int, min(since), sagapost.now()
-  FROM (SELECT set_aside_at AS since FROM sagapost.set_aside_events LIMIT $1) AS waiting
-  UNION ALL
-  SELECT 'first_jobs', count(*)::int, min(since), sagapost.now()
-  FROM (SELECT created_at AS since FROM sagapost.webhook_delivery_sagas WHERE status = 'Pending' LIMIT $1) AS waiting
+// What waits at every stage, in one snapshot and one round trip where there are few partitions. Each stage reads an index
+// that holds little but what it counts: idx_saga_status, idx_saga_status_retry (or idx_saga_failing), idx_job_status_lease (or
+// uniq_job_saga_active, which holds the same jobs). `since` is from when the stage could have gone on; where rows wait on
+// purpose (jobs of a paused endpoint), or are under way, it is null.
+const readDeliveries = `
+  SELECT 'first_jobs' AS stage, count(*)::int AS count, min(since) AS since, sagapost.now() AS now
+  FROM (SELECT created_at AS since FROM sagapost.webhook_delivery_sagas WHERE status = 'Pending' /* range of event_id */ LIMIT $1) AS waiting
   UNION ALL
   SELECT 'retries_waiting', count(*)::int, NULL, sagapost.now()
   FROM (SELECT FROM sagapost.webhook_delivery_sagas
-        WHERE status = 'PendingRetry' AND next_attempt_at > sagapost.now() LIMIT $1) AS waiting
+        WHERE status = 'PendingRetry' AND next_attempt_at > sagapost.now() /* range of event_id */ LIMIT $1) AS waiting
   UNION ALL
   SELECT 'retries_due', count(*)::int, min(since), sagapost.now()
   FROM (SELECT next_attempt_at AS since FROM sagapost.webhook_delivery_sagas
-        WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now()
+        WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now() /* range of event_id */
         ORDER BY next_attempt_at LIMIT $1) AS waiting
   UNION ALL
   SELECT 'claims', count(*)::int, min(since), sagapost.now()
   FROM (SELECT lease_until AS since FROM sagapost.webhook_delivery_jobs
         WHERE status = 'Pending' AND lease_until <= sagapost.now() AND subscription_id <> ALL (ARRAY(
           SELECT subscription_id FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()))
+          /* range of event_id */
         ORDER BY lease_until LIMIT $1) AS waiting
   UNION ALL
   SELECT 'claims_paused', count(*)::int, NULL, sagapost.now()
   FROM (SELECT FROM sagapost.webhook_delivery_jobs
         WHERE status = 'Pending' AND lease_until < sagapost.held_until(0) AND subscription_id = ANY (ARRAY(
           SELECT subscription_id FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()))
+          /* range of event_id */
         LIMIT $1) AS waiting
   UNION ALL
   SELECT 'claims_held', count(*)::int, NULL, sagapost.now()
   FROM (SELECT FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Pending' AND lease_until >= sagapost.held_until(0) LIMIT $1) AS waiting
+        WHERE status = 'Pending' AND lease_until >= sagapost.held_until(0) /* range of event_id */ LIMIT $1) AS waiting
   UNION ALL
   SELECT 'leased', count(*)::int, NULL, sagapost.now()
   FROM (SELECT FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Leased' AND lease_until >= sagapost.now() LIMIT $1) AS waiting
+        WHERE status = 'Leased' AND lease_until >= sagapost.now() /* range of event_id */ LIMIT $1) AS waiting
   UNION ALL
   SELECT 'leases_expired', count(*)::int, min(since), sagapost.now()
   FROM (SELECT lease_until AS since FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Leased' AND lease_until < sagapost.now() ORDER BY lease_until LIMIT $1) AS waiting
+        WHERE status = 'Leased' AND lease_until < sagapost.now() /* range of event_id */ ORDER BY lease_until LIMIT $1) AS waiting`
+
+// By event_routing_queue_pkey, all of set_aside_events, and delivery_result_queue_pkey; of general sagas by idx_saga_runnable and
+// idx_saga_awaiting_operator.
+const readQueues = `
+  SELECT 'routing' AS stage, least(coalesce(sum(entries), 0), $1)::int AS count, min(since) AS since, sagapost.now() AS now
+  FROM (SELECT enqueued_at AS since, cardinality(event_ids) - coalesce(routed_events, 0) AS entries
+        FROM sagapost.event_routing_queue ORDER BY id LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'set_aside', count(*)::int, min(since), sagapost.now()
+  FROM (SELECT set_aside_at AS since FROM sagapost.set_aside_events LIMIT $1) AS waiting
   UNION ALL
   SELECT 'results', least(coalesce(sum(entries), 0), $1)::int, min(since), sagapost.now()
   FROM (SELECT enqueued_at AS since, cardinality(job_ids) AS entries
@@ -103,6 +107,9 @@ export const readBacklog = `
   FROM (SELECT updated_at AS since FROM sagapost.saga_instances
         WHERE awaiting_operator ORDER BY updated_at LIMIT $1) AS waiting`
 
+/** All stages over all partitions. */
+export const readBacklog = `${readQueues} UNION ALL ${readDeliveries}`
+
 // The server gives up by itself: a client that only stops listening would leave the statement running.
 const limitTime = `SELECT set_config('statement_timeout', $1, true)`
 
@@ -117,6 +124,29 @@ interface Row {
 const ageless: ReadonlySet<string> = new Set([
   ...['retries_waiting', 'claims_paused', 'claims_held', 'leased', 'sagas_open'],
 ])
+
+function leftOf(endsAtMs: number): number {
+  const leftMs = Math.floor(endsAtMs - performance.now())
+  if (leftMs < 1) throw new Error('the backlog could not be read in time')
+  return leftMs
+}
+
+/** One stage of all ranges. */
+function sumUp(rows: readonly Row[], countMax: number): StageBacklog[] {
+  const [row] = rows
+  if (!row) return []
+  const ages = rows.map(({ since, now }) => (since ? Math.max(0, now.getTime() - since.getTime()) / 1000 : 0))
+  return [
+    {
+      stage: row.stage,
+      count: Math.min(
+        countMax,
+        rows.reduce((sum, { count }) => sum + count, 0),
+      ),
+      oldestAgeS: ageless.has(row.stage) ? null : Math.max(...ages),
+    },
+  ]
+}
 
 export interface BacklogOptions {
   countMax?: number
@@ -133,15 +163,27 @@ export function createBacklogCollector(
   let known: { stages: readonly StageBacklog[] | null; atMs: number } | undefined
 
   async function read(): Promise<readonly StageBacklog[]> {
-    const rows = await inTransaction(pool, async (client) => {
-      await client.query(limitTime, [`${timeLimitMs}ms`])
-      return (await client.query<Row>(readBacklog, [countMax])).rows
+    const endsAtMs = performance.now() + timeLimitMs
+    /** One transaction for each range: it locks the partitions of no other. */
+    const ask = (choose: (client: pg.PoolClient) => Promise<string>) =>
+      inTransaction(pool, async (client) => {
+        await client.query(limitTime, [`${leftOf(endsAtMs)}ms`])
+        return (await client.query<Row>(await choose(client), [countMax])).rows
+      })
+    let ranges: readonly ReadRange[] = []
+    const rows = await ask(async (client) => {
+      ranges = await readRanges(pool, client)
+      return ranges.length === 1 ? readBacklog : readQueues
     })
-    return rows.map(({ stage, count, since, now }) => ({
-      stage,
-      count,
-      oldestAgeS: ageless.has(stage) ? null : since ? Math.max(0, now.getTime() - since.getTime()) / 1000 : 0,
-    }))
+    if (ranges.length > 1) {
+      for (const range of ranges) rows.push(...(await ask(async () => withinRange(readDeliveries, range))))
+    }
+    return backlogStages.flatMap((stage) =>
+      sumUp(
+        rows.filter((row) => row.stage === stage),
+        countMax,
+      ),
+    )
   }
 
   /** One at a time: a database in trouble is not asked again before it has answered. */

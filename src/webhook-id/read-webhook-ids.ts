@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { readRangesOf } from '../database/index.js'
 import { eventTimeUs, webhookIdOf } from './webhook-id.js'
 
 /** By events_pkey, one by one, each in the partition that its id tells: LIMIT keeps the planner from reading them all. */
@@ -6,7 +7,7 @@ export const selectEventTimes = `
   SELECT wanted.id, found.at_us
   FROM unnest($1::bigint[]) AS wanted (id)
   CROSS JOIN LATERAL (
-    SELECT ${eventTimeUs} AS at_us FROM sagapost.events AS event WHERE event.id = wanted.id LIMIT 1
+    SELECT ${eventTimeUs} AS at_us FROM sagapost.events AS event WHERE event.id = wanted.id /* range of event.id */ LIMIT 1
   ) AS found`
 
 /** The webhook ids of events, by event id. An event whose partition has been removed has none. */
@@ -16,6 +17,6 @@ export async function readWebhookIds(
 ): Promise<ReadonlyMap<string, string>> {
   const wanted = [...new Set(eventIds)]
   if (wanted.length === 0) return new Map()
-  const { rows } = await pool.query<{ id: string; at_us: number }>(selectEventTimes, [wanted])
+  const rows = await readRangesOf<{ id: string; at_us: number }>(pool, selectEventTimes, wanted)
   return new Map(rows.map(({ id, at_us }) => [id, webhookIdOf(id, at_us)]))
 }
