@@ -1,7 +1,6 @@
 import type pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import {
-  createRolePool,
   type DatabaseRole,
   type EventRange,
   readWorkWindow,
@@ -27,6 +26,7 @@ import { releaseJobs } from '../../src/worker/release-jobs.js'
 import { reportResults } from '../../src/worker/report-results.js'
 import { resetLeases } from '../../src/worker/reset-leases.js'
 import { letGoHeldJobs, stopCancelledJobs, stopFreeJobs } from '../../src/worker/take-stopped.js'
+import { countLocks } from '../support/count-locks.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertSubscription } from '../support/fixtures.js'
 
@@ -50,55 +50,6 @@ async function addRanges(count: number): Promise<void> {
   }
   const end = Number(rows[0].end) + count * WIDTH
   await database.pool.query(`SELECT setval('sagapost.events_id_seq', $1)`, [end - 2 * WIDTH])
-}
-
-/**
- * A pool that notes how many relations its longest transaction has locked. What a role's plans are pinned to, and which of
- * them are kept, is as in the parts.
- */
-function countLocks(role: DatabaseRole) {
-  const pool = createRolePool({
-    databaseUrl: database.url,
-    role,
-    connectionsMax: 1,
-    pinnedPlans: true,
-    preparedStatements: true,
-  })
-  let most = 0
-  const note = async (client: pg.PoolClient) => {
-    const { rows } = await client.query(
-      `SELECT count(*)::int AS locks FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation'`,
-    )
-    most = Math.max(most, rows[0].locks)
-  }
-  const counting = {
-    async query(text: string, values: unknown[]) {
-      const client = await pool.connect()
-      try {
-        await client.query('BEGIN')
-        const result = await client.query(text, values)
-        await note(client)
-        await client.query('COMMIT')
-        return result
-      } catch (error) {
-        await client.query('ROLLBACK')
-        throw error
-      } finally {
-        client.release()
-      }
-    },
-    async connect() {
-      const client = await pool.connect()
-      return {
-        async query(text: string, values: unknown[]) {
-          if (text === 'COMMIT') await note(client)
-          return client.query(text, values)
-        },
-        release: () => client.release(),
-      }
-    },
-  } as unknown as pg.Pool
-  return { pool: counting, most: () => most, end: () => pool.end() }
 }
 
 type Work = (pool: pg.Pool, window: WorkWindow, range: EventRange) => Promise<unknown>
@@ -200,7 +151,7 @@ async function measure(): Promise<Record<string, number>> {
   )
   const locks: Record<string, number> = {}
   for (const [name, role, work] of [...way, ...looks]) {
-    const counted = countLocks(role)
+    const counted = countLocks(database.url, role, { pinnedPlans: true })
     const window = await readWorkWindow(database.as('job_worker'))
     await work(counted.pool, window, window.fresh).finally(counted.end)
     locks[name] = counted.most()

@@ -13,13 +13,22 @@ export async function narrowPartitions({ pool }: TestDatabase, width: number, co
       await pool.query(`ALTER TABLE sagapost.${table} DETACH PARTITION sagapost.${table}_from_${from}`)
       await pool.query(`DROP TABLE sagapost.${table}_from_${from}`)
     }
-    for (let index = 0; index < count; index++) {
-      await pool.query('SELECT sagapost.make_partition($1, $2, $3)', [
-        table,
-        index * width,
-        (index + 1) * width,
-      ])
-    }
-    await pool.query(`ALTER TABLE sagapost.${table} DISABLE TRIGGER ALL`)
+  }
+  await addPartitions({ pool }, width, 0, count)
+  for (const table of growingTables) await pool.query(`ALTER TABLE sagapost.${table} DISABLE TRIGGER ALL`)
+}
+
+/** Those of all growing tables for the ranges with these numbers. */
+export async function addPartitions(
+  { pool }: Pick<TestDatabase, 'pool'>,
+  width: number,
+  first: number,
+  end: number,
+): Promise<void> {
+  for (const table of growingTables) {
+    await pool.query(
+      'SELECT sagapost.make_partition($1, number * $2, (number + 1) * $2) FROM generate_series($3::bigint, $4) AS number',
+      [table, width, first, end - 1],
+    )
   }
 }

@@ -1,0 +1,213 @@
+import type pg from 'pg'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { DatabaseRole } from '../../src/database/index.js'
+import { countMatching, countWaiting, getDeadLetter, listDeadLetters } from '../../src/dead-letters/index.js'
+import { selectDeadLetters } from '../../src/dead-letters/list-dead-letters.js'
+import { countDeadLetters } from '../../src/dead-letters/requeue-dead-letters.js'
+import { getDelivery } from '../../src/deliveries/index.js'
+import { getEvent, listEvents } from '../../src/events/index.js'
+import { selectEvents } from '../../src/events/list-events.js'
+import { readBacklog } from '../../src/observability/collect-backlog.js'
+import { createBacklogCollector } from '../../src/observability/index.js'
+import { listProcesses } from '../../src/processes/index.js'
+import { readWebhookIds } from '../../src/webhook-id/index.js'
+import { countLocks } from '../support/count-locks.js'
+import { useDatabase } from '../support/database.js'
+import { addPartitions, narrowPartitions } from '../support/partitions.js'
+import { walkPages } from '../support/walk-pages.js'
+
+const database = useDatabase()
+const WIDTH = 1_000
+const FEW_RANGES = 40
+const MANY_RANGES = 70
+/** In each range, with ids that follow one another. */
+const PER_RANGE = 10
+const ROWS = FEW_RANGES * PER_RANGE
+const ALL = 1_000
+
+const reads = () => database.as('saga_readonly_role')
+const idOf = (number: number) => String(Math.floor(number / PER_RANGE) * WIDTH + (number % PER_RANGE) + 1)
+
+/**
+ * Times do not follow the ids of the events, and three rows share one; ids of deliveries and dead letters neither, as
+ * after requeues. Every tenth dead letter was requeued. Rows are written as they would stand, past the guards.
+ */
+beforeAll(async () => {
+  const { pool } = database
+  await narrowPartitions(database, WIDTH, FEW_RANGES)
+  await pool.query(
+    `INSERT INTO sagapost.events (id, event_type, created_at, payload)
+     SELECT number / $2 * $3 + number % $2 + 1, 'type.' || number % 3,
+            sagapost.now() - (number * 77 % $1) / 3 * interval '1 second', '{"order": 7}'
+     FROM generate_series(0, $1::bigint - 1) AS number`,
+    [ROWS, PER_RANGE, WIDTH],
+  )
+  await pool.query(
+    `INSERT INTO sagapost.webhook_delivery_sagas
+       (id, event_id, subscription_id, status, attempt_count, requeued_from, final_error_code, next_attempt_at)
+     SELECT 1 + number * 77 % $1, number / $2 * $3 + number % $2 + 1, 1 + number % 4,
+            (ARRAY['Pending', 'InProgress', 'PendingRetry', 'Completed', 'DeadLettered'])[1 + number % 5]::sagapost.delivery_status,
+            1, CASE WHEN number % 10 = 9 THEN 1 + number * 77 % $1 END,
+            CASE WHEN number % 5 IN (2, 4) THEN 'http_' || 500 + number % 3 END,
+            sagapost.now() + (number - 200) * interval '1 minute'
+     FROM generate_series(0, $1::bigint - 1) AS number`,
+    [ROWS, PER_RANGE, WIDTH],
+  )
+  await pool.query(
+    `INSERT INTO sagapost.webhook_delivery_jobs (id, saga_id, event_id, subscription_id, status, attempt, worker_id, lease_until)
+     SELECT id, id, event_id, subscription_id,
+            (CASE WHEN status <> 'InProgress' THEN 'Completed' WHEN id % 2 = 0 THEN 'Pending' ELSE 'Leased' END)::sagapost.job_status,
+            1, CASE WHEN status = 'InProgress' AND id % 2 = 1 THEN 'worker-' || id % 3 END,
+            sagapost.now() + (id - 200) * interval '1 minute'
+     FROM sagapost.webhook_delivery_sagas`,
+  )
+  await pool.query(
+    `INSERT INTO sagapost.dead_letters
+       (id, saga_id, event_id, subscription_id, event_type, failed_at, final_error_code, payload_snapshot, attempt_count)
+     SELECT saga.id, saga.id, event_id, subscription_id, event_type, created_at_of.at, 'http_' || 500 + saga.id % 3, '{}', 5
+     FROM sagapost.webhook_delivery_sagas AS saga
+     CROSS JOIN LATERAL (SELECT event_type, created_at AS at FROM sagapost.events WHERE id = event_id) AS created_at_of`,
+  )
+  await pool.query('ANALYZE')
+})
+
+const idsOf = (rows: { id: string }[]) => rows.map(({ id }) => id)
+
+describe('a list over many ranges', () => {
+  it.each<[string, object, (string | null)[]]>([
+    ['all', {}, [null, null, null]],
+    ['a type', { type: 'type.1' }, ['type.1', null, null]],
+  ])(
+    '[S21, E1] of events (%s) has the rows of one statement over all, in its order',
+    async (_, filter, values) => {
+      const { rows } = await reads().query(selectEvents, [null, null, ...values, ALL])
+      expect(rows.length).toBeGreaterThan(100)
+      for (const limit of [7, 200]) {
+        const walked = await walkPages((page) => listEvents(reads(), page), { ...filter, limit })
+        expect(idsOf(walked)).toEqual(idsOf(rows))
+      }
+    },
+  )
+
+  it.each<[string, object, (string | null)[]]>([
+    ['all', {}, [null, null, null, null, null]],
+    ['a subscription', { subscriptionId: '2' }, ['2', null, null, null, null]],
+    ['an error', { errorCode: 'http_501' }, [null, 'http_501', null, null, null]],
+    ['a type', { eventType: 'type.1' }, [null, null, 'type.1', null, null]],
+  ])(
+    '[S21, D1] of dead letters (%s) has the rows of one statement over all, in its order',
+    async (_, filter, values) => {
+      const { rows } = await reads().query(selectDeadLetters, [null, null, ...values, ALL])
+      expect(rows.length).toBeGreaterThanOrEqual(100)
+      for (const limit of [7, 200]) {
+        const walked = await walkPages((page) => listDeadLetters(reads(), page), { ...filter, limit })
+        expect(walked.map(({ id, requeuedAs }) => [id, requeuedAs])).toEqual(
+          rows.map(({ id, requeued_as }) => [id, requeued_as]),
+        )
+        expect(walked.every(({ webhookId }) => webhookId !== null)).toBe(true)
+      }
+    },
+  )
+})
+
+describe('a count over many ranges', () => {
+  it('[S21, D4] of dead letters is that of one statement over all', async () => {
+    const { rows } = await reads().query(countDeadLetters, [2, null, null, null, null])
+    expect(rows[0].matching).toBeGreaterThan(50)
+    expect(await countMatching(reads(), { subscriptionId: '2' })).toBe(rows[0].matching)
+  })
+
+  it('[S21, O6] of dead letters that wait ends where it may', async () => {
+    const counted = (examinedMax: number) => countWaiting(reads(), { withinS: 3_600, examinedMax })
+    expect(await counted(ALL)).toEqual({ waiting: ROWS - ROWS / 10, more: false })
+    const { waiting, more } = await counted(200)
+    expect(more).toBe(true)
+    expect(waiting).toBeGreaterThan(150)
+    expect(waiting).toBeLessThanOrEqual(200)
+  })
+
+  it('[S21, O5] of what waits at each stage is that of one statement over all', async () => {
+    const { rows } = await reads().query(readBacklog, [ALL])
+    for (const countMax of [ALL, 30]) {
+      const stages = await createBacklogCollector(reads(), { countMax, cacheMs: 0 }).collect()
+      expect(Object.fromEntries((stages ?? []).map(({ stage, count }) => [stage, count]))).toEqual(
+        Object.fromEntries(rows.map(({ stage, count }) => [stage, Math.min(countMax, count)])),
+      )
+      for (const { stage, oldestAgeS } of stages ?? []) {
+        const { since, now } = rows.find((row) => row.stage === stage)
+        if (since) expect(oldestAgeS).toBeCloseTo((now.getTime() - since.getTime()) / 1_000, -1)
+      }
+    }
+    expect(rows.find(({ stage }) => stage === 'leases_expired').count).toBeGreaterThan(10)
+  })
+
+  it('[S21, J8] of leases has one row for each process', async () => {
+    const { rows } = await database.pool.query(
+      `SELECT worker_id AS id, count(*)::int AS leases, min(lease_until) AS "leaseUntil",
+              count(*) FILTER (WHERE lease_until < sagapost.now())::int AS "leasesExpired"
+       FROM sagapost.webhook_delivery_jobs WHERE status = 'Leased' GROUP BY 1 ORDER BY 1`,
+    )
+    expect(rows).toHaveLength(3)
+    const processes = await listProcesses(reads())
+    expect(processes.sort((one, other) => (one.id < other.id ? -1 : 1))).toMatchObject(rows)
+  })
+})
+
+describe('one row in any range', () => {
+  it.each([0, 150, 250, ROWS - 1])('[S21] (number %i) is found by its id', async (number) => {
+    const eventId = idOf(number)
+    const id = String(1 + ((number * 77) % ROWS))
+    expect(await getDelivery(reads(), id)).toMatchObject({ id, eventId, attempts: [{ id }] })
+    expect(await getDeadLetter(reads(), id)).toMatchObject({ id, eventId, deliveryId: id })
+    expect(await getEvent(reads(), eventId)).toMatchObject({ id: eventId, deliveries: [{ id }] })
+    expect(await getDelivery(reads(), String(ROWS + 1))).toBeNull()
+    expect(await getDeadLetter(reads(), String(ROWS + 1))).toBeNull()
+    const key = `key-${number}`
+    await database.pool.query(
+      `INSERT INTO sagapost.event_keys (key, event_id, fingerprint) VALUES ($1, $2, decode(repeat('00', 32), 'hex'))`,
+      [key, eventId],
+    )
+    expect(idsOf((await listEvents(reads(), { idempotencyKey: key })).data)).toEqual([eventId])
+  })
+
+  it('[J3] the webhook ids of events of all ranges are read', async () => {
+    const ids = Array.from({ length: ROWS }, (_, number) => idOf(number))
+    expect([...(await readWebhookIds(reads(), ids)).keys()].sort()).toEqual([...ids].sort())
+  })
+})
+
+type Read = (pool: pg.Pool) => Promise<unknown>
+const calls: [string, DatabaseRole, Read][] = [
+  ['events', 'saga_readonly_role', (pool) => listEvents(pool)],
+  ['events by key', 'saga_readonly_role', (pool) => listEvents(pool, { idempotencyKey: 'key-0' })],
+  ['one event', 'saga_readonly_role', (pool) => getEvent(pool, idOf(5))],
+  ['one delivery', 'saga_readonly_role', (pool) => getDelivery(pool, '1')],
+  ['dead letters', 'saga_readonly_role', (pool) => listDeadLetters(pool, { limit: 200 })],
+  ['one dead letter', 'saga_readonly_role', (pool) => getDeadLetter(pool, '1')],
+  ['matching dead letters', 'saga_readonly_role', (pool) => countMatching(pool, { all: true })],
+  [
+    'waiting dead letters',
+    'saga_readonly_role',
+    (pool) => countWaiting(pool, { withinS: 3_600, examinedMax: 500 }),
+  ],
+  ['processes', 'saga_readonly_role', (pool) => listProcesses(pool)],
+  ['the backlog', 'saga_readonly_role', (pool) => createBacklogCollector(pool).collect()],
+]
+
+async function measure(): Promise<Record<string, number>> {
+  const locks: Record<string, number> = {}
+  for (const [name, role, call] of calls) {
+    const counted = countLocks(database.url, role)
+    await call(counted.pool).finally(counted.end)
+    locks[name] = counted.most()
+  }
+  return locks
+}
+
+it('[S21] no read locks more partitions the more there are', async () => {
+  const few = await measure()
+  await addPartitions(database, WIDTH, FEW_RANGES, MANY_RANGES)
+  for (const [name, locks] of Object.entries(await measure()))
+    expect(locks, name).toBeLessThanOrEqual(few[name] ?? 0)
+  expect(Math.max(...Object.values(few))).toBeLessThan(500)
+})
