@@ -1,18 +1,28 @@
 import type pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { DatabaseRole } from '../../src/database/index.js'
-import { countMatching, countWaiting, getDeadLetter, listDeadLetters } from '../../src/dead-letters/index.js'
+import {
+  countMatching,
+  countWaiting,
+  getDeadLetter,
+  listDeadLetters,
+  requeueBatch,
+  requeueDeadLetter,
+  requeueDeadLetters,
+} from '../../src/dead-letters/index.js'
 import { selectDeadLetters } from '../../src/dead-letters/list-dead-letters.js'
 import { countDeadLetters } from '../../src/dead-letters/requeue-dead-letters.js'
-import { getDelivery } from '../../src/deliveries/index.js'
+import { cancelDelivery, getDelivery } from '../../src/deliveries/index.js'
 import { getEvent, listEvents } from '../../src/events/index.js'
 import { selectEvents } from '../../src/events/list-events.js'
 import { readBacklog } from '../../src/observability/collect-backlog.js'
 import { createBacklogCollector } from '../../src/observability/index.js'
 import { listProcesses } from '../../src/processes/index.js'
+import { deactivateGoneSubscriptions } from '../../src/subscriptions/index.js'
 import { readWebhookIds } from '../../src/webhook-id/index.js'
 import { countLocks } from '../support/count-locks.js'
 import { useDatabase } from '../support/database.js'
+import { insertSubscription } from '../support/fixtures.js'
 import { addPartitions, narrowPartitions } from '../support/partitions.js'
 import { walkPages } from '../support/walk-pages.js'
 
@@ -34,6 +44,7 @@ const idOf = (number: number) => String(Math.floor(number / PER_RANGE) * WIDTH +
  */
 beforeAll(async () => {
   const { pool } = database
+  for (let n = 0; n < 4; n++) await insertSubscription(pool)
   await narrowPartitions(database, WIDTH, FEW_RANGES)
   await pool.query(
     `INSERT INTO sagapost.events (id, event_type, created_at, payload)
@@ -67,6 +78,10 @@ beforeAll(async () => {
      SELECT saga.id, saga.id, event_id, subscription_id, event_type, created_at_of.at, 'http_' || 500 + saga.id % 3, '{}', 5
      FROM sagapost.webhook_delivery_sagas AS saga
      CROSS JOIN LATERAL (SELECT event_type, created_at AS at FROM sagapost.events WHERE id = event_id) AS created_at_of`,
+  )
+  await pool.query(
+    `SELECT setval('sagapost.events_id_seq', $1), setval('sagapost.webhook_delivery_sagas_id_seq', $1)`,
+    [FEW_RANGES * WIDTH - 500],
   )
   await pool.query('ANALYZE')
 })
@@ -176,6 +191,25 @@ describe('one row in any range', () => {
   })
 })
 
+/** The sixth time PostgreSQL may try one plan for all values. */
+async function again(call: () => Promise<unknown>): Promise<void> {
+  for (let n = 0; n < 7; n++) await call()
+}
+
+const publish = `SELECT sagapost.publish('order.placed', '{"order": 7}')`
+
+/** One of the oldest ranges, which are fewer than the others, and one of the next. */
+async function requeueTwoBatches(pool: pg.Pool): Promise<void> {
+  const { rows } = await database.pool.query(
+    `UPDATE sagapost.saga_steps SET state = 1, attempts = 1 WHERE id = (
+       SELECT saga_id || ':0' FROM sagapost.requeue_batches ORDER BY batch DESC LIMIT 1) RETURNING saga_id`,
+  )
+  for (let n = 0; n < 2; n++) {
+    const batch = await requeueBatch(pool, rows[0].saga_id, 1)
+    expect(batch?.progress.refused).toBe(0)
+  }
+}
+
 type Read = (pool: pg.Pool) => Promise<unknown>
 const calls: [string, DatabaseRole, Read][] = [
   ['events', 'saga_readonly_role', (pool) => listEvents(pool)],
@@ -192,6 +226,16 @@ const calls: [string, DatabaseRole, Read][] = [
   ],
   ['processes', 'saga_readonly_role', (pool) => listProcesses(pool)],
   ['the backlog', 'saga_readonly_role', (pool) => createBacklogCollector(pool).collect()],
+  ['cancelling', 'dead_letter_operator', (pool) => cancelDelivery(pool, '1')],
+  ['requeueing one', 'dead_letter_operator', (pool) => again(() => requeueDeadLetter(pool, '1'))],
+  ['requeueing by filter', 'dead_letter_operator', (pool) => requeueDeadLetters(pool, { all: true })],
+  ['requeueing a batch', 'saga_app_role', requeueTwoBatches],
+  [
+    'events of gone receivers',
+    'subscription_admin',
+    (pool) => again(() => deactivateGoneSubscriptions(pool, 1_000)),
+  ],
+  ['publishing', 'event_publisher', (pool) => again(() => pool.query(publish, []))],
 ]
 
 async function measure(): Promise<Record<string, number>> {
