@@ -20,6 +20,8 @@ export interface Rule {
 /** Gathers what breaks one rule, however often, in bounded memory. */
 export interface Breaches {
   add(id: string, detail: string): void
+  /** Counts more of them, without examples. */
+  addUnnamed(count: number): void
   /** Nothing when the rule holds. */
   violations(): Violation[]
 }
@@ -33,6 +35,9 @@ export function collectBreaches({ name, rules }: Rule): Breaches {
       if (total === 0) first = detail
       if (ids.length < EXAMPLES_MAX && !ids.includes(id)) ids.push(id)
       total += 1
+    },
+    addUnnamed(count) {
+      total += count
     },
     violations: () => (total === 0 ? [] : [toViolation({ name, rules }, { total, first, ids })]),
   }
