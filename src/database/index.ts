@@ -20,6 +20,13 @@ export { keepWorkWindow, type WorkWindowKeeper } from './keep-work-window.js'
 export { listen } from './listen.js'
 export { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
 export { type MigrationState, migrate, migrationStatus } from './migrate.js'
+export {
+  FIRST_EVENT_ID,
+  inEachSpan,
+  RANGES_PER_SPAN,
+  readEventSpans,
+  selectEventSpans,
+} from './event-spans.js'
 export { onConnection } from './on-connection.js'
 export { isPoolEnded, type Outage, outageOf } from './outage.js'
 export {

@@ -1,7 +1,8 @@
 import type pg from 'pg'
+import { FIRST_EVENT_ID, inEachSpan } from '../database/index.js'
 import { eventTimeUs, webhookIdOf } from '../webhook-id/index.js'
-import { FIRST_ID, inEachSpan, readEventSpans, readPages } from './event-spans.js'
 import { inSnapshot, type SnapshotReader } from './read-snapshot.js'
+import { readPages, readSpans } from './read-spans.js'
 import type { ReceiverLog } from './receiver-log.js'
 import { type Breaches, collectBreaches, type Violation } from './violation.js'
 
@@ -134,7 +135,7 @@ async function readRows<Row extends { id: string }>(
   sql: string,
   take: (row: Row) => void,
 ): Promise<void> {
-  await inEachSpan(reader, await readEventSpans(reader, FIRST_ID), async (span) => {
+  await inEachSpan(reader, await readSpans(reader, FIRST_EVENT_ID), async (span) => {
     for await (const row of readPages<Row>(reader, sql, span)) take(row)
   })
 }

@@ -1,11 +1,11 @@
 import type pg from 'pg'
-import type { EventRange } from '../database/index.js'
+import { type EventRange, inEachSpan } from '../database/index.js'
 import { deadLetterInvariants } from './dead-letter-invariants.js'
 import { deliveryInvariants } from './delivery-invariants.js'
-import { inEachSpan, readEventSpans } from './event-spans.js'
 import type { Invariant } from './invariant.js'
 import { findUnpublishedHistories, publishedSagaHasItsEvents } from './published-histories.js'
 import { inSnapshot, readFirstEventId, type SnapshotReader } from './read-snapshot.js'
+import { readSpans } from './read-spans.js'
 import { routeInvariants, routingInvariants, settledInvariants } from './routing-invariants.js'
 import { sagaInvariants, settledSagaInvariants } from './saga-invariants.js'
 import { type Breaches, collectBreaches, EXAMPLES_MAX, type Rule, type Violation } from './violation.js'
@@ -50,7 +50,7 @@ export async function findViolations(
   reader: SnapshotReader,
   { settled = false, routes = [] }: InvariantOptions = {},
 ): Promise<Violation[]> {
-  const spans = await readEventSpans(reader, await readFirstEventId(reader))
+  const spans = await readSpans(reader, await readFirstEventId(reader))
   const ofRoutes = [
     routes.map(({ eventType }) => eventType),
     routes.map(({ subscriptionId }) => subscriptionId),

@@ -1,6 +1,7 @@
 import type pg from 'pg'
-import { FIRST_ID, inEachSpan, readEventSpans } from './event-spans.js'
+import { FIRST_EVENT_ID, inEachSpan } from '../database/index.js'
 import { inSnapshot } from './read-snapshot.js'
+import { readSpans } from './read-spans.js'
 
 export interface DeliveryCounts {
   events: number
@@ -30,7 +31,7 @@ export function countDeliveries(pool: pg.Pool): Promise<DeliveryCounts> {
   return inSnapshot(pool, async (reader) => {
     const [waiting] = await reader.query<{ unrouted: number }>(countUnrouted, [])
     const sum = { events: 0, accepted: 0, completed: 0, deadLettered: 0, open: 0 }
-    await inEachSpan(reader, await readEventSpans(reader, FIRST_ID), async ({ from, to }) => {
+    await inEachSpan(reader, await readSpans(reader, FIRST_EVENT_ID), async ({ from, to }) => {
       const [counts] = await reader.query<typeof sum>(countSpan, [from, to])
       for (const [name, count] of Object.entries(counts ?? {})) sum[name as keyof typeof sum] += count
     })

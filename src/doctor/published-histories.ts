@@ -1,5 +1,6 @@
-import { inEachSpan, readEventSpans } from './event-spans.js'
+import { inEachSpan } from '../database/index.js'
 import { readFirstEventId, type SnapshotReader } from './read-snapshot.js'
+import { readSpans } from './read-spans.js'
 import { collectBreaches, type Rule, type Violation } from './violation.js'
 
 /** A saga's entries and their events are written by one statement. */
@@ -24,7 +25,7 @@ export async function findUnpublishedHistories(reader: SnapshotReader): Promise<
   const publishing = await reader.query<{ id: string; entries: number }>(selectPublishing, [])
   if (publishing.length === 0) return []
   const storedById = new Map<string, number>()
-  await inEachSpan(reader, await readEventSpans(reader, firstEventId), async ({ from, to }) => {
+  await inEachSpan(reader, await readSpans(reader, firstEventId), async ({ from, to }) => {
     for (const { id, stored } of await reader.query<{ id: string; stored: number }>(countStored, [from, to])) {
       storedById.set(id, (storedById.get(id) ?? 0) + stored)
     }

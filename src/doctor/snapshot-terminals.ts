@@ -1,6 +1,7 @@
 import type pg from 'pg'
-import { inEachSpan, readEventSpans, readPages } from './event-spans.js'
+import { inEachSpan } from '../database/index.js'
 import { inSnapshot, readFirstEventId, type SnapshotReader } from './read-snapshot.js'
+import { readPages, readSpans } from './read-spans.js'
 import { collectBreaches, type Violation } from './violation.js'
 
 // Rows that may never change again, span by span of event ids, by primary key, page by page.
@@ -42,7 +43,7 @@ export function snapshotTerminals(pool: pg.Pool): Promise<TerminalSnapshot> {
 export async function readTerminals(reader: SnapshotReader): Promise<TerminalSnapshot> {
   const firstEventId = BigInt(await readFirstEventId(reader))
   const rows = new Map<string, { eventId: bigint; hash: string }>()
-  await inEachSpan(reader, await readEventSpans(reader, String(firstEventId)), async ({ from, to }) => {
+  await inEachSpan(reader, await readSpans(reader, String(firstEventId)), async ({ from, to }) => {
     for (const [kind, sql] of Object.entries(tables)) {
       for await (const { id, event_id, hash } of readPages<HashRow>(reader, sql, { from, to })) {
         rows.set(`${kind} ${id}`, { eventId: BigInt(event_id), hash })
