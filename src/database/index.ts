@@ -13,13 +13,6 @@ export {
   openDataDir,
   startEmbeddedPostgres,
 } from './embedded/index.js'
-export { inTransaction } from './in-transaction.js'
-export { isRowId } from './is-row-id.js'
-export { keepPartitionsAhead } from './keep-partitions-ahead.js'
-export { keepWorkWindow, type WorkWindowKeeper } from './keep-work-window.js'
-export { listen } from './listen.js'
-export { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
-export { type MigrationState, migrate, migrationStatus } from './migrate.js'
 export {
   FIRST_EVENT_ID,
   inEachSpan,
@@ -27,6 +20,13 @@ export {
   readEventSpans,
   selectEventSpans,
 } from './event-spans.js'
+export { inTransaction } from './in-transaction.js'
+export { isRowId } from './is-row-id.js'
+export { keepPartitionsAhead } from './keep-partitions-ahead.js'
+export { keepWorkWindow, type WorkWindowKeeper } from './keep-work-window.js'
+export { listen } from './listen.js'
+export { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
+export { type MigrationState, migrate, migrationStatus } from './migrate.js'
 export { onConnection } from './on-connection.js'
 export { isPoolEnded, type Outage, outageOf } from './outage.js'
 export {

@@ -24,7 +24,8 @@ const countLostResults = `
 /** Whether what was published and reported lately is on its way. */
 export async function examineRouting(pool: pg.Pool, firstEventId: string): Promise<Finding[]> {
   const newest = BigInt(await findNewestEvent(pool))
-  const from = newest - EVENTS_LOOKED_AT > BigInt(firstEventId) ? newest - EVENTS_LOOKED_AT : BigInt(firstEventId)
+  const from =
+    newest - EVENTS_LOOKED_AT > BigInt(firstEventId) ? newest - EVENTS_LOOKED_AT : BigInt(firstEventId)
   const bounds = [String(from), String(newest + 1n)]
   const count = async (sql: string) => (await pool.query<{ lost: number }>(sql, bounds)).rows[0]?.lost ?? 0
   const events = await count(countLost)

@@ -26,7 +26,10 @@ export async function findUnpublishedHistories(reader: SnapshotReader): Promise<
   if (publishing.length === 0) return []
   const storedById = new Map<string, number>()
   await inEachSpan(reader, await readSpans(reader, firstEventId), async ({ from, to }) => {
-    for (const { id, stored } of await reader.query<{ id: string; stored: number }>(countStored, [from, to])) {
+    for (const { id, stored } of await reader.query<{ id: string; stored: number }>(countStored, [
+      from,
+      to,
+    ])) {
       storedById.set(id, (storedById.get(id) ?? 0) + stored)
     }
   })

@@ -29,7 +29,9 @@ export function inSnapshot<T>(pool: pg.Pool, work: (reader: SnapshotReader) => P
   return inTransaction(pool, async (client) => {
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
     // Whatever is set for the database: a plan without the bounds' values locks every partition.
-    await client.query("SET LOCAL plan_cache_mode = 'force_custom_plan'; SET LOCAL enable_partition_pruning = on")
+    await client.query(
+      "SET LOCAL plan_cache_mode = 'force_custom_plan'; SET LOCAL enable_partition_pruning = on",
+    )
     return work(readThrough(client))
   })
 }

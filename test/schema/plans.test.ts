@@ -224,12 +224,7 @@ describe('bounded queries of the hot path', () => {
   )
 
   it('[J9, J8] the leases of all processes are found by idx_job_status_lease', async () => {
-    const plan = await explain(
-      database.pool,
-      selectLeases,
-      [10_000, ...allIds],
-      /_from_[56]00000$/,
-    )
+    const plan = await explain(database.pool, selectLeases, [10_000, ...allIds], /_from_[56]00000$/)
     expect(plan.indexes).toEqual(['idx_job_status_lease'])
     expect(plan.scanned).toEqual([])
   })
