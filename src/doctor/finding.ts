@@ -26,6 +26,7 @@ export type Check =
   | 'secrets'
   | 'clock'
   | 'sessions'
+  | 'locks'
   | 'vacuum'
   | 'breakers'
   | 'dead_letters'
@@ -125,6 +126,12 @@ export const findingCatalogue = {
     severity: 'failing',
     means: errorCatalogue.database_full.title,
     remedy: 'Make room on the disk of PostgreSQL; Sagapost goes on by itself',
+  },
+  database_locks_exhausted: {
+    severity: 'failing',
+    means: errorCatalogue.database_locks_exhausted.title,
+    remedy:
+      'Raise max_locks_per_transaction in postgresql.conf and restart PostgreSQL; or drop old ranges: docs/operating/partitions.md',
   },
   writes_not_tested: {
     severity: 'attention',
@@ -297,6 +304,13 @@ export const findingCatalogue = {
     severity: 'attention',
     means: 'More than nine tenths of the connections of PostgreSQL, or of a role, are taken',
     remedy: 'Raise max_connections or the limit of the role, or use a pooler',
+  },
+  lock_headroom_low: {
+    severity: 'attention',
+    means:
+      'Fewer than four statements over all partitions fit into the table of locks of PostgreSQL at the same time; what does not fit fails with database_locks_exhausted',
+    remedy:
+      'Raise max_locks_per_transaction in postgresql.conf and restart PostgreSQL; or drop old ranges: docs/operating/partitions.md',
   },
   autovacuum_off: {
     severity: 'attention',
