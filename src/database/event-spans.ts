@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { EventRange } from './work-window.js'
 
-/** So many ranges of the four growing tables are read at once: some 230 locks of tables and indexes. */
+/** So many ranges of the four growing tables are read at once: some 310 locks of tables and indexes. */
 export const RANGES_PER_SPAN = 8
 
 /** The first id that any of the tables can hold. */
