@@ -136,8 +136,8 @@ export const doctor: readonly Mutant[] = [
     edits: [
       {
         file: spans,
-        find: `await transaction.query('ROLLBACK TO SAVEPOINT span', [])`,
-        replace: ``,
+        find: `ROLLBACK TO SAVEPOINT span; RELEASE SAVEPOINT span`,
+        replace: `RELEASE SAVEPOINT span`,
       },
     ],
     test: manyPartitions('[O6] no statement of $name leaves more locks than with few'),

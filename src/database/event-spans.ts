@@ -38,7 +38,6 @@ export async function inEachSpan(
   for (const span of spans) {
     await transaction.query('SAVEPOINT span', [])
     await look(span)
-    await transaction.query('ROLLBACK TO SAVEPOINT span', [])
-    await transaction.query('RELEASE SAVEPOINT span', [])
+    await transaction.query('ROLLBACK TO SAVEPOINT span; RELEASE SAVEPOINT span', [])
   }
 }
