@@ -6,20 +6,22 @@ import { readPages, readSpans } from './read-spans.js'
 import type { ReceiverLog } from './receiver-log.js'
 import { type Breaches, collectBreaches, type Violation } from './violation.js'
 
-// Span by span, by primary key, page by page; the payload itself stays where it is.
+// Span by span, page by page; the payload itself stays where it is.
 const eventHashes = `
+  DECLARE pages NO SCROLL CURSOR FOR
   SELECT id, ${eventTimeUs} AS at_us, encode(sha256(convert_to(payload::text, 'UTF8')), 'hex') AS sha256
-  FROM sagapost.events AS event WHERE id >= $1 AND id < $2 AND id > $3 ORDER BY id LIMIT $4`
+  FROM sagapost.events AS event WHERE id >= $1 AND id < $2`
 
 // How many requests an attempt can have made: one whose report was accepted, one for every lease that was lost with
 // its report, one that is under way. A lease that was given back otherwise made none.
 const attempts = `
+  DECLARE pages NO SCROLL CURSOR FOR
   SELECT id, event_id, subscription_id, attempt, status = 'Completed' OR response_status IS NOT NULL AS answered,
          lease_resets + CASE WHEN status = 'Leased' THEN 1
                              WHEN status IN ('Completed', 'Failed') AND error_code IS DISTINCT FROM 'lease_expired' THEN 1
                              ELSE 0 END AS leases
   FROM sagapost.webhook_delivery_jobs
-  WHERE event_id >= $1 AND event_id < $2 AND id > $3 ORDER BY id LIMIT $4`
+  WHERE event_id >= $1 AND event_id < $2`
 
 export interface ReceiverEvidence {
   /** The acknowledged events, by id: the sha256 of the payload as it was handed in. */
@@ -130,7 +132,7 @@ const keyOf = (eventId: string, subscriptionId: string, attempt: number) =>
 
 const allOf = (breaches: readonly Breaches[]) => breaches.flatMap((each) => each.violations())
 
-async function readRows<Row extends { id: string }>(
+async function readRows<Row extends object>(
   reader: SnapshotReader,
   sql: string,
   take: (row: Row) => void,

@@ -8,17 +8,20 @@ export function readSpans(reader: SnapshotReader, fromId: string): Promise<Event
   return reader.query<EventRange>(selectEventSpans, [fromId, RANGES_PER_SPAN])
 }
 
-/** The rows of a span by their ids: $1 and $2 bound the span, $3 is the last id of the page before, $4 how many to read. */
-export async function* readPages<Row extends { id: string }>(
+/**
+ * The rows of a span in any order, page by page, by a statement that declares the cursor `pages` with $1 and $2 as the
+ * span's bounds. Pages by key would sort the whole span for each where tables have no statistics.
+ */
+export async function* readPages<Row extends object>(
   reader: SnapshotReader,
   sql: string,
   { from, to }: EventRange,
 ): AsyncGenerator<Row> {
-  let after = '0'
+  await reader.query(sql, [from, to])
   for (let more = true; more; ) {
-    const page = await reader.query<Row>(sql, [from, to, after, ROWS_PER_PAGE])
+    const page = await reader.query<Row>(`FETCH ${ROWS_PER_PAGE} FROM pages`, [])
     yield* page
-    after = page.at(-1)?.id ?? after
     more = page.length === ROWS_PER_PAGE
   }
+  await reader.query('CLOSE pages', [])
 }

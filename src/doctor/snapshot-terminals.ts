@@ -4,19 +4,23 @@ import { inSnapshot, readFirstEventId, type SnapshotReader } from './read-snapsh
 import { readPages, readSpans } from './read-spans.js'
 import { collectBreaches, type Violation } from './violation.js'
 
-// Rows that may never change again, span by span of event ids, by primary key, page by page.
+// Rows that may never change again, span by span of event ids, page by page.
 const finalSagas = `
+  DECLARE pages NO SCROLL CURSOR FOR
   SELECT id, event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.webhook_delivery_sagas AS final
-  WHERE event_id >= $1 AND event_id < $2 AND id > $3 AND status IN ('Completed', 'DeadLettered') ORDER BY id LIMIT $4`
+  WHERE event_id >= $1 AND event_id < $2 AND status IN ('Completed', 'DeadLettered')`
 const finishedJobs = `
+  DECLARE pages NO SCROLL CURSOR FOR
   SELECT id, event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.webhook_delivery_jobs AS final
-  WHERE event_id >= $1 AND event_id < $2 AND id > $3 AND status IN ('Completed', 'Failed') ORDER BY id LIMIT $4`
+  WHERE event_id >= $1 AND event_id < $2 AND status IN ('Completed', 'Failed')`
 const deadLetters = `
+  DECLARE pages NO SCROLL CURSOR FOR
   SELECT id, event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.dead_letters AS final
-  WHERE event_id >= $1 AND event_id < $2 AND id > $3 ORDER BY id LIMIT $4`
+  WHERE event_id >= $1 AND event_id < $2`
 const events = `
+  DECLARE pages NO SCROLL CURSOR FOR
   SELECT id, id AS event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.events AS final
-  WHERE id >= $1 AND id < $2 AND id > $3 ORDER BY id LIMIT $4`
+  WHERE id >= $1 AND id < $2`
 
 const tables = { delivery: finalSagas, job: finishedJobs, 'dead letter': deadLetters, event: events } as const
 
