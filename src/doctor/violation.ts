@@ -43,7 +43,7 @@ export function collectBreaches({ name, rules }: Rule): Breaches {
   }
 }
 
-export function toViolation(
+function toViolation(
   { name, rules }: Rule,
   { total, first, ids }: { total: number; first: string; ids: readonly string[] },
 ): Violation {
