@@ -9,6 +9,7 @@ import {
 import { countWaiting } from '../dead-letters/index.js'
 import { examineClock } from './examine-clock.js'
 import { examineDurability } from './examine-durability.js'
+import { examineLocks } from './examine-locks.js'
 import { examineRoles } from './examine-roles.js'
 import { examineRouting } from './examine-routing.js'
 import { examineSchema } from './examine-schema.js'
@@ -93,6 +94,7 @@ export async function examineSystem(examination: SystemExamination): Promise<Fin
         )),
         ...(await attempt('clock', () => examineClock(pool))),
         ...(await attempt('sessions', () => examineSessions(pool))),
+        ...(await attempt('locks', () => examineLocks(pool))),
         ...(await attempt('vacuum', () => examineVacuum(pool))),
         ...(await attempt('breakers', () => examineBreakers(pool))),
         ...(await attempt('dead_letters', () => examineDeadLetters(pool))),

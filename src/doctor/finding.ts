@@ -26,6 +26,7 @@ export type Check =
   | 'secrets'
   | 'clock'
   | 'sessions'
+  | 'locks'
   | 'vacuum'
   | 'breakers'
   | 'dead_letters'
@@ -124,6 +125,12 @@ export const findingCatalogue = {
     severity: 'failing',
     means: errorCatalogue.database_full.title,
     remedy: 'Free space on the PostgreSQL disk; Sagapost then continues by itself',
+  },
+  database_locks_exhausted: {
+    severity: 'failing',
+    means: errorCatalogue.database_locks_exhausted.title,
+    remedy:
+      'Raise max_locks_per_transaction in postgresql.conf and restart PostgreSQL; or drop old ranges: docs/operating/partitions.md',
   },
   writes_not_tested: {
     severity: 'attention',
@@ -298,6 +305,13 @@ export const findingCatalogue = {
     severity: 'attention',
     means: 'At least 90 % of the connections of the server, the database or a login are in use',
     remedy: 'Raise max_connections or the connection limit of the database or the login, or use a pooler',
+  },
+  lock_headroom_low: {
+    severity: 'attention',
+    means:
+      'Fewer than four statements over all partitions fit into the table of locks of PostgreSQL at the same time; what does not fit fails with database_locks_exhausted',
+    remedy:
+      'Raise max_locks_per_transaction in postgresql.conf and restart PostgreSQL; or drop old ranges: docs/operating/partitions.md',
   },
   autovacuum_off: {
     severity: 'attention',
