@@ -141,6 +141,12 @@ export const findingCatalogue = {
     means: 'The login may not work as a role, so that the parts of that role cannot start',
     remedy: 'Grant the role to the login; with {role} in DATABASE_URL, make the login of that role',
   },
+  login_owns_schema: {
+    severity: 'attention',
+    means:
+      'The parts run under a login that owns the schema, or is a superuser: its password opens a way around every guard',
+    remedy: 'Let serve run under a login of its own: docs/operating/database.md has the statements',
+  },
   object_missing: {
     severity: 'failing',
     means: 'The schema lacks a table, column, constraint, function or view of the release',
@@ -210,8 +216,8 @@ export const findingCatalogue = {
     remedy: 'Start a process with that part: sagapost serve, or with --only',
   },
   nothing_runs: {
-    severity: 'attention',
-    means: 'No process of Sagapost runs; nothing waits either',
+    severity: 'failing',
+    means: 'No process of Sagapost runs; nothing waits yet, and what comes will not be delivered',
     remedy: 'Start one: sagapost serve',
   },
   process_lost: {

@@ -16,7 +16,7 @@ export interface TestServer {
 }
 
 /** The API and all parts in this process, as `serve` runs them, beside a receiver that they trust. */
-export function useSagapost(database: TestDatabase): TestServer {
+export function useSagapost(database: Pick<TestDatabase, 'url'>): TestServer {
   const masterKey = Buffer.alloc(32, 7)
   const stops: (() => Promise<unknown>)[] = []
   let url: string
