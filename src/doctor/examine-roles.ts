@@ -1,11 +1,14 @@
 import type pg from 'pg'
 import { databaseRoles } from '../database/index.js'
 import type { SystemExamination } from './examine-system.js'
+import { explainFailure } from './explain-failure.js'
 import { type Finding, finding, fine } from './finding.js'
 
 /** Of applications, which publish in SQL; no part works under it. */
 const NOT_OF_A_PART = 'event_publisher'
 const rolesOfParts = databaseRoles.filter((role) => role !== NOT_OF_A_PART)
+/** pgbouncer lets a client wait for a login that the server refuses. */
+const LOGIN_MS_MAX = 5_000
 /** What the connections of the parts are called, of any process. */
 const applications = [...rolesOfParts, 'listen'].map((name) => `sagapost ${name}`)
 
@@ -70,15 +73,24 @@ export async function examineRoles(pool: pg.Pool, examination: SystemExamination
 async function examineLogins({ as }: SystemExamination): Promise<Finding[]> {
   const found: Finding[] = []
   for (const role of rolesOfParts) {
-    await as(role, async (pool) => {
-      found.push(...(await findOwners(pool, [])).map(describeOwner))
-    }).catch((error: Error) => {
-      found.push(finding('roles', 'role_not_granted', `no connection as ${role}: ${error.message}`))
-    })
+    const owners = as(role, (pool) => findOwners(pool, []), LOGIN_MS_MAX)
+    found.push(
+      ...(await owners.then(
+        (those) => those.map(describeOwner),
+        (error: Error) => [explainRefusal(role, error)],
+      )),
+    )
   }
   return found.length > 0
     ? found
     : [fine('roles', `there is a login for each of ${rolesOfParts.length} roles`)]
+}
+
+/** Of a login that is there, what it lacks; otherwise the login itself is missing. */
+function explainRefusal(role: string, error: Error): Finding {
+  const { code } = explainFailure('roles', error)
+  const isThere = code === 'login_settings_missing' || code === 'connections_exhausted'
+  return finding('roles', isThere ? code : 'role_not_granted', `no connection as ${role}: ${error.message}`)
 }
 
 async function findOwners(pool: pg.Pool, named: readonly string[]): Promise<Owner[]> {

@@ -41,7 +41,12 @@ export function useSagapost(database: Pick<TestDatabase, 'url'>): TestServer {
       },
     })
     stops.push(() => receiver.stop())
-    const settings = { SAGAPOST_API_KEY: adminKey, SAGAPOST_ALLOWED_CIDRS: '127.0.0.0/8', PORT: '0' }
+    const settings = {
+      DATABASE_URL: database.url,
+      SAGAPOST_API_KEY: adminKey,
+      SAGAPOST_ALLOWED_CIDRS: '127.0.0.0/8',
+      PORT: '0',
+    }
     const common = {
       databaseUrl: database.url,
       config: { ...readConfig(settings), masterKey },
