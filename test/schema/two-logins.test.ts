@@ -220,11 +220,10 @@ describe('a schema that one login has made', () => {
     await query(server.url, `CREATE DATABASE ${DATABASE} OWNER single`)
     await migrate({ databaseUrl: urlOf('single', DATABASE), folder: pathToFileURL(`${older}/`) })
 
-    const superuser = new URL(server.url)
-    superuser.pathname = DATABASE
-    await query(superuser.href, `GRANT CREATE ON DATABASE ${DATABASE} TO ${OWNER}`)
-    await query(superuser.href, handOver)
-    await query(superuser.href, `REVOKE CREATE ON DATABASE ${DATABASE} FROM ${OWNER}`)
+    await query(server.url, `GRANT CREATE ON DATABASE ${DATABASE} TO ${OWNER}`)
+    await query(server.url, `CREATE ROLE manager LOGIN PASSWORD '${PASSWORD}' IN ROLE single, ${OWNER}`)
+    await query(urlOf('manager', DATABASE), handOver)
+    await query(server.url, `REVOKE CREATE ON DATABASE ${DATABASE} FROM ${OWNER}`)
     const applied = await migrate({ databaseUrl: urlOf(OWNER, DATABASE) })
     expect(applied).toHaveLength(2)
     expect(await as('single', 'saga_readonly_role', compareSchema, DATABASE)).toEqual([])
