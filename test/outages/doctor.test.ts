@@ -420,6 +420,11 @@ describe('the doctor names', () => {
     expect(broken.stdout).toMatch(
       /^attention +roles +no connection as router_worker: .* \[role_not_granted\]$/m,
     )
+    await postgres.admin.query(`ALTER ROLE login_saga_app_role CONNECTION LIMIT 0`)
+    const limited = await runCli(['doctor'], env)
+    expect(limited.stdout).toMatch(
+      /^failing +roles +no connection as saga_app_role: .*too many connections .* \[connections_exhausted\]$/m,
+    )
   })
 
   describe('with the clock', () => {
