@@ -125,7 +125,7 @@ export const sagaUpkeep: readonly Mutant[] = [
       {
         file: 'migrations/0006_partitions.sql',
         find: 'SELECT greatest(next_id - next_id % width, max(to_id)) FROM sagapost.partitions',
-        replace: 'SELECT max(to_id) FROM sagapost.partitions',
+        replace: 'SELECT coalesce(max(to_id), 0) FROM sagapost.partitions',
       },
     ],
     test: testsOf('test/schema/partitions.test.ts')(
