@@ -30,14 +30,14 @@ export const scenarioMutants: readonly Mutant[] = [
     needsBuild: true,
   },
   {
-    id: 'cleaner-looks-at-older-partitions',
+    id: 'cleaner-only-beside-workers',
     rules: ['O6', 'J8'],
-    breaks: 'The cleaner looks for lost leases in the older partitions alone.',
+    breaks: 'The cleaner runs in processes that have workers, and in no other.',
     edits: [
       {
-        file: 'src/runtime/start-cleaner.ts',
-        find: 'older ? [fresh, older] : [fresh]',
-        replace: 'older ? [older] : []',
+        file: 'src/runtime/start-parts.ts',
+        find: "if (only.includes('cleaner')) {",
+        replace: "if (only.includes('cleaner') && only.includes('worker')) {",
       },
     ],
     test: scenarios(

@@ -58,7 +58,7 @@ export async function examineRoles(pool: pg.Pool, examination: SystemExamination
           finding(
             'roles',
             'role_not_granted',
-            `${login} may not work as ${missing.join(', ')}`,
+            `${login} cannot assume ${missing.join(', ')}`,
             `GRANT ${missing.join(', ')} TO ${login}`,
           ),
         ]),
@@ -66,7 +66,7 @@ export async function examineRoles(pool: pg.Pool, examination: SystemExamination
   ]
   return found.length > 0
     ? found
-    : [fine('roles', `the login may work as each of ${rolesOfParts.length} roles`)]
+    : [fine('roles', `the login can assume all ${rolesOfParts.length} roles of the parts`)]
 }
 
 /** One after the other, as connections may be scarce. */
@@ -102,6 +102,6 @@ function describeOwner({ login, is_superuser }: Owner): Finding {
   return finding(
     'roles',
     'login_owns_schema',
-    `the login ${login} ${is_superuser ? 'is a superuser' : 'owns the schema, or may work as its owner'}`,
+    `the login ${login} ${is_superuser ? 'is a superuser' : 'owns the schema, or can assume the role of its owner'}`,
   )
 }

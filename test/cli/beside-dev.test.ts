@@ -42,7 +42,7 @@ describe('beside a running sagapost dev', () => {
     const health = await runCli(['doctor'], env)
     expect([health.code, health.stdout.match(/^.* roles .*$/m)?.[0]]).toEqual([
       0,
-      'ok         roles         the login may work as each of 10 roles',
+      'ok         roles         the login can assume all 10 roles of the parts',
     ])
 
     expect(await findRunningServer(dataDir)).toContain('@127.0.0.1:')

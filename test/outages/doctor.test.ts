@@ -103,7 +103,7 @@ it('[O6] of a healthy system that runs, the doctor finds nothing', async () => {
       /^1 running, with api, router/,
     )
     expect(findings.find(({ check }) => check === 'secrets')?.detail).toBe(
-      'those of 1 active subscriptions open',
+      'the secrets of all active subscriptions (1) can be opened',
     )
   } finally {
     await system.stop()
@@ -143,8 +143,8 @@ const breaks: readonly {
     break: `INSERT INTO sagapost.processes (id, hostname, pid, version, parts, seen_at)
       VALUES ('a', 'host-7', 4711, '1', '{worker}', sagapost.now() - interval '5 minutes')`,
     mend: 'DELETE FROM sagapost.processes',
-    detail: /^process 4711 on host-7 \(worker\) was last heard of at /,
-    remedy: /look at its host/,
+    detail: /^process 4711 on host-7 \(worker\) last reported at /,
+    remedy: /check its host/,
   },
   {
     code: 'versions_differ',
@@ -152,7 +152,7 @@ const breaks: readonly {
     break: `INSERT INTO sagapost.processes (id, hostname, pid, version, parts)
       VALUES ('a', 'host', 1, '0.1.0', '{worker}'), ('b', 'host', 2, '0.2.0', '{router}')`,
     mend: 'DELETE FROM sagapost.processes',
-    detail: /^releases 0.1.0 and 0.2.0 run$/,
+    detail: /^releases 0.1.0 and 0.2.0 are running$/,
     remedy: /restart/,
   },
   {
@@ -200,7 +200,7 @@ const breaks: readonly {
     by: 'a login that lost a role',
     break: 'CREATE ROLE partly LOGIN IN ROLE saga_readonly_role, schema_maintainer',
     mend: 'DROP ROLE partly',
-    detail: /^partly may not work as .*router_worker/,
+    detail: /^partly cannot assume .*router_worker/,
     remedy: /^GRANT .*router_worker.* TO partly$/,
     more: {
       as: async (role, work) => {
@@ -219,7 +219,7 @@ const breaks: readonly {
     break:
       'CREATE ROLE owner; GRANT owner TO plain; ALTER FUNCTION sagapost.ensure_partitions() OWNER TO owner',
     mend: 'ALTER FUNCTION sagapost.ensure_partitions() OWNER TO sagapost; DROP ROLE owner',
-    detail: /^the login plain owns the schema, or may work as its owner$/,
+    detail: /^the login plain owns the schema, or can assume the role of its owner$/,
     remedy: /a login of its own/,
     more: { as: (...asked) => asLogin(plainUrl())(...asked) },
   },
@@ -340,7 +340,7 @@ describe('the doctor names', () => {
       (await postgres.admin.query('SELECT sum(numbackends)::int AS used FROM pg_stat_database')).rows[0].used
     await open(53 - (await used()))
     expect(await named('connections_nearly_exhausted')).toMatchObject([
-      { detail: expect.stringMatching(/^5\d of 57 connections of the server are taken$/) },
+      { detail: expect.stringMatching(/^5\d of 57 connections of the server are in use$/) },
     ])
     await open(60 - SUPERUSER_SLOTS - (await used()))
     expect(await named('connections_exhausted')).toMatchObject([{ severity: 'failing' }])
@@ -366,7 +366,7 @@ describe('the doctor names', () => {
       { code: 'database_unreachable', cause: expect.stringContaining('too many connections for role') },
     ])
     expect(await named('connections_exhausted')).toMatchObject([
-      { severity: 'failing', detail: '2 of 2 connections of the login plain are taken' },
+      { severity: 'failing', detail: '2 of 2 connections of the login plain are in use' },
     ])
     const { code, stdout } = await runCli(['doctor'], { DATABASE_URL: plainUrl() })
     expect(stdout).toMatch(
@@ -457,7 +457,7 @@ describe('the doctor names', () => {
         expect.objectContaining({
           detail: expect.stringMatching(
             new RegExp(
-              `^pid ${await pidOf(idle)} \\(monthly report, login sagapost\\) has a transaction open for 6\\d\\d s, idle in transaction$`,
+              `^pid ${await pidOf(idle)} \\(monthly report, login sagapost\\) has had a transaction open for 6\\d\\d s, idle in transaction$`,
             ),
           ),
           remedy: `SELECT pg_terminate_backend(${await pidOf(idle)})`,
@@ -466,7 +466,7 @@ describe('the doctor names', () => {
       expect(found).toContainEqual(
         expect.objectContaining({
           detail: expect.stringMatching(
-            /^the prepared transaction left over of sagapost is open for 6\d\d s$/,
+            /^the prepared transaction left over of sagapost has been open for 6\d\d s$/,
           ),
         }),
       )
@@ -485,7 +485,7 @@ describe('the doctor names', () => {
           {
             detail: expect.stringMatching(
               new RegExp(
-                `^pid ${waiterPid} \\(sagapost router_worker\\) waits for a lock on event_minutes for \\d+ s, held by pid ${await pidOf(holder)}$`,
+                `^pid ${waiterPid} \\(sagapost router_worker\\) has waited \\d+ s for a lock on event_minutes, held by pid ${await pidOf(holder)}$`,
               ),
             ),
             remedy: `SELECT pg_terminate_backend(${await pidOf(holder)})`,

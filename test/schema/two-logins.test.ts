@@ -171,7 +171,7 @@ describe('an owner and a login', () => {
   it('[O2, O6] the doctor finds nothing at the logins, also when an administrator asks', async () => {
     for (const login of [LOGIN, OWNER]) {
       expect(await findings(login)).toEqual([
-        { check: 'roles', severity: 'ok', detail: 'the login may work as each of 10 roles' },
+        { check: 'roles', severity: 'ok', detail: 'the login can assume all 10 roles of the parts' },
       ])
     }
     // Which has grown no rights that the release does not give.
@@ -187,7 +187,7 @@ describe('an owner and a login', () => {
       {
         code: 'login_owns_schema',
         severity: 'attention',
-        detail: `the login ${OWNER} owns the schema, or may work as its owner`,
+        detail: `the login ${OWNER} owns the schema, or can assume the role of its owner`,
       },
     ])
   })
