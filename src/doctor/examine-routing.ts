@@ -39,7 +39,7 @@ export async function examineRouting(pool: pg.Pool, firstEventId: string): Promi
       ? finding(
           'results',
           'results_lost',
-          `${results} results ${among} were lost on their way to the orchestrator`,
+          `${results === 1 ? '1 result' : `${results} results`} ${among} never reached the orchestrator`,
         )
       : fine('results', 'every recent result is applied or queued'),
   ]

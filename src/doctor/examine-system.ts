@@ -51,6 +51,8 @@ export interface SystemExamination {
   masterKey?: Buffer | undefined
   /** With {role} in DATABASE_URL, there is a login for each role. */
   hasLoginPerRole?: boolean
+  /** The embedded database has one login, which owns it. */
+  isEmbedded?: boolean
 }
 
 /**

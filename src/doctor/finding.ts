@@ -147,6 +147,12 @@ export const findingCatalogue = {
     means: 'The login cannot assume a role, so the parts that use that role cannot start',
     remedy: 'Grant the role to the login; with {role} in DATABASE_URL, create the login for that role',
   },
+  login_owns_schema: {
+    severity: 'attention',
+    means:
+      'The parts run under a login that owns the schema or is a superuser: its password gives a way around every guard',
+    remedy: 'Run serve under a login of its own, with the statements in docs/operating/database.md',
+  },
   object_missing: {
     severity: 'failing',
     means: 'The schema lacks a table, column, constraint, function or view of this release',
@@ -217,8 +223,8 @@ export const findingCatalogue = {
     remedy: 'Start a process with that part: sagapost serve, with or without --only',
   },
   nothing_runs: {
-    severity: 'attention',
-    means: 'No Sagapost process is running, and no work is waiting',
+    severity: 'failing',
+    means: 'No Sagapost process is running; no work is waiting yet, but new events will not be delivered',
     remedy: 'Start one: sagapost serve',
   },
   process_lost: {
