@@ -8,6 +8,7 @@ import { measureIsolation } from './parts/measure-isolation.js'
 import { measureLargeFanOut } from './parts/measure-large-fan-out.js'
 import { measureLatency } from './parts/measure-latency.js'
 import { measureMemory } from './parts/measure-memory.js'
+import { measurePartitions } from './parts/measure-partitions.js'
 import { measureThroughput } from './parts/measure-throughput.js'
 import type { Results } from './report/build-report.js'
 
@@ -22,6 +23,7 @@ export async function runParts(bench: Bench): Promise<Results> {
     ingestion: asked.has('ingestion') ? await measureIngestion(bench) : null,
     isolation: asked.has('isolation') ? await measureIsolation(bench) : null,
     endpoints: asked.has('endpoints') ? await measureEndpoints(bench) : null,
+    partitions: asked.has('partitions') ? await measurePartitions(bench) : null,
     growth: asked.has('growth') ? await measureGrowth(bench) : null,
     idle: asked.has('idle') ? await measureIdle(bench) : null,
     memory: asked.has('memory') ? await measureMemory(bench) : null,

@@ -1,11 +1,6 @@
 /** The rules of the specification: the letter, and how many there are. */
 const ruleCounts = { S: 22, J: 12, D: 5, E: 4, U: 6, R: 5, O: 8, G: 18 } as const
 
-/** Rules that are not about code or schema, so that no seeded bug can break them, and what holds each instead. */
-export const heldOtherwise: Readonly<Record<string, string>> = {
-  G18: 'what operators do (archives, replicas, restores, sizing): held by carrying out what docs/operating says',
-}
-
 const idsOf = (counts: Readonly<Record<string, number>>): string[] =>
   Object.entries(counts).flatMap(([letter, count]) =>
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`),

@@ -13,7 +13,8 @@ export default defineConfig({
           name: 'postgres-18',
           globalSetup: ['test/support/start-postgres.ts'],
           include: ['test/**/*.test.ts'],
-          exclude: ['**/node_modules/**', 'test/e2e/**'],
+          // Of those end to end, the scenarios are short enough.
+          exclude: ['**/node_modules/**', 'test/e2e/!(scenarios).test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           expect: { poll: { timeout: 20_000, interval: 20 } },

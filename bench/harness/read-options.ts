@@ -9,6 +9,7 @@ const partNames = [
   'ingestion',
   'isolation',
   'endpoints',
+  'partitions',
   'growth',
   'idle',
   'memory',
@@ -36,6 +37,8 @@ export interface BenchOptions {
   largeFanOut: readonly [number, number]
   /** Those of the endpoints part. */
   endpoints: number
+  /** Ranges of event ids in the partitions part. */
+  ranges: number
   /** How long the memory part goes on. */
   memoryMinutes: number
   jsonFile: string | undefined
@@ -58,6 +61,7 @@ export const usage = `npm run bench -- [options]
   --grown n           completed deliveries that the tables are filled with for the growth part (2000000)
   --large n,m         events of the large fan-out and subscriptions of each (20,5000)
   --endpoints n       those that get an event each in the endpoints part (10000)
+  --ranges n          ranges of event ids in the partitions part, beside 3 (301)
   --minutes n         how long the memory part goes on, which runs only when it is named (15)
   --json FILE         the results for machines
   --plots FOLDER      where the plots go (bench/output)
@@ -80,6 +84,7 @@ export function readOptions(args: readonly string[]): BenchOptions | undefined {
       grown: { type: 'string' },
       large: { type: 'string' },
       endpoints: { type: 'string' },
+      ranges: { type: 'string' },
       minutes: { type: 'string' },
       json: { type: 'string' },
       plots: { type: 'string' },
@@ -106,6 +111,7 @@ export function readOptions(args: readonly string[]): BenchOptions | undefined {
     grownSagas: toNumber('grown', values.grown ?? '2000000', 1_000, 100_000_000),
     largeFanOut: toPair('large', values.large ?? '20,5000'),
     endpoints: toNumber('endpoints', values.endpoints ?? '10000', 100, 100_000),
+    ranges: toNumber('ranges', values.ranges ?? '301', 4, 2_000),
     memoryMinutes: toNumber('minutes', values.minutes ?? '15', 0.05, 1_000),
     jsonFile: values.json,
     plotsFolder: values.plots ?? 'bench/output',

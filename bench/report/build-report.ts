@@ -10,6 +10,7 @@ import type { IsolationResult } from '../parts/measure-isolation.js'
 import type { LargeFanOutResult } from '../parts/measure-large-fan-out.js'
 import type { LatencyResult } from '../parts/measure-latency.js'
 import type { MemoryResult } from '../parts/measure-memory.js'
+import type { PartitionsResult } from '../parts/measure-partitions.js'
 import type { ThroughputResult } from '../parts/measure-throughput.js'
 import type { Machine } from './describe-machine.js'
 import { type Goal, judgeGoals } from './judge-goals.js'
@@ -23,6 +24,8 @@ export interface Results {
   ingestion: IngestionResult | null
   isolation: IsolationResult | null
   endpoints: EndpointsResult | null
+  /** With a few, and with many. */
+  partitions: PartitionsResult[] | null
   growth: GrowthResult | null
   idle: IdleResult | null
   memory: MemoryResult | null

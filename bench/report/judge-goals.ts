@@ -15,6 +15,7 @@ export function judgeGoals({
   ingestion,
   isolation,
   endpoints,
+  partitions,
   growth,
   idle,
   memory,
@@ -58,6 +59,10 @@ export function judgeGoals({
   judge('the same once they have answered', toAlone(endpoints?.without.warm), '≥', 0.67)
   judge('many new endpoints beside 400 that hang', toAlone(endpoints?.withHanging.cold), '≥', 0.33)
   judge('the same once they have answered', toAlone(endpoints?.withHanging.warm), '≥', 0.67)
+  const [few, many] = partitions ?? []
+  judge(`PostgreSQL idle with ${many?.ranges} ranges, % of a core`, many?.idlePercent, '≤', 2)
+  judge('a lone event with them, p95, to few', ratioOf(many?.loneMs.p95, few?.loneMs.p95), '≤', 1.5)
+  judge('deliveries/s with them, to few', ratioOf(many?.perSecond, few?.perSecond), '≥', 0.9)
   judge('deliveries/s on grown tables, to empty', growth?.throughputRatio.median, '≥', 0.85)
   judge('claim p99 on grown tables, to empty', growth?.claimP99Ratio, '≤', 2)
   const { nodePercent = null, postgresPercent = null } = idle ?? {}
@@ -69,4 +74,8 @@ export function judgeGoals({
   )
   judge('memory after a long run, to before', memory?.growthRatio, '≤', 1.1)
   return goals
+}
+
+function ratioOf(value: number | null | undefined, base: number | null | undefined): number | null {
+  return typeof value === 'number' && typeof base === 'number' ? value / base : null
 }

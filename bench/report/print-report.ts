@@ -97,7 +97,16 @@ function printLatency({ latency, isolation }: Report): void {
   }
 }
 
-function printOthers({ fanOut, largeFanOut, ingestion, endpoints, growth, idle, memory }: Report): void {
+function printOthers({
+  fanOut,
+  largeFanOut,
+  ingestion,
+  endpoints,
+  partitions,
+  growth,
+  idle,
+  memory,
+}: Report): void {
   if (fanOut) {
     printTable(
       ['fan-out', 'deliveries/s', 'PG CPU ms', 'WAL bytes'],
@@ -165,6 +174,24 @@ function printOthers({ fanOut, largeFanOut, ingestion, endpoints, growth, idle, 
       ],
     )
     console.log(`memory with them, at its largest: ${show(endpoints.memoryMb)} MB\n`)
+  }
+  if (partitions) {
+    printTable(
+      [
+        'ranges',
+        'deliveries/s',
+        'PG idle, %',
+        'invariants, ms',
+        ...percentileHeader.map((name) => `lone ${name}`),
+      ],
+      partitions.map((of) => [
+        String(of.ranges),
+        show(of.perSecond),
+        show(of.idlePercent, 2),
+        show(of.invariantsMs),
+        ...percentileCells(of.loneMs),
+      ]),
+    )
   }
   if (growth) {
     printTable(

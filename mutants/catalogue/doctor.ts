@@ -3,6 +3,9 @@ import { testsOf } from './named-tests.js'
 
 const schema = testsOf('test/doctor/compare-schema.test.ts')('[G11] $by is named, and its statements mend it')
 const outages = testsOf('test/outages/doctor.test.ts')
+const manyPartitions = testsOf('test/doctor/many-partitions.test.ts')
+const fewLocks = testsOf('test/doctor/few-locks.test.ts')
+const spans = 'src/database/event-spans.ts'
 const partitions = 'src/doctor/schema/read-partitions.ts'
 
 /** What the doctor would no longer see. */
@@ -99,5 +102,96 @@ export const doctor: readonly Mutant[] = [
       },
     ],
     test: outages('[O6] names $by: $code'),
+  },
+  {
+    id: 'doctor-range-skipped',
+    rules: ['E2', 'R2'],
+    breaks: 'The invariants leave out the last range of each span.',
+    edits: [
+      {
+        file: spans,
+        find: `lead(from_id, 1, 9223372036854775807) OVER (ORDER BY from_id)::text AS "to"`,
+        replace: `(from_id + 7 * 1000000)::text AS "to"`,
+      },
+    ],
+    test: manyPartitions('[E2, R2] no range is left out, and what is wrong in each adds up'),
+  },
+  {
+    id: 'doctor-last-span-bounded',
+    rules: ['R1'],
+    breaks: 'What is queued for ids beyond the last partition is not looked at.',
+    edits: [
+      {
+        file: spans,
+        find: `lead(from_id, 1, 9223372036854775807)`,
+        replace: `lead(from_id, 1, (SELECT max(to_id) FROM sagapost.partitions))`,
+      },
+    ],
+    test: manyPartitions('[R1] what waits in the queue beyond the last partition is looked at too'),
+  },
+  {
+    id: 'doctor-locks-kept',
+    rules: ['O6'],
+    breaks: 'The locks of each span are kept until the transaction ends.',
+    edits: [
+      {
+        file: spans,
+        find: `ROLLBACK TO SAVEPOINT span; RELEASE SAVEPOINT span`,
+        replace: `RELEASE SAVEPOINT span`,
+      },
+    ],
+    test: manyPartitions('[O6] no statement of $name leaves more locks than with few'),
+  },
+  {
+    id: 'doctor-several-moments',
+    rules: ['E2'],
+    breaks: 'Each statement of the invariants sees a moment of its own.',
+    edits: [
+      {
+        file: 'src/doctor/read-snapshot.ts',
+        find: `ISOLATION LEVEL REPEATABLE READ READ ONLY`,
+        replace: `ISOLATION LEVEL READ COMMITTED READ ONLY`,
+      },
+    ],
+    test: manyPartitions('[E2] all ranges are looked at as they were at one moment'),
+  },
+  {
+    id: 'doctor-history-of-one-span',
+    rules: ['G6'],
+    breaks: "Only the last span's events of a saga are counted.",
+    edits: [
+      {
+        file: 'src/doctor/published-histories.ts',
+        find: `(storedById.get(id) ?? 0) + stored`,
+        replace: `stored`,
+      },
+    ],
+    test: manyPartitions('[G6] the history of a saga may lie in several ranges'),
+  },
+  {
+    id: 'full-lock-table-unnamed',
+    rules: ['O6'],
+    breaks: 'A full table of locks passes for a database that is away.',
+    edits: [
+      {
+        file: 'src/database/outage.ts',
+        find: `if (state === OUT_OF_MEMORY && error.hint?.includes(LOCK_TABLE_HINT)) return 'database_locks_exhausted'`,
+        replace: ``,
+      },
+    ],
+    test: fewLocks('[O6] a statement whose locks do not fit is answered with a code and a remedy'),
+  },
+  {
+    id: 'doctor-few-locks-unseen',
+    rules: ['O6'],
+    breaks: 'The indexes of partitions are not counted among the locks.',
+    edits: [
+      {
+        file: 'src/doctor/examine-locks.ts',
+        find: `LEFT JOIN pg_catalog.pg_inherits ON inhrelid = coalesce(indrelid, own.oid)`,
+        replace: `LEFT JOIN pg_catalog.pg_inherits ON inhrelid = own.oid AND indrelid IS NULL`,
+      },
+    ],
+    test: fewLocks('[O6] the doctor says that few locks fit, and what to set'),
   },
 ]

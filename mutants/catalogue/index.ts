@@ -5,9 +5,11 @@ import { backlogs } from './backlogs.js'
 import { deadLetters } from './dead-letters.js'
 import { dns } from './dns.js'
 import { doctor } from './doctor.js'
+import { doctorFindings } from './doctor-findings.js'
 import { events } from './events.js'
 import { generalSagas } from './general-sagas.js'
 import { jobs } from './jobs.js'
+import { loginMutants } from './logins.js'
 import { madeJobsMutants } from './made-jobs.js'
 import { partitions } from './partitions.js'
 import { payload } from './payload.js'
@@ -17,6 +19,8 @@ import { routing } from './routing.js'
 import { sagaMoves } from './saga-moves.js'
 import { sagaRecords } from './saga-records.js'
 import { sagaResults } from './saga-results.js'
+import { sagaUpkeep } from './saga-upkeep.js'
+import { scenarioMutants } from './scenarios.js'
 import { session } from './session.js'
 import { stops } from './stops.js'
 import { subscriptions } from './subscriptions.js'
@@ -25,7 +29,7 @@ import { unroutedEvents } from './unrouted.js'
 import { webhookIds } from './webhookid.js'
 import { worker } from './worker.js'
 
-/** At least one for every rule that a bug can break: test/mutants/catalogue.test.ts holds that. */
+/** At least one for every rule: test/mutants/catalogue.test.ts holds that. */
 export const catalogue: readonly Mutant[] = [
   ...sagaMoves,
   ...sagaResults,
@@ -48,8 +52,12 @@ export const catalogue: readonly Mutant[] = [
   ...payload,
   ...sagaRecords,
   ...generalSagas,
+  ...sagaUpkeep,
   ...system,
+  ...loginMutants,
+  ...scenarioMutants,
   ...doctor,
+  ...doctorFindings,
   ...backlogs,
   ...partitions,
 ]

@@ -170,6 +170,38 @@ export const stops: readonly Mutant[] = [
     test: waiting('[J8] a job whose payload could not be read is given back, and uses no lease up'),
   },
   {
+    id: 'sent-job-holds-up-retries',
+    rules: ['S10', 'R1'],
+    breaks:
+      'A delivery that waits beside a job of its own is refused with every batch, and all others with it.',
+    edits: [
+      {
+        file: 'src/orchestrator/make-jobs.ts',
+        find: '` AND ${hasEvent} AND ${hasNoActiveJob}`',
+        replace: '` AND ${hasEvent}`',
+      },
+    ],
+    test: waiting(
+      '[S10, S12, R1] a delivery that waits although its job may still be sent holds up no other, with a limit of %s',
+    ),
+  },
+  {
+    id: 'sent-job-holds-up-ends',
+    rules: ['S12', 'R1'],
+    breaks:
+      'A delivery that is to be ended beside a job of its own is refused with every batch, and all others with it.',
+    edits: [
+      {
+        file: 'src/orchestrator/end-stopped.ts',
+        find: ' AND ${hasNoActiveJob}\n',
+        replace: '\n',
+      },
+    ],
+    test: waiting(
+      '[S10, S12, R1] a delivery that waits although its job may still be sent holds up no other, with a limit of %s',
+    ),
+  },
+  {
     id: 'put-aside-for-ever',
     rules: ['U5'],
     breaks: 'A subscription whose jobs were being put aside is left out of claims after it is active again.',
@@ -204,8 +236,8 @@ export const stops: readonly Mutant[] = [
     edits: [
       {
         file: 'src/orchestrator/make-jobs.ts',
-        find: 'retryThose(` AND ${hasEvent}`)',
-        replace: "retryThose('')",
+        find: 'retryThose(` AND ${hasEvent} AND ${hasNoActiveJob}`)',
+        replace: 'retryThose(` AND ${hasNoActiveJob}`)',
       },
     ],
     test: waiting('[S12, S17, R1] a stopped delivery whose event is gone holds up no other'),

@@ -61,11 +61,13 @@ export async function runDoctor(env: Environment, options: DoctorArguments): Pro
 
 async function examine(env: Environment, options: DoctorArguments, { as }: Visit): Promise<Report> {
   const { hashes } = options
+  const { databaseUrl } = readConfig(env)
   const findings = await examineSystem({
     as,
     migrations: await loadMigrations(migrationsFolder),
     masterKey: await findMasterKey(env),
-    hasLoginPerRole: hasLoginPerRole(readConfig(env).databaseUrl ?? ''),
+    hasLoginPerRole: hasLoginPerRole(databaseUrl ?? ''),
+    isEmbedded: databaseUrl === undefined,
   })
   if (findings.some(({ check, severity }) => check === 'database' && severity === 'failing'))
     return { findings }

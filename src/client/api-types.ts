@@ -1392,7 +1392,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1504,7 +1504,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1612,7 +1612,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description idempotency_key_busy, overloaded, partition_missing, database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1686,7 +1686,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1763,7 +1763,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1853,7 +1853,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1961,7 +1961,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2038,7 +2038,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2131,7 +2131,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2248,7 +2248,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2366,7 +2366,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2470,7 +2470,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2598,7 +2598,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2693,7 +2693,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2770,7 +2770,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2874,7 +2874,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2966,7 +2966,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3043,7 +3043,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3156,7 +3156,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3273,7 +3273,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3352,7 +3352,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3429,7 +3429,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3546,7 +3546,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3663,7 +3663,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3768,7 +3768,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description idempotency_key_busy, database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description idempotency_key_busy, database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3842,7 +3842,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3912,7 +3912,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3977,7 +3977,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4042,7 +4042,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description overloaded, database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description overloaded, database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4160,7 +4160,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description database_unreachable, database_timed_out, database_read_only, database_full, schema_outdated, permission_denied */
+            /** @description database_unreachable, database_timed_out, database_read_only, database_full, database_locks_exhausted, schema_outdated, permission_denied */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -8,6 +8,10 @@ const LOOK_EVERY_MS = 1_000
 const BACK_AFTER_MS = 5_000
 /** Where reading works all along, an answer proves nothing: every process writes that it runs more often than this. */
 const WRITES_BACK_AFTER_MS = 25_000
+/** What fails some statements only: others are answered all along. */
+const ANSWERED_MEANWHILE: ReadonlySet<Outage> = new Set([
+  ...(['database_read_only', 'database_full', 'database_locks_exhausted'] as const),
+])
 /** Failures within so long that are followed by an answer are connections that broke once, together. */
 const BURST_MS = 500
 
@@ -62,7 +66,7 @@ export function createDatabaseWatch({
     const { firstAtMs, lastAtMs, toldAtMs, code, role, reason, failures } = trouble
     const quietMs = nowMs - lastAtMs
     const what = { database, role, error_code: code, reason, failures }
-    const isReadable = code === 'database_read_only' || code === 'database_full'
+    const isReadable = ANSWERED_MEANWHILE.has(code)
     if (toldAtMs === undefined) {
       const isBurst = !isReadable && answeredAtMs !== undefined && lastAtMs - firstAtMs < BURST_MS
       if (!isBurst) {
@@ -117,6 +121,7 @@ const messages: Record<Outage, string> = {
   database_timed_out: 'the database does not answer in time',
   database_read_only: 'the database is read-only',
   database_full: "the database's disk is full",
+  database_locks_exhausted: "the database's table of locks is full",
 }
 
 function seconds(ms: number): number {

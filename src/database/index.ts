@@ -13,6 +13,13 @@ export {
   openDataDir,
   startEmbeddedPostgres,
 } from './embedded/index.js'
+export {
+  FIRST_EVENT_ID,
+  inEachSpan,
+  RANGES_PER_SPAN,
+  readEventSpans,
+  selectEventSpans,
+} from './event-spans.js'
 export { inRange } from './in-range.js'
 export { inTransaction } from './in-transaction.js'
 export { isRowId } from './is-row-id.js'

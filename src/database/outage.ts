@@ -4,11 +4,18 @@ import { isDatabaseError } from './database-errors.js'
 /** Why the database serves nobody, or takes no writes, right now. It will pass, with or without an operator. */
 export type Outage = Extract<
   ErrorCode,
-  'database_unreachable' | 'database_read_only' | 'database_full' | 'database_timed_out'
+  | 'database_unreachable'
+  | 'database_read_only'
+  | 'database_full'
+  | 'database_timed_out'
+  | 'database_locks_exhausted'
 >
 
 const READ_ONLY = '25006'
 const DISK_FULL = '53100'
+const OUT_OF_MEMORY = '53200'
+/** The hint names the setting in every language; without it, the server's own memory ran out. */
+const LOCK_TABLE_HINT = 'max_locks_per_transaction'
 /** Connections, resources, shutdown, failover, a file system that fails, a login or a database that is not taken. */
 const AWAY_STATES = /^(08|53|57P|58|28|3D)/
 /** A limit that the operator has set on temporary files and the like: the same statement fails again. */
@@ -27,6 +34,7 @@ export function outageOf(error: unknown): Outage | undefined {
   if (isDatabaseError(error)) {
     if (state === READ_ONLY) return 'database_read_only'
     if (state === DISK_FULL) return 'database_full'
+    if (state === OUT_OF_MEMORY && error.hint?.includes(LOCK_TABLE_HINT)) return 'database_locks_exhausted'
     return AWAY_STATES.test(state) && state !== LIMIT_EXCEEDED ? 'database_unreachable' : undefined
   }
   if (isReadTimeout(error)) return 'database_timed_out'

@@ -1,24 +1,27 @@
 import type pg from 'pg'
+import { FIRST_EVENT_ID, inEachSpan } from '../database/index.js'
 import { eventTimeUs, webhookIdOf } from '../webhook-id/index.js'
 import { inSnapshot, type SnapshotReader } from './read-snapshot.js'
+import { readPages, readSpans } from './read-spans.js'
 import type { ReceiverLog } from './receiver-log.js'
 import { type Breaches, collectBreaches, type Violation } from './violation.js'
 
-const ROWS_PER_PAGE = 10_000
-
-// By primary key, page by page; the payload itself stays where it is.
+// Span by span, page by page; the payload itself stays where it is.
 const eventHashes = `
+  DECLARE pages NO SCROLL CURSOR FOR
   SELECT id, ${eventTimeUs} AS at_us, encode(sha256(convert_to(payload::text, 'UTF8')), 'hex') AS sha256
-  FROM sagapost.events AS event WHERE id > $1 ORDER BY id LIMIT $2`
+  FROM sagapost.events AS event WHERE id >= $1 AND id < $2`
 
 // How many requests an attempt can have made: one whose report was accepted, one for every lease that was lost with
 // its report, one that is under way. A lease that was given back otherwise made none.
 const attempts = `
+  DECLARE pages NO SCROLL CURSOR FOR
   SELECT id, event_id, subscription_id, attempt, status = 'Completed' OR response_status IS NOT NULL AS answered,
          lease_resets + CASE WHEN status = 'Leased' THEN 1
                              WHEN status IN ('Completed', 'Failed') AND error_code IS DISTINCT FROM 'lease_expired' THEN 1
                              ELSE 0 END AS leases
-  FROM sagapost.webhook_delivery_jobs WHERE id > $1 ORDER BY id LIMIT $2`
+  FROM sagapost.webhook_delivery_jobs
+  WHERE event_id >= $1 AND event_id < $2`
 
 export interface ReceiverEvidence {
   /** The acknowledged events, by id: the sha256 of the payload as it was handed in. */
@@ -61,7 +64,7 @@ async function compareEvents(
   const unknown = collectBreaches({ name: 'request_is_of_stored_event', rules: ['E1', 'R2'] })
   const missing = new Set(published.keys())
   const unseen = new Set(log.events.keys())
-  for await (const { id, at_us, sha256 } of readPages<EventRow>(reader, eventHashes)) {
+  await readRows<EventRow>(reader, eventHashes, ({ id, at_us, sha256 }) => {
     missing.delete(id)
     unseen.delete(id)
     if ((published.get(id) ?? sha256) !== sha256) altered.add(id, 'another payload was handed in')
@@ -71,7 +74,7 @@ async function compareEvents(
       if (each.bodyVaries || each.bodySha256 !== sha256) unlike.add(id, what)
       if (each.badSignatures > 0) unsigned.add(id, `${what}: ${each.badSignatures} of ${each.requests}`)
     }
-  }
+  })
   for (const id of missing) lost.add(id, 'acknowledged, and not there')
   for (const id of unseen) unknown.add(id, 'received, and no such event is stored')
   return allOf([lost, altered, misnamed, unlike, unsigned, unknown])
@@ -91,8 +94,8 @@ async function compareAttempts(
       counts.set(keyOf(eventId, subscriptionId, attempt), { requests, leases, answered: 0 })
     }
   }
-  for await (const job of readPages<AttemptRow>(reader, attempts)) {
-    if (!log.watches(job.subscription_id)) continue
+  await readRows<AttemptRow>(reader, attempts, (job) => {
+    if (!log.watches(job.subscription_id)) return
     const key = keyOf(job.event_id, job.subscription_id, job.attempt)
     const count = counts.get(key)
     if (count) {
@@ -101,7 +104,7 @@ async function compareAttempts(
     } else if (job.answered) {
       unheard.add(key, `job ${job.id} was answered, and the receiver has no request`)
     }
-  }
+  })
   for (const [key, { requests, leases, answered }] of counts) {
     if (requests > leases) repeated.add(key, `${requests} requests under ${leases} leases`)
     if (requests < answered) unheard.add(key, `${answered} jobs were answered, the receiver has ${requests}`)
@@ -129,15 +132,12 @@ const keyOf = (eventId: string, subscriptionId: string, attempt: number) =>
 
 const allOf = (breaches: readonly Breaches[]) => breaches.flatMap((each) => each.violations())
 
-async function* readPages<Row extends { id: string }>(
+async function readRows<Row extends object>(
   reader: SnapshotReader,
   sql: string,
-): AsyncGenerator<Row> {
-  let after = '0'
-  for (let more = true; more; ) {
-    const page = await reader.query<Row>(sql, [after, ROWS_PER_PAGE])
-    yield* page
-    after = page.at(-1)?.id ?? after
-    more = page.length === ROWS_PER_PAGE
-  }
+  take: (row: Row) => void,
+): Promise<void> {
+  await inEachSpan(reader, await readSpans(reader, FIRST_EVENT_ID), async (span) => {
+    for await (const row of readPages<Row>(reader, sql, span)) take(row)
+  })
 }

@@ -1,11 +1,14 @@
 import type pg from 'pg'
+import { type EventRange, inEachSpan } from '../database/index.js'
 import { deadLetterInvariants } from './dead-letter-invariants.js'
 import { deliveryInvariants } from './delivery-invariants.js'
 import type { Invariant } from './invariant.js'
+import { findUnpublishedHistories, publishedSagaHasItsEvents } from './published-histories.js'
 import { inSnapshot, readFirstEventId, type SnapshotReader } from './read-snapshot.js'
+import { readSpans } from './read-spans.js'
 import { routeInvariants, routingInvariants, settledInvariants } from './routing-invariants.js'
 import { sagaInvariants, settledSagaInvariants } from './saga-invariants.js'
-import { EXAMPLES_MAX, toViolation, type Violation } from './violation.js'
+import { type Breaches, collectBreaches, EXAMPLES_MAX, type Rule, type Violation } from './violation.js'
 
 export interface InvariantOptions {
   /** Everything must have come to its end as well: nothing to route, no open delivery, no open saga. */
@@ -25,43 +28,73 @@ const standingInvariants: readonly Invariant[] = [
 ]
 
 /** Every invariant there is, in the order in which they are checked. */
-export const invariants: readonly Invariant[] = [
+export const invariants: readonly Rule[] = [
   ...standingInvariants,
   ...routeInvariants,
   ...settledInvariants,
   ...sagaInvariants,
+  publishedSagaHasItsEvents,
   ...settledSagaInvariants,
 ]
 
 /**
  * What is wrong in the database, nothing when all invariants hold. For a pool under saga_readonly_role; safe on a
- * live database: one moment is looked at, nothing is locked, nothing can be written.
+ * live database: one moment is looked at, nothing is locked against anyone, nothing can be written.
  */
 export function checkInvariants(pool: pg.Pool, options: InvariantOptions = {}): Promise<Violation[]> {
   return inSnapshot(pool, (reader) => findViolations(reader, options))
 }
 
+/** In a transaction. Range by range: with hundreds of partitions the locks of all do not fit into PostgreSQL's table of them. */
 export async function findViolations(
   reader: SnapshotReader,
   { settled = false, routes = [] }: InvariantOptions = {},
 ): Promise<Violation[]> {
-  const bounds = [await readFirstEventId(reader), EXAMPLES_MAX]
-  const types = routes.map(({ eventType }) => eventType)
-  const subscriptionIds = routes.map(({ subscriptionId }) => subscriptionId)
-  const found: Violation[] = []
-  const check = async (invariant: Invariant, values: readonly unknown[]) => {
-    const rows = await reader.query<{ id: string; detail: string; total: string }>(invariant.sql, values)
-    if (!rows[0]) return
-    const { total, detail } = rows[0]
-    found.push(toViolation(invariant, { total: Number(total), first: detail, ids: rows.map(({ id }) => id) }))
-  }
-  for (const invariant of standingInvariants) await check(invariant, bounds)
-  if (routes.length > 0) {
-    for (const invariant of routeInvariants) await check(invariant, [...bounds, types, subscriptionIds])
-  }
-  if (settled) for (const invariant of settledInvariants) await check(invariant, bounds)
-  for (const invariant of [...sagaInvariants, ...(settled ? settledSagaInvariants : [])]) {
-    await check(invariant, [EXAMPLES_MAX])
-  }
-  return found
+  const spans = await readSpans(reader, await readFirstEventId(reader))
+  const ofRoutes = [
+    routes.map(({ eventType }) => eventType),
+    routes.map(({ subscriptionId }) => subscriptionId),
+  ]
+  const checks: Check[] = [
+    ...standingInvariants.map((invariant) => startCheck(invariant)),
+    ...(routes.length > 0 ? routeInvariants : []).map((invariant) => startCheck(invariant, ofRoutes)),
+    ...(settled ? settledInvariants : []).map((invariant) => startCheck(invariant)),
+  ]
+  await inEachSpan(reader, spans, async (span) => {
+    for (const check of checks) await runCheck(reader, check, span)
+  })
+  const ofSagas = sagaInvariants.map((invariant) => startCheck(invariant))
+  const ofSettled = (settled ? settledSagaInvariants : []).map((invariant) => startCheck(invariant))
+  for (const check of [...ofSagas, ...ofSettled]) await runCheck(reader, check)
+  return [
+    ...[...checks, ...ofSagas].flatMap(({ breaches }) => breaches.violations()),
+    ...(await findUnpublishedHistories(reader)),
+    ...ofSettled.flatMap(({ breaches }) => breaches.violations()),
+  ]
+}
+
+/** An invariant, and what has been found to break it so far. */
+interface Check {
+  sql: string
+  more: readonly unknown[]
+  breaches: Breaches
+}
+
+function startCheck(invariant: Invariant, more: readonly unknown[] = []): Check {
+  return { sql: invariant.sql, more, breaches: collectBreaches(invariant) }
+}
+
+async function runCheck(
+  reader: SnapshotReader,
+  { sql, more, breaches }: Check,
+  span?: EventRange,
+): Promise<void> {
+  const bounds = span ? [span.from, span.to] : []
+  const rows = await reader.query<{ id: string; detail: string; total: string }>(sql, [
+    ...bounds,
+    EXAMPLES_MAX,
+    ...more,
+  ])
+  for (const { id, detail } of rows) breaches.add(id, detail)
+  if (rows[0]) breaches.addUnnamed(Number(rows[0].total) - rows.length)
 }

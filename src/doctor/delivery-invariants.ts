@@ -8,37 +8,38 @@ const inProgressHasOneOpenJob = `
   SELECT saga.id, format('InProgress with %s open jobs', count(job.id)) AS detail, count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
   LEFT JOIN sagapost.webhook_delivery_jobs AS job
-    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.attempt > saga.attempt_count
-  WHERE saga.status = 'InProgress' AND saga.event_id >= $1
+    ON job.saga_id = saga.id AND job.event_id = saga.event_id
+      AND job.event_id >= $1 AND job.event_id < $2 AND job.attempt > saga.attempt_count
+  WHERE saga.status = 'InProgress' AND saga.event_id >= $1 AND saga.event_id < $2
   GROUP BY saga.id, saga.event_id HAVING count(job.id) <> 1
-  LIMIT $2`
+  LIMIT $3`
 
 const oneActiveJob = `
   SELECT saga_id AS id, format('%s active jobs', count(*)) AS detail, count(*) OVER () AS total
   FROM sagapost.webhook_delivery_jobs
-  WHERE status IN ('Pending', 'Leased') AND event_id >= $1
+  WHERE status IN ('Pending', 'Leased') AND event_id >= $1 AND event_id < $2
   GROUP BY saga_id, event_id HAVING count(*) > 1
-  LIMIT $2`
+  LIMIT $3`
 
 const onlyInProgressHasOpenJob = `
   SELECT saga.id, format('%s, but job %s is %s and not applied', saga.status, job.id, job.status) AS detail,
          count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
   JOIN sagapost.webhook_delivery_jobs AS job
-    ON job.saga_id = saga.id AND job.event_id = saga.event_id
+    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.event_id >= $1 AND job.event_id < $2
     AND (job.attempt > saga.attempt_count OR job.status IN ('Pending', 'Leased'))
-  WHERE saga.status <> 'InProgress' AND saga.event_id >= $1
-  LIMIT $2`
+  WHERE saga.status <> 'InProgress' AND saga.event_id >= $1 AND saga.event_id < $2
+  LIMIT $3`
 
 const pendingIsUntouched = `
   SELECT saga.id, format('Pending with %s attempts, error %L', saga.attempt_count, saga.final_error_code) AS detail,
          count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
-  WHERE saga.status = 'Pending' AND saga.event_id >= $1
+  WHERE saga.status = 'Pending' AND saga.event_id >= $1 AND saga.event_id < $2
     AND (saga.attempt_count <> 0 OR saga.final_error_code IS NOT NULL OR EXISTS (
       SELECT FROM sagapost.webhook_delivery_jobs AS job
-      WHERE job.saga_id = saga.id AND job.event_id = saga.event_id))
-  LIMIT $2`
+      WHERE job.saga_id = saga.id AND job.event_id = saga.event_id AND job.event_id >= $1 AND job.event_id < $2))
+  LIMIT $3`
 
 // Nothing waits for a time that no setting can have made: 30 days is the longest delay, a day the longest lease. Those
 // that are held are the next one's business.
@@ -46,13 +47,15 @@ const workIsWithinReach = `
   SELECT id, detail, count(*) OVER () AS total
   FROM (
     SELECT id, format('retries at %s', next_attempt_at) AS detail FROM sagapost.webhook_delivery_sagas
-    WHERE status = 'PendingRetry' AND event_id >= $1 AND next_attempt_at > sagapost.now() + interval '31 days'
+    WHERE status = 'PendingRetry' AND event_id >= $1 AND event_id < $2
+      AND next_attempt_at > sagapost.now() + interval '31 days'
     UNION ALL
     SELECT saga_id, format('job %s is %s until %s', id, status, lease_until) FROM sagapost.webhook_delivery_jobs
-    WHERE status IN ('Pending', 'Leased') AND event_id >= $1 AND lease_until > sagapost.now() + interval '2 days'
+    WHERE status IN ('Pending', 'Leased') AND event_id >= $1 AND event_id < $2
+      AND lease_until > sagapost.now() + interval '2 days'
       AND (status = 'Leased' OR lease_until <> sagapost.held_until(subscription_id))
   ) AS out_of_reach
-  LIMIT $2`
+  LIMIT $3`
 
 // A held job is of an inactive subscription, or of one that workers know to have been switched.
 const heldIsLetGo = `
@@ -60,30 +63,32 @@ const heldIsLetGo = `
            CASE WHEN subscription.active THEN 'active' ELSE 'deleted' END) AS detail, count(*) OVER () AS total
   FROM sagapost.webhook_delivery_jobs AS job
   JOIN sagapost.subscriptions AS subscription ON subscription.id = job.subscription_id
-  WHERE job.status = 'Pending' AND job.event_id >= $1 AND job.lease_until = sagapost.held_until(job.subscription_id)
+  WHERE job.status = 'Pending'
+    AND job.event_id >= $1 AND job.event_id < $2 AND job.lease_until = sagapost.held_until(job.subscription_id)
     AND (subscription.active OR subscription.deleted_at IS NOT NULL)
     AND NOT EXISTS (SELECT FROM sagapost.subscription_switches AS switch WHERE switch.subscription_id = job.subscription_id)
-  LIMIT $2`
+  LIMIT $3`
 
 // What was sent is reported, and nothing that was reported is open again.
 const openJobHasNoResult = `
   SELECT saga_id AS id, format('job %s is %s with error %L, response %s', id, status, error_code, response_status) AS detail,
          count(*) OVER () AS total
   FROM sagapost.webhook_delivery_jobs
-  WHERE status IN ('Pending', 'Leased') AND event_id >= $1
+  WHERE status IN ('Pending', 'Leased') AND event_id >= $1 AND event_id < $2
     AND num_nonnulls(response_status, error_code, retry_after_s, duration_ms, response_excerpt, finished_at) > 0
-  LIMIT $2`
+  LIMIT $3`
 
 const attemptCountIsAppliedResults = `
   SELECT saga.id, format('attempt_count %s, %s results applied', saga.attempt_count, count(job.id)) AS detail,
          count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
   LEFT JOIN sagapost.webhook_delivery_jobs AS job
-    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.attempt <= saga.attempt_count
+    ON job.saga_id = saga.id AND job.event_id = saga.event_id
+      AND job.event_id >= $1 AND job.event_id < $2 AND job.attempt <= saga.attempt_count
     AND job.status IN ('Completed', 'Failed')
-  WHERE saga.event_id >= $1
+  WHERE saga.event_id >= $1 AND saga.event_id < $2
   GROUP BY saga.id, saga.event_id, saga.attempt_count HAVING saga.attempt_count <> count(job.id)
-  LIMIT $2`
+  LIMIT $3`
 
 // Every new result waits in the queue, once, and nothing else does.
 const newResultsAreQueued = `
@@ -95,35 +100,38 @@ const newResultsAreQueued = `
     SELECT job.id AS job_id, saga.id AS saga_id
     FROM sagapost.webhook_delivery_sagas AS saga
     JOIN sagapost.webhook_delivery_jobs AS job
-      ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.attempt > saga.attempt_count
-    WHERE saga.event_id >= $1 AND job.status IN ('Completed', 'Failed')
+      ON job.saga_id = saga.id AND job.event_id = saga.event_id
+        AND job.event_id >= $1 AND job.event_id < $2 AND job.attempt > saga.attempt_count
+    WHERE saga.event_id >= $1 AND saga.event_id < $2 AND job.status IN ('Completed', 'Failed')
   ) AS new
   FULL JOIN (
-    SELECT job_id, saga_id, count(*) AS times FROM sagapost.unapplied_results WHERE event_id >= $1
+    SELECT job_id, saga_id, count(*) AS times FROM sagapost.unapplied_results WHERE event_id >= $1 AND event_id < $2
     GROUP BY job_id, saga_id
   ) AS queued ON queued.job_id = new.job_id
   WHERE new.job_id IS NULL OR queued.times IS DISTINCT FROM 1
-  LIMIT $2`
+  LIMIT $3`
 
 const completedEndsWithSuccess = `
   SELECT saga.id, format('Completed with error %L, last result %L', saga.final_error_code, last.status) AS detail,
          count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
   LEFT JOIN sagapost.webhook_delivery_jobs AS last
-    ON last.saga_id = saga.id AND last.event_id = saga.event_id AND last.attempt = saga.attempt_count
-  WHERE saga.status = 'Completed' AND saga.event_id >= $1
+    ON last.saga_id = saga.id AND last.event_id = saga.event_id
+      AND last.event_id >= $1 AND last.event_id < $2 AND last.attempt = saga.attempt_count
+  WHERE saga.status = 'Completed' AND saga.event_id >= $1 AND saga.event_id < $2
     AND (saga.final_error_code IS NOT NULL OR last.status IS DISTINCT FROM 'Completed')
-  LIMIT $2`
+  LIMIT $3`
 
 const successCompletes = `
   SELECT saga.id, format('%s after %s successes', saga.status, count(*)) AS detail, count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
   JOIN sagapost.webhook_delivery_jobs AS job
-    ON job.saga_id = saga.id AND job.event_id = saga.event_id AND job.status = 'Completed'
+    ON job.saga_id = saga.id AND job.event_id = saga.event_id
+      AND job.event_id >= $1 AND job.event_id < $2 AND job.status = 'Completed'
     AND job.attempt <= saga.attempt_count
-  WHERE saga.event_id >= $1
+  WHERE saga.event_id >= $1 AND saga.event_id < $2
   GROUP BY saga.id, saga.event_id, saga.status HAVING saga.status <> 'Completed' OR count(*) > 1
-  LIMIT $2`
+  LIMIT $3`
 
 // A delivery that was stopped ends with the reason for that; its attempts keep theirs.
 const failureIsRecorded = `
@@ -131,29 +139,31 @@ const failureIsRecorded = `
            saga.status, saga.final_error_code, last.status, last.error_code) AS detail, count(*) OVER () AS total
   FROM sagapost.webhook_delivery_sagas AS saga
   LEFT JOIN sagapost.webhook_delivery_jobs AS last
-    ON last.saga_id = saga.id AND last.event_id = saga.event_id AND last.attempt = saga.attempt_count
-  WHERE saga.status IN ('PendingRetry', 'DeadLettered') AND saga.event_id >= $1
+    ON last.saga_id = saga.id AND last.event_id = saga.event_id
+      AND last.event_id >= $1 AND last.event_id < $2 AND last.attempt = saga.attempt_count
+  WHERE saga.status IN ('PendingRetry', 'DeadLettered') AND saga.event_id >= $1 AND saga.event_id < $2
     AND (last.status IS DISTINCT FROM 'Failed' OR last.error_code IS NULL
       OR (saga.final_error_code IS DISTINCT FROM last.error_code AND NOT (saga.status = 'DeadLettered'
         AND coalesce(saga.final_error_code IN ('subscription_deleted', 'cancelled'), false))))
-  LIMIT $2`
+  LIMIT $3`
 
 const attemptsWithoutGaps = `
   SELECT saga_id AS id, format('attempts %s', array_agg(attempt ORDER BY attempt)) AS detail, count(*) OVER () AS total
   FROM sagapost.webhook_delivery_jobs
-  WHERE event_id >= $1
+  WHERE event_id >= $1 AND event_id < $2
   GROUP BY saga_id, event_id
   HAVING min(attempt) <> 1 OR max(attempt) <> count(*) OR count(DISTINCT attempt) <> count(*)
-  LIMIT $2`
+  LIMIT $3`
 
 const jobsHaveTheirDelivery = `
   SELECT job.id, format('job of delivery %s, which is not there for event %s and subscription %s',
            job.saga_id, job.event_id, job.subscription_id) AS detail, count(*) OVER () AS total
   FROM sagapost.webhook_delivery_jobs AS job
   LEFT JOIN sagapost.webhook_delivery_sagas AS saga
-    ON saga.id = job.saga_id AND saga.event_id = job.event_id AND saga.subscription_id = job.subscription_id
-  WHERE job.event_id >= $1 AND saga.id IS NULL
-  LIMIT $2`
+    ON saga.id = job.saga_id AND saga.event_id = job.event_id
+      AND saga.event_id >= $1 AND saga.event_id < $2 AND saga.subscription_id = job.subscription_id
+  WHERE job.event_id >= $1 AND job.event_id < $2 AND saga.id IS NULL
+  LIMIT $3`
 
 /** What a delivery and its jobs owe each other. `id` is the delivery's, but for jobs without one. */
 export const deliveryInvariants: readonly Invariant[] = [

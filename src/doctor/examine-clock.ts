@@ -1,26 +1,24 @@
 import type pg from 'pg'
+import { findNewestEvent } from './find-newest-event.js'
 import { type Finding, finding, fine } from './finding.js'
 
 const AHEAD_S_MAX = 5
 const DIFFERENCE_S_MAX = 30
 const EVENTS_LOOKED_AT = 1_000
 
-// From the ends of the partitions' events_pkey.
-const selectNewest = `SELECT coalesce(max(id), 0)::text AS id FROM sagapost.events`
-
 // By events_pkey, and the whole of a small table. What was committed before this statement cannot be from later.
 const selectClock = `
   SELECT extract(epoch FROM max(noted.at) - sagapost.now())::float8 AS ahead_s,
          extract(epoch FROM pg_catalog.clock_timestamp())::float8 AS server_s
-  FROM (SELECT created_at AS at FROM sagapost.events WHERE id > $1::bigint - $2::bigint
+  FROM (SELECT created_at AS at FROM sagapost.events WHERE id > $1::bigint - $2::bigint AND id <= $1
         UNION ALL SELECT greatest(started_at, seen_at) FROM sagapost.processes) AS noted`
 
 /** All times are the database's; the requests are signed with the time of the worker's machine. */
 export async function examineClock(pool: pg.Pool): Promise<Finding[]> {
-  const newest = await pool.query<{ id: string }>(selectNewest)
+  const newest = await findNewestEvent(pool)
   const askedAtMs = Date.now()
   const { rows } = await pool.query<{ ahead_s: number | null; server_s: number }>(selectClock, [
-    newest.rows[0]?.id,
+    newest,
     EVENTS_LOOKED_AT,
   ])
   const middleS = (askedAtMs + Date.now()) / 2_000

@@ -9,6 +9,7 @@ import {
 import { countWaiting } from '../dead-letters/index.js'
 import { examineClock } from './examine-clock.js'
 import { examineDurability } from './examine-durability.js'
+import { examineLocks } from './examine-locks.js'
 import { examineRoles } from './examine-roles.js'
 import { examineRouting } from './examine-routing.js'
 import { examineSchema } from './examine-schema.js'
@@ -50,6 +51,8 @@ export interface SystemExamination {
   masterKey?: Buffer | undefined
   /** With {role} in DATABASE_URL, there is a login for each role. */
   hasLoginPerRole?: boolean
+  /** The embedded database has one login, which owns it. */
+  isEmbedded?: boolean
 }
 
 /**
@@ -93,6 +96,7 @@ export async function examineSystem(examination: SystemExamination): Promise<Fin
         )),
         ...(await attempt('clock', () => examineClock(pool))),
         ...(await attempt('sessions', () => examineSessions(pool))),
+        ...(await attempt('locks', () => examineLocks(pool))),
         ...(await attempt('vacuum', () => examineVacuum(pool))),
         ...(await attempt('breakers', () => examineBreakers(pool))),
         ...(await attempt('dead_letters', () => examineDeadLetters(pool))),

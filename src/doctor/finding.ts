@@ -26,6 +26,7 @@ export type Check =
   | 'secrets'
   | 'clock'
   | 'sessions'
+  | 'locks'
   | 'vacuum'
   | 'breakers'
   | 'dead_letters'
@@ -125,6 +126,12 @@ export const findingCatalogue = {
     means: errorCatalogue.database_full.title,
     remedy: 'Free space on the PostgreSQL disk; Sagapost then continues by itself',
   },
+  database_locks_exhausted: {
+    severity: 'failing',
+    means: errorCatalogue.database_locks_exhausted.title,
+    remedy:
+      'Raise max_locks_per_transaction in postgresql.conf and restart PostgreSQL; or drop old ranges: docs/operating/partitions.md',
+  },
   writes_not_tested: {
     severity: 'attention',
     means: 'The login lacks the privilege to test a write',
@@ -139,6 +146,12 @@ export const findingCatalogue = {
     severity: 'attention',
     means: 'The login cannot assume a role, so the parts that use that role cannot start',
     remedy: 'Grant the role to the login; with {role} in DATABASE_URL, create the login for that role',
+  },
+  login_owns_schema: {
+    severity: 'attention',
+    means:
+      'The parts run under a login that owns the schema or is a superuser: its password gives a way around every guard',
+    remedy: 'Run serve under a login of its own, with the statements in docs/operating/database.md',
   },
   object_missing: {
     severity: 'failing',
@@ -210,8 +223,8 @@ export const findingCatalogue = {
     remedy: 'Start a process with that part: sagapost serve, with or without --only',
   },
   nothing_runs: {
-    severity: 'attention',
-    means: 'No Sagapost process is running, and no work is waiting',
+    severity: 'failing',
+    means: 'No Sagapost process is running; no work is waiting yet, but new events will not be delivered',
     remedy: 'Start one: sagapost serve',
   },
   process_lost: {
@@ -298,6 +311,13 @@ export const findingCatalogue = {
     severity: 'attention',
     means: 'At least 90 % of the connections of the server, the database or a login are in use',
     remedy: 'Raise max_connections or the connection limit of the database or the login, or use a pooler',
+  },
+  lock_headroom_low: {
+    severity: 'attention',
+    means:
+      'Fewer than four statements over all partitions fit into the table of locks of PostgreSQL at the same time; what does not fit fails with database_locks_exhausted',
+    remedy:
+      'Raise max_locks_per_transaction in postgresql.conf and restart PostgreSQL; or drop old ranges: docs/operating/partitions.md',
   },
   autovacuum_off: {
     severity: 'attention',

@@ -1,22 +1,26 @@
 import type pg from 'pg'
+import { inEachSpan } from '../database/index.js'
 import { inSnapshot, readFirstEventId, type SnapshotReader } from './read-snapshot.js'
+import { readPages, readSpans } from './read-spans.js'
 import { collectBreaches, type Violation } from './violation.js'
 
-const ROWS_PER_PAGE = 20_000
-
-// Rows that may never change again, by primary key, page by page.
+// Rows that may never change again, span by span of event ids, page by page.
 const finalSagas = `
+  DECLARE pages NO SCROLL CURSOR FOR
   SELECT id, event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.webhook_delivery_sagas AS final
-  WHERE id > $1 AND status IN ('Completed', 'DeadLettered') ORDER BY id LIMIT $2`
+  WHERE event_id >= $1 AND event_id < $2 AND status IN ('Completed', 'DeadLettered')`
 const finishedJobs = `
+  DECLARE pages NO SCROLL CURSOR FOR
   SELECT id, event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.webhook_delivery_jobs AS final
-  WHERE id > $1 AND status IN ('Completed', 'Failed') ORDER BY id LIMIT $2`
+  WHERE event_id >= $1 AND event_id < $2 AND status IN ('Completed', 'Failed')`
 const deadLetters = `
+  DECLARE pages NO SCROLL CURSOR FOR
   SELECT id, event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.dead_letters AS final
-  WHERE id > $1 ORDER BY id LIMIT $2`
+  WHERE event_id >= $1 AND event_id < $2`
 const events = `
+  DECLARE pages NO SCROLL CURSOR FOR
   SELECT id, id AS event_id, hashtextextended(final::text, 0) AS hash FROM sagapost.events AS final
-  WHERE id > $1 ORDER BY id LIMIT $2`
+  WHERE id >= $1 AND id < $2`
 
 const tables = { delivery: finalSagas, job: finishedJobs, 'dead letter': deadLetters, event: events } as const
 
@@ -24,6 +28,12 @@ export interface TerminalSnapshot {
   firstEventId: bigint
   /** By `delivery 7`, `job 12`, …: the event's id and the row's hash. */
   rows: ReadonlyMap<string, { eventId: bigint; hash: string }>
+}
+
+interface HashRow {
+  id: string
+  event_id: string
+  hash: string
 }
 
 /**
@@ -37,20 +47,13 @@ export function snapshotTerminals(pool: pg.Pool): Promise<TerminalSnapshot> {
 export async function readTerminals(reader: SnapshotReader): Promise<TerminalSnapshot> {
   const firstEventId = BigInt(await readFirstEventId(reader))
   const rows = new Map<string, { eventId: bigint; hash: string }>()
-  for (const [kind, sql] of Object.entries(tables)) {
-    let after = '0'
-    for (let more = true; more; ) {
-      const page = await reader.query<{ id: string; event_id: string; hash: string }>(sql, [
-        after,
-        ROWS_PER_PAGE,
-      ])
-      for (const { id, event_id, hash } of page) {
+  await inEachSpan(reader, await readSpans(reader, String(firstEventId)), async ({ from, to }) => {
+    for (const [kind, sql] of Object.entries(tables)) {
+      for await (const { id, event_id, hash } of readPages<HashRow>(reader, sql, { from, to })) {
         rows.set(`${kind} ${id}`, { eventId: BigInt(event_id), hash })
-        after = id
       }
-      more = page.length === ROWS_PER_PAGE
     }
-  }
+  })
   return { firstEventId, rows }
 }
 

@@ -20,6 +20,8 @@ export interface Rule {
 /** Gathers what breaks one rule, however often, in bounded memory. */
 export interface Breaches {
   add(id: string, detail: string): void
+  /** Counts more of them, without examples. */
+  addUnnamed(count: number): void
   /** Nothing when the rule holds. */
   violations(): Violation[]
 }
@@ -34,11 +36,14 @@ export function collectBreaches({ name, rules }: Rule): Breaches {
       if (ids.length < EXAMPLES_MAX && !ids.includes(id)) ids.push(id)
       total += 1
     },
+    addUnnamed(count) {
+      total += count
+    },
     violations: () => (total === 0 ? [] : [toViolation({ name, rules }, { total, first, ids })]),
   }
 }
 
-export function toViolation(
+function toViolation(
   { name, rules }: Rule,
   { total, first, ids }: { total: number; first: string; ids: readonly string[] },
 ): Violation {

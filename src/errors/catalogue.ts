@@ -25,6 +25,9 @@ export const errorCatalogue = {
   database_timed_out: { title: 'PostgreSQL did not finish in time; a synchronous standby may be missing' },
   database_read_only: { title: 'PostgreSQL accepts no writes: it is a standby or read-only' },
   database_full: { title: "PostgreSQL's disk is full" },
+  database_locks_exhausted: {
+    title: "PostgreSQL's table of locks is full: raise max_locks_per_transaction",
+  },
   database_login_refused: { title: 'PostgreSQL refused the login' },
   database_missing: { title: 'The database does not exist' },
   database_not_utf8: { title: 'The database is not in UTF8' },

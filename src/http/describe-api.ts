@@ -13,6 +13,7 @@ import { problemDetails } from './schemas.js'
 const everyCall = [
   ...(['unauthenticated', 'forbidden', 'too_many_bad_keys'] as const),
   ...(['database_unreachable', 'database_timed_out', 'database_read_only', 'database_full'] as const),
+  'database_locks_exhausted',
   ...(['schema_outdated', 'permission_denied'] as const),
 ] as const
 

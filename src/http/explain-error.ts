@@ -113,4 +113,5 @@ const outageDetails: Record<Outage, string> = {
     'PostgreSQL did not answer in time; a synchronous standby may be missing. Whether the request took effect is not known',
   database_read_only: 'PostgreSQL accepts no writes: it is a standby or read-only; nothing was stored',
   database_full: "PostgreSQL's disk is full; nothing was stored",
+  database_locks_exhausted: "PostgreSQL's table of locks is full; nothing was stored",
 }

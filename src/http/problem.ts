@@ -68,6 +68,7 @@ export const statusByCode = {
   database_timed_out: 503,
   database_read_only: 503,
   database_full: 503,
+  database_locks_exhausted: 503,
   partition_missing: 503,
   permission_denied: 503,
   schema_outdated: 503,

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { inTransaction, type ReadRange, readRanges, withinRange } from '../database/index.js'
+import { inEachSpan, inTransaction, readEventSpans } from '../database/index.js'
 import { within } from '../loop/index.js'
 
 /** A count stops here, so that a scrape costs no more when a backlog has grown out of all proportion. */
@@ -38,52 +38,11 @@ export interface BacklogCollector {
   collect(): Promise<readonly StageBacklog[] | null>
 }
 
-// What waits at every stage, in one snapshot and one round trip where there are few partitions. Each stage reads an index
-// that holds little but what it counts: idx_saga_status, idx_saga_status_retry (or idx_saga_failing), idx_job_status_lease (or
-// uniq_job_saga_active, which holds the same jobs). `since` is from when the stage could have gone on; where rows wait on
-// purpose (jobs of a paused endpoint), or are under way, it is null.
-const readDeliveries = `
-  SELECT 'first_jobs' AS stage, count(*)::int AS count, min(since) AS since, sagapost.now() AS now
-  FROM (SELECT created_at AS since FROM sagapost.webhook_delivery_sagas WHERE status = 'Pending' /* range of event_id */ LIMIT $1) AS waiting
-  UNION ALL
-  SELECT 'retries_waiting', count(*)::int, NULL, sagapost.now()
-  FROM (SELECT FROM sagapost.webhook_delivery_sagas
-        WHERE status = 'PendingRetry' AND next_attempt_at > sagapost.now() /* range of event_id */ LIMIT $1) AS waiting
-  UNION ALL
-  SELECT 'retries_due', count(*)::int, min(since), sagapost.now()
-  FROM (SELECT next_attempt_at AS since FROM sagapost.webhook_delivery_sagas
-        WHERE status = 'PendingRetry' AND next_attempt_at <= sagapost.now() /* range of event_id */
-        ORDER BY next_attempt_at LIMIT $1) AS waiting
-  UNION ALL
-  SELECT 'claims', count(*)::int, min(since), sagapost.now()
-  FROM (SELECT lease_until AS since FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Pending' AND lease_until <= sagapost.now() AND subscription_id <> ALL (ARRAY(
-          SELECT subscription_id FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()))
-          /* range of event_id */
-        ORDER BY lease_until LIMIT $1) AS waiting
-  UNION ALL
-  SELECT 'claims_paused', count(*)::int, NULL, sagapost.now()
-  FROM (SELECT FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Pending' AND lease_until < sagapost.held_until(0) AND subscription_id = ANY (ARRAY(
-          SELECT subscription_id FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()))
-          /* range of event_id */
-        LIMIT $1) AS waiting
-  UNION ALL
-  SELECT 'claims_held', count(*)::int, NULL, sagapost.now()
-  FROM (SELECT FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Pending' AND lease_until >= sagapost.held_until(0) /* range of event_id */ LIMIT $1) AS waiting
-  UNION ALL
-  SELECT 'leased', count(*)::int, NULL, sagapost.now()
-  FROM (SELECT FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Leased' AND lease_until >= sagapost.now() /* range of event_id */ LIMIT $1) AS waiting
-  UNION ALL
-  SELECT 'leases_expired', count(*)::int, min(since), sagapost.now()
-  FROM (SELECT lease_until AS since FROM sagapost.webhook_delivery_jobs
-        WHERE status = 'Leased' AND lease_until < sagapost.now() /* range of event_id */ ORDER BY lease_until LIMIT $1) AS waiting`
-
-// By event_routing_queue_pkey, all of set_aside_events, and delivery_result_queue_pkey; of general sagas by idx_saga_runnable and
-// idx_saga_awaiting_operator.
-const readQueues = `
+// What waits at every stage, in one snapshot. Each stage reads an index that holds little but what it counts. `since` is
+// from when the stage could have gone on; where rows wait on purpose (jobs of a paused endpoint), or are under way, it
+// is null. Here event_routing_queue_pkey, all of set_aside_events, delivery_result_queue_pkey; of general sagas
+// idx_saga_runnable and idx_saga_awaiting_operator.
+export const readBacklog = `
   SELECT 'routing' AS stage, least(coalesce(sum(entries), 0), $1)::int AS count, min(since) AS since, sagapost.now() AS now
   FROM (SELECT enqueued_at AS since, cardinality(event_ids) - coalesce(routed_events, 0) AS entries
         FROM sagapost.event_routing_queue ORDER BY id LIMIT $1) AS waiting
@@ -107,8 +66,51 @@ const readQueues = `
   FROM (SELECT updated_at AS since FROM sagapost.saga_instances
         WHERE awaiting_operator ORDER BY updated_at LIMIT $1) AS waiting`
 
-/** All stages over all partitions. */
-export const readBacklog = `${readQueues} UNION ALL ${readDeliveries}`
+// In each span of partitions: idx_saga_status, idx_saga_status_retry (or idx_saga_failing), idx_job_status_lease (or
+// uniq_job_saga_active, which holds the same jobs).
+export const readBacklogOfSpan = `
+  SELECT 'first_jobs' AS stage, count(*)::int AS count, min(since) AS since, sagapost.now() AS now
+  FROM (SELECT created_at AS since FROM sagapost.webhook_delivery_sagas
+        WHERE event_id >= $2 AND event_id < $3 AND status = 'Pending' LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'retries_waiting', count(*)::int, NULL, sagapost.now()
+  FROM (SELECT FROM sagapost.webhook_delivery_sagas
+        WHERE event_id >= $2 AND event_id < $3
+          AND status = 'PendingRetry' AND next_attempt_at > sagapost.now() LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'retries_due', count(*)::int, min(since), sagapost.now()
+  FROM (SELECT next_attempt_at AS since FROM sagapost.webhook_delivery_sagas
+        WHERE event_id >= $2 AND event_id < $3 AND status = 'PendingRetry' AND next_attempt_at <= sagapost.now()
+        ORDER BY next_attempt_at LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'claims', count(*)::int, min(since), sagapost.now()
+  FROM (SELECT lease_until AS since FROM sagapost.webhook_delivery_jobs
+        WHERE event_id >= $2 AND event_id < $3
+          AND status = 'Pending' AND lease_until <= sagapost.now() AND subscription_id <> ALL (ARRAY(
+          SELECT subscription_id FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()))
+        ORDER BY lease_until LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'claims_paused', count(*)::int, NULL, sagapost.now()
+  FROM (SELECT FROM sagapost.webhook_delivery_jobs
+        WHERE event_id >= $2 AND event_id < $3
+          AND status = 'Pending' AND lease_until < sagapost.held_until(0) AND subscription_id = ANY (ARRAY(
+          SELECT subscription_id FROM sagapost.subscription_breakers WHERE paused_until > sagapost.now()))
+        LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'claims_held', count(*)::int, NULL, sagapost.now()
+  FROM (SELECT FROM sagapost.webhook_delivery_jobs
+        WHERE event_id >= $2 AND event_id < $3
+          AND status = 'Pending' AND lease_until >= sagapost.held_until(0) LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'leased', count(*)::int, NULL, sagapost.now()
+  FROM (SELECT FROM sagapost.webhook_delivery_jobs
+        WHERE event_id >= $2 AND event_id < $3
+          AND status = 'Leased' AND lease_until >= sagapost.now() LIMIT $1) AS waiting
+  UNION ALL
+  SELECT 'leases_expired', count(*)::int, min(since), sagapost.now()
+  FROM (SELECT lease_until AS since FROM sagapost.webhook_delivery_jobs
+        WHERE event_id >= $2 AND event_id < $3
+          AND status = 'Leased' AND lease_until < sagapost.now() ORDER BY lease_until LIMIT $1) AS waiting`
 
 // The server gives up by itself: a client that only stops listening would leave the statement running.
 const limitTime = `SELECT set_config('statement_timeout', $1, true)`
@@ -125,27 +127,15 @@ const ageless: ReadonlySet<string> = new Set([
   ...['retries_waiting', 'claims_paused', 'claims_held', 'leased', 'sagas_open'],
 ])
 
-function leftOf(endsAtMs: number): number {
-  const leftMs = Math.floor(endsAtMs - performance.now())
-  if (leftMs < 1) throw new Error('the backlog could not be read in time')
-  return leftMs
-}
-
-/** One stage of all ranges. */
-function sumUp(rows: readonly Row[], countMax: number): StageBacklog[] {
-  const [row] = rows
-  if (!row) return []
-  const ages = rows.map(({ since, now }) => (since ? Math.max(0, now.getTime() - since.getTime()) / 1000 : 0))
-  return [
-    {
-      stage: row.stage,
-      count: Math.min(
-        countMax,
-        rows.reduce((sum, { count }) => sum + count, 0),
-      ),
-      oldestAgeS: ageless.has(row.stage) ? null : Math.max(...ages),
-    },
-  ]
+function addUp(stage: StageBacklog['stage'], rows: readonly Row[], countMax: number): StageBacklog {
+  const parts = rows.filter((row) => row.stage === stage)
+  const count = parts.reduce((sum, part) => sum + part.count, 0)
+  const agesMs = parts.flatMap(({ since, now }) => (since ? [now.getTime() - since.getTime()] : []))
+  return {
+    stage,
+    count: Math.min(count, countMax),
+    oldestAgeS: ageless.has(stage) ? null : Math.max(0, ...agesMs) / 1000,
+  }
 }
 
 export interface BacklogOptions {
@@ -164,26 +154,17 @@ export function createBacklogCollector(
 
   async function read(): Promise<readonly StageBacklog[]> {
     const endsAtMs = performance.now() + timeLimitMs
-    /** One transaction for each range: it locks the partitions of no other. */
-    const ask = (choose: (client: pg.PoolClient) => Promise<string>) =>
-      inTransaction(pool, async (client) => {
-        await client.query(limitTime, [`${leftOf(endsAtMs)}ms`])
-        return (await client.query<Row>(await choose(client), [countMax])).rows
+    const rows = await inTransaction(pool, async (client) => {
+      await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
+      await client.query(limitTime, [`${timeLimitMs}ms`])
+      const found = (await client.query<Row>(readBacklog, [countMax])).rows
+      await inEachSpan(client, await readEventSpans(client), async ({ from, to }) => {
+        if (performance.now() > endsAtMs) throw new Error('the backlog could not be read in time')
+        found.push(...(await client.query<Row>(readBacklogOfSpan, [countMax, from, to])).rows)
       })
-    let ranges: readonly ReadRange[] = []
-    const rows = await ask(async (client) => {
-      ranges = await readRanges(pool, client)
-      return ranges.length === 1 ? readBacklog : readQueues
+      return found
     })
-    if (ranges.length > 1) {
-      for (const range of ranges) rows.push(...(await ask(async () => withinRange(readDeliveries, range))))
-    }
-    return backlogStages.flatMap((stage) =>
-      sumUp(
-        rows.filter((row) => row.stage === stage),
-        countMax,
-      ),
-    )
+    return backlogStages.map((stage) => addUp(stage, rows, countMax))
   }
 
   /** One at a time: a database in trouble is not asked again before it has answered. */

@@ -24,6 +24,12 @@ export const hasEvent = `
     EXISTS (SELECT FROM sagapost.events AS event WHERE event.id = ANY (array_append('{}', saga.event_id))
       AND (event.id >= $1 OR event.id > $2) AND (event.id < $2 OR event.id <= $1))`
 
+/** SQL: no job of a row of `saga` may still be sent. With one the database refuses to move it on. */
+export const hasNoActiveJob = `
+    NOT EXISTS (SELECT FROM sagapost.webhook_delivery_jobs AS job
+      WHERE job.saga_id = ANY (ARRAY[saga.id]) AND job.event_id + 0 = saga.event_id AND job.status IN ('Pending', 'Leased')
+        AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1))`
+
 export const lastJobColumns = 'last_job.id AS job_id, last_job.worker_id, last_job.lease_until'
 
 export interface DeadRow {

@@ -4,6 +4,7 @@ import {
   type DeadDelivery,
   type DeadRow,
   hasEvent,
+  hasNoActiveJob,
   lastJobColumns,
   selectFailedJobs,
   toDead,
@@ -15,7 +16,7 @@ const endThose = (found: string, stop: string) =>
   WITH found AS MATERIALIZED (
     SELECT saga.id, saga.event_id, saga.subscription_id, saga.correlation_id, saga.attempt_count${found}
       AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
-      AND ${hasEvent}
+      AND ${hasEvent} AND ${hasNoActiveJob}
     LIMIT $3 FOR UPDATE OF saga SKIP LOCKED
   ), moved AS (
     UPDATE sagapost.webhook_delivery_sagas AS saga

@@ -1,6 +1,13 @@
 import type pg from 'pg'
 import { type EventRange, inRange, isRefusal, prepared } from '../database/index.js'
-import { type DeadDelivery, hasEvent, lastJobColumns, selectFailedJobs, toDead } from './dead-delivery.js'
+import {
+  type DeadDelivery,
+  hasEvent,
+  hasNoActiveJob,
+  lastJobColumns,
+  selectFailedJobs,
+  toDead,
+} from './dead-delivery.js'
 import { stopOf } from './stop-of.js'
 
 export interface MadeJobs {
@@ -92,8 +99,8 @@ const retryThose = (where: string) =>
     ORDER BY attempt DESC LIMIT 1
   ) AS last_job ON true`)
 export const makeRetryJobs = retryThose('')
-/** When the database has refused to end one of them, whose event is gone: it holds up no other. */
-const makePossibleRetryJobs = retryThose(` AND ${hasEvent}`)
+/** When the database has refused one of them, whose event is gone, or which has a job: it holds up no other. */
+const makePossibleRetryJobs = retryThose(` AND ${hasEvent} AND ${hasNoActiveJob}`)
 
 export interface MakeJobsOptions {
   range: EventRange

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { readEveryRange } from '../database/index.js'
+import { readEventSpans } from '../database/index.js'
 import { LOST_AFTER_MS } from './keep-registered.js'
 
 export interface RunningProcess {
@@ -19,65 +19,65 @@ export interface RunningProcess {
   leaseUntil: Date | null
 }
 
-/**
- * The whole of a small table; the jobs that are being sent by idx_job_status_lease, which are as many as all workers
- * send at once: a row for each range that it holds leases in. A worker that is not on the list, because it was forgotten, shows by its leases.
- */
-export const selectProcesses = `
-  WITH held AS (
-    SELECT worker_id, count(*)::int AS leases,
-           count(*) FILTER (WHERE lease_until < sagapost.now())::int AS leases_expired, min(lease_until) AS lease_until
-    FROM (SELECT worker_id, lease_until FROM sagapost.webhook_delivery_jobs WHERE status = 'Leased' /* range of event_id */
-          ORDER BY lease_until LIMIT $2) AS job
-    GROUP BY worker_id
-  )
-  SELECT coalesce(process.id, held.worker_id) AS id, coalesce(hostname, '') AS hostname, coalesce(pid, 0) AS pid,
-         coalesce(version, '') AS version, coalesce(parts, '{worker}') AS parts, started_at, seen_at,
-         seen_at IS NULL OR seen_at < sagapost.now() - $1 * interval '1 millisecond' AS lost,
-         coalesce(leases, 0) AS leases, coalesce(leases_expired, 0) AS leases_expired, lease_until
-  FROM sagapost.processes AS process FULL JOIN held ON held.worker_id = process.id
-  ORDER BY started_at NULLS FIRST, id`
+// The whole of a small table.
+const selectProcesses = `
+  SELECT id, hostname, pid, version, parts, started_at AS "startedAt", seen_at AS "seenAt",
+         seen_at < sagapost.now() - $1 * interval '1 millisecond' AS lost
+  FROM sagapost.processes ORDER BY started_at, id`
 
+/**
+ * The jobs that are being sent, by idx_job_status_lease: as many as all workers send at once. In each span of partitions
+ * ($2, $3).
+ */
+export const selectLeases = `
+  SELECT worker_id AS id, count(*)::int AS leases,
+         count(*) FILTER (WHERE lease_until < sagapost.now())::int AS "leasesExpired", min(lease_until) AS "leaseUntil"
+  FROM (SELECT worker_id, lease_until FROM sagapost.webhook_delivery_jobs
+        WHERE event_id >= $2 AND event_id < $3 AND status = 'Leased' ORDER BY lease_until LIMIT $1) AS job
+  GROUP BY worker_id`
+
+/** In each span. */
 const LEASES_COUNTED_MAX = 10_000
 
-/** Under the role saga_readonly_role. */
+type Leases = Pick<RunningProcess, 'id' | 'leases' | 'leasesExpired' | 'leaseUntil'>
+type Registered = Omit<RunningProcess, keyof Leases> & { id: string }
+
+/** Under the role saga_readonly_role. A worker that was forgotten shows by its leases. */
 export async function listProcesses(pool: pg.Pool): Promise<RunningProcess[]> {
-  const rows = await readEveryRange(pool, selectProcesses, [LOST_AFTER_MS, LEASES_COUNTED_MAX])
-  const processes = new Map<string, RunningProcess>()
-  for (const row of rows) {
-    const known = processes.get(row['id'])
-    processes.set(row['id'], known ? addLeases(known, toProcess(row)) : toProcess(row))
-  }
-  return [...processes.values()].sort(byStart)
+  const held = await readLeases(pool)
+  const { rows } = await pool.query<Registered>(selectProcesses, [LOST_AFTER_MS])
+  const registered = new Set(rows.map(({ id }) => id))
+  const forgotten = [...held.keys()].filter((id) => !registered.has(id)).sort()
+  return [
+    ...forgotten.map((id) => ({ ...nothingKnown, ...leasesOf(id, held) })),
+    ...rows.map((row) => ({ ...row, ...leasesOf(row.id, held) })),
+  ]
 }
 
-function toProcess(row: pg.QueryResultRow): RunningProcess {
+const nothingKnown = {
+  ...{ hostname: '', pid: 0, version: '', parts: ['worker'] },
+  ...{ startedAt: null, seenAt: null, lost: true },
+}
+
+const leasesOf = (id: string, held: ReadonlyMap<string, Leases>): Leases =>
+  held.get(id) ?? { id, leases: 0, leasesExpired: 0, leaseUntil: null }
+
+async function readLeases(pool: pg.Pool): Promise<Map<string, Leases>> {
+  const held = new Map<string, Leases>()
+  for (const { from, to } of await readEventSpans(pool)) {
+    const { rows } = await pool.query<Leases>(selectLeases, [LEASES_COUNTED_MAX, from, to])
+    for (const found of rows) held.set(found.id, addLeases(found, held.get(found.id)))
+  }
+  return held
+}
+
+function addLeases(found: Leases, before: Leases | undefined): Leases {
+  if (!before) return found
+  const ends = [found.leaseUntil, before.leaseUntil].filter((end) => end !== null)
   return {
-    id: row['id'],
-    hostname: row['hostname'],
-    pid: row['pid'],
-    version: row['version'],
-    parts: row['parts'],
-    startedAt: row['started_at'],
-    seenAt: row['seen_at'],
-    lost: row['lost'],
-    leases: row['leases'],
-    leasesExpired: row['leases_expired'],
-    leaseUntil: row['lease_until'],
+    id: found.id,
+    leases: found.leases + before.leases,
+    leasesExpired: found.leasesExpired + before.leasesExpired,
+    leaseUntil: new Date(Math.min(...ends.map(Number))),
   }
 }
-
-/** Of one process, what it holds in two ranges. */
-function addLeases(known: RunningProcess, more: RunningProcess): RunningProcess {
-  const ends = [known.leaseUntil, more.leaseUntil].filter((end) => end !== null)
-  return {
-    ...known,
-    leases: known.leases + more.leases,
-    leasesExpired: known.leasesExpired + more.leasesExpired,
-    leaseUntil: ends.sort((one, other) => one.getTime() - other.getTime())[0] ?? null,
-  }
-}
-
-/** As the statement orders them; those that were forgotten come first. */
-const byStart = (one: RunningProcess, other: RunningProcess) =>
-  (one.startedAt?.getTime() ?? 0) - (other.startedAt?.getTime() ?? 0)

@@ -72,6 +72,7 @@ describe('its figures', () => {
       latency: null,
       fanOut: null,
       largeFanOut: null,
+      partitions: null,
       ingestion: null,
       isolation: null,
       endpoints: null,

@@ -15,7 +15,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('beside a running sagapost dev', () => {
-  it('[O2] verbs find the server and its key, and keys and migrate its database; without it they still work', async () => {
+  it('[O2] verbs find the server and its key, and keys, migrate and the doctor its database; without it they still work', async () => {
     const dataDir = join(folder, 'data')
     const env = { SAGAPOST_DATA_DIR: dataDir, PORT: '0' }
     const early = await runCli(['keys', 'list'], env)
@@ -38,6 +38,12 @@ describe('beside a running sagapost dev', () => {
     const status = await runCli(['migrate', '--status'], env)
     expect([status.code, status.stderr]).toEqual([0, ''])
     expect(status.stdout).not.toContain('pending')
+    // The embedded database has one login, which owns the schema.
+    const health = await runCli(['doctor'], env)
+    expect([health.code, health.stdout.match(/^.* roles .*$/m)?.[0]]).toEqual([
+      0,
+      'ok         roles         the login can assume all 10 roles of the parts',
+    ])
 
     expect(await findRunningServer(dataDir)).toContain('@127.0.0.1:')
     const file = join(dataDir, 'postgres/postmaster.pid')

@@ -15,7 +15,6 @@ import { countDeadLetters } from '../../src/dead-letters/requeue-dead-letters.js
 import { cancelDelivery, getDelivery } from '../../src/deliveries/index.js'
 import { getEvent, listEvents } from '../../src/events/index.js'
 import { selectEvents } from '../../src/events/list-events.js'
-import { readBacklog } from '../../src/observability/collect-backlog.js'
 import { createBacklogCollector } from '../../src/observability/index.js'
 import { listProcesses } from '../../src/processes/index.js'
 import { deactivateGoneSubscriptions } from '../../src/subscriptions/index.js'
@@ -141,32 +140,6 @@ describe('a count over many ranges', () => {
     expect(more).toBe(true)
     expect(waiting).toBeGreaterThan(150)
     expect(waiting).toBeLessThanOrEqual(200)
-  })
-
-  it('[S21, O5] of what waits at each stage is that of one statement over all', async () => {
-    const { rows } = await reads().query(readBacklog, [ALL])
-    for (const countMax of [ALL, 30]) {
-      const stages = await createBacklogCollector(reads(), { countMax, cacheMs: 0 }).collect()
-      expect(Object.fromEntries((stages ?? []).map(({ stage, count }) => [stage, count]))).toEqual(
-        Object.fromEntries(rows.map(({ stage, count }) => [stage, Math.min(countMax, count)])),
-      )
-      for (const { stage, oldestAgeS } of stages ?? []) {
-        const { since, now } = rows.find((row) => row.stage === stage)
-        if (since) expect(oldestAgeS).toBeCloseTo((now.getTime() - since.getTime()) / 1_000, -1)
-      }
-    }
-    expect(rows.find(({ stage }) => stage === 'leases_expired').count).toBeGreaterThan(10)
-  })
-
-  it('[S21, J8] of leases has one row for each process', async () => {
-    const { rows } = await database.pool.query(
-      `SELECT worker_id AS id, count(*)::int AS leases, min(lease_until) AS "leaseUntil",
-              count(*) FILTER (WHERE lease_until < sagapost.now())::int AS "leasesExpired"
-       FROM sagapost.webhook_delivery_jobs WHERE status = 'Leased' GROUP BY 1 ORDER BY 1`,
-    )
-    expect(rows).toHaveLength(3)
-    const processes = await listProcesses(reads())
-    expect(processes.sort((one, other) => (one.id < other.id ? -1 : 1))).toMatchObject(rows)
   })
 })
 

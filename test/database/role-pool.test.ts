@@ -107,7 +107,7 @@ describe('connections of a part', () => {
 
   it('[O2] come by a login for each role where the URL says {role}, without settings that a pooler would refuse', async () => {
     const page = await readFile(new URL('../../docs/operating/database.md', import.meta.url), 'utf8')
-    const [, sample = ''] = /```sql\n(.*?)```/s.exec(page) ?? []
+    const [, sample = ''] = /```sql\n(CREATE ROLE login_job_worker.*?)```/s.exec(page) ?? []
     await database.pool.query(sample)
     const url = new URL(database.url)
     const databaseUrl = `postgres://login_{role}:change-me@${url.host}${url.pathname}`

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { applyEdit } from '../../mutants/apply-mutant.js'
 import { catalogue } from '../../mutants/catalogue/index.js'
-import { heldOtherwise, ruleIds } from '../../mutants/mutant.js'
+import { ruleIds } from '../../mutants/mutant.js'
 
 const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8')
 
@@ -20,9 +20,9 @@ const wanted = [
 ]
 
 describe('the catalogue of mutants', () => {
-  it('[O6] breaks every rule that a bug can break at least once, and names only rules that exist', () => {
+  it('[O6] breaks every rule at least once, and names only rules that exist', () => {
     const broken = catalogue.flatMap(({ rules }) => rules)
-    expect(ruleIds.filter((rule) => !broken.includes(rule))).toEqual(Object.keys(heldOtherwise))
+    expect(ruleIds.filter((rule) => !broken.includes(rule))).toEqual([])
     expect(broken.filter((rule) => !ruleIds.includes(rule))).toEqual([])
     expect(catalogue.length).toBeGreaterThanOrEqual(MUTANTS_MIN)
   })

@@ -1,7 +1,13 @@
 import pg from 'pg'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { readConfig } from '../../src/config/index.js'
-import { createRolePool, loadMigrations, migrationsFolder } from '../../src/database/index.js'
+import {
+  checkReadiness,
+  createRolePool,
+  databaseRoles,
+  loadMigrations,
+  migrationsFolder,
+} from '../../src/database/index.js'
 import { examineSystem, type SystemExamination } from '../../src/doctor/index.js'
 import { startSystem, systemParts } from '../../src/runtime/index.js'
 import { createSecretBox, createSubscription } from '../../src/subscriptions/index.js'
@@ -16,17 +22,29 @@ const postgres = useOwnPostgres({
 const masterKey = Buffer.alloc(32, 7)
 const SUPERUSER_SLOTS = 3
 
+/** A login that owns nothing, as `serve` has it. */
+const plainUrl = () => {
+  const url = new URL(postgres.server.url)
+  url.username = 'plain'
+  url.password = 'plain'
+  return url.href
+}
+
+const asLogin =
+  (databaseUrl: string): SystemExamination['as'] =>
+  async (role, work, queryTimeoutMs) => {
+    const pool = createRolePool({
+      databaseUrl,
+      role,
+      connectionsMax: 1,
+      ...(queryTimeoutMs !== undefined && { queryTimeoutMs }),
+    })
+    return await work(pool).finally(() => pool.end())
+  }
+
 async function examine(more: Partial<SystemExamination> = {}) {
   return examineSystem({
-    as: async (role, work, queryTimeoutMs) => {
-      const pool = createRolePool({
-        databaseUrl: postgres.server.url,
-        role,
-        connectionsMax: 1,
-        ...(queryTimeoutMs !== undefined && { queryTimeoutMs }),
-      })
-      return await work(pool).finally(() => pool.end())
-    },
+    as: asLogin(postgres.server.url),
     migrations: await loadMigrations(migrationsFolder),
     masterKey,
     ...more,
@@ -47,6 +65,11 @@ async function connect(application: string) {
 const pidOf = async (client: pg.Client): Promise<number> =>
   (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid
 
+beforeAll(async () => {
+  const roles = databaseRoles.filter((role) => role !== 'event_publisher').join(', ')
+  await postgres.admin.query(`CREATE ROLE plain LOGIN NOINHERIT PASSWORD 'plain' IN ROLE ${roles}`)
+})
+
 /** An active subscription, with a secret under this key. */
 beforeAll(async () => {
   const pool = createRolePool({
@@ -65,7 +88,7 @@ beforeAll(async () => {
 it('[O6] of a healthy system that runs, the doctor finds nothing', async () => {
   const env = { PORT: '0', SAGAPOST_API_KEY: adminKey, SAGAPOST_MASTER_KEY: masterKey.toString('base64') }
   const system = await startSystem({
-    databaseUrl: postgres.server.url,
+    databaseUrl: plainUrl(),
     config: readConfig(env),
     only: systemParts,
     log: silent(),
@@ -73,6 +96,7 @@ it('[O6] of a healthy system that runs, the doctor finds nothing', async () => {
   try {
     const event = { type: 'doctor.healthy', payload: 1 }
     expect((await call(`${system.url}/v1/events`, 'POST', { key: adminKey, body: event })).status).toBe(202)
+    // Asked as a superuser: the logins that count are those of the parts.
     const findings = await examine()
     expect(findings.filter(({ severity }) => severity !== 'ok')).toEqual([])
     expect(findings.find(({ check }) => check === 'processes')?.detail).toMatch(
@@ -188,6 +212,24 @@ const breaks: readonly {
         return await work(pool).finally(() => pool.end())
       },
     },
+  },
+  {
+    code: 'login_owns_schema',
+    by: 'a login that may work as the owner of a function',
+    break:
+      'CREATE ROLE owner; GRANT owner TO plain; ALTER FUNCTION sagapost.ensure_partitions() OWNER TO owner',
+    mend: 'ALTER FUNCTION sagapost.ensure_partitions() OWNER TO sagapost; DROP ROLE owner',
+    detail: /^the login plain owns the schema, or can assume the role of its owner$/,
+    remedy: /a login of its own/,
+    more: { as: (...asked) => asLogin(plainUrl())(...asked) },
+  },
+  {
+    code: 'login_owns_schema',
+    by: 'a superuser as the login',
+    break: 'SELECT',
+    mend: 'SELECT',
+    detail: /^the login sagapost is a superuser$/,
+    remedy: /a login of its own/,
   },
   {
     code: 'autovacuum_off',
@@ -310,6 +352,29 @@ describe('the doctor names', () => {
     expect(code).toBe(1)
   })
 
+  it('[O2, O6] a login at its limit, for all who ask: connections_exhausted, database_unreachable', async () => {
+    await postgres.admin.query('ALTER ROLE plain CONNECTION LIMIT 2')
+    onTestFinished(() => postgres.admin.query('ALTER ROLE plain CONNECTION LIMIT -1').then(() => {}))
+    const pools = [1, 2, 3].map(() =>
+      createRolePool({ databaseUrl: plainUrl(), role: 'schema_maintainer', connectionsMax: 1 }),
+    )
+    onTestFinished(() => Promise.all(pools.map((pool) => pool.end())).then(() => {}))
+    const [first, second, third] = pools as [pg.Pool, pg.Pool, pg.Pool]
+    await first.query('SELECT')
+    await second.query('SELECT')
+    expect(await checkReadiness(third, await loadMigrations(migrationsFolder))).toMatchObject([
+      { code: 'database_unreachable', cause: expect.stringContaining('too many connections for role') },
+    ])
+    expect(await named('connections_exhausted')).toMatchObject([
+      { severity: 'failing', detail: '2 of 2 connections of the login plain are in use' },
+    ])
+    const { code, stdout } = await runCli(['doctor'], { DATABASE_URL: plainUrl() })
+    expect(stdout).toMatch(
+      /^failing +database +.*too many connections for role.* \[connections_exhausted\]$/m,
+    )
+    expect(code).toBe(1)
+  })
+
   it('[O6] a check that waits for a lock, and makes the others all the same: check_timed_out', async () => {
     const holder = await connect('psql')
     await holder.query('BEGIN; LOCK TABLE sagapost.partition_settings')
@@ -347,13 +412,18 @@ describe('the doctor names', () => {
     expect([stdout.match(/^(?!ok).+$/gm), stderr, code]).toEqual([
       [expect.stringContaining('[nothing_runs]'), expect.stringContaining('Start one')],
       '',
-      0,
+      1,
     ])
     expect(stdout).toMatch(/^ok +roles +there is a login for each of 10 roles$/m)
     await postgres.admin.query(`ALTER ROLE login_router_worker NOLOGIN`)
     const broken = await runCli(['doctor'], env)
     expect(broken.stdout).toMatch(
       /^attention +roles +no connection as router_worker: .* \[role_not_granted\]$/m,
+    )
+    await postgres.admin.query(`ALTER ROLE login_saga_app_role CONNECTION LIMIT 0`)
+    const limited = await runCli(['doctor'], env)
+    expect(limited.stdout).toMatch(
+      /^failing +roles +no connection as saga_app_role: .*too many connections .* \[connections_exhausted\]$/m,
     )
   })
 

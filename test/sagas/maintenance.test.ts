@@ -122,7 +122,7 @@ it.each(['vacuum', 'reindex'] as const)(
   },
 )
 
-it('[G15, G16] schema_maintainer makes and drops partitions, and there are none to begin with', async () => {
+it('[G15, G16, G18] schema_maintainer makes and drops partitions, and there are none to begin with', async () => {
   const maintainer = database.as('schema_maintainer')
   expect(await maintainSagaPartitions(maintainer)).toEqual({ made: 0, dropped: 0 })
   // In the middle of an hour, which stays so: partitions are made by the hour.

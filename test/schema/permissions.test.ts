@@ -137,6 +137,7 @@ const executable: Record<string, readonly DatabaseRole[]> = {
     'saga_readonly_role',
   ],
   'gone_subscriptions(timestamp with time zone)': ['subscription_admin'],
+  'partition_groups(integer)': ['saga_readonly_role'],
   'work_window(bigint[])': ['job_worker', 'saga_orchestrator'],
   'confirm_verification(bigint,text)': ['subscription_admin'],
   'requeue_dead_letter(bigint)': ['dead_letter_operator'],

@@ -16,7 +16,7 @@ export interface TestServer {
 }
 
 /** The API and all parts in this process, as `serve` runs them, beside a receiver that they trust. */
-export function useSagapost(database: TestDatabase): TestServer {
+export function useSagapost(database: Pick<TestDatabase, 'url'>): TestServer {
   const masterKey = Buffer.alloc(32, 7)
   const stops: (() => Promise<unknown>)[] = []
   let url: string
@@ -41,7 +41,12 @@ export function useSagapost(database: TestDatabase): TestServer {
       },
     })
     stops.push(() => receiver.stop())
-    const settings = { SAGAPOST_API_KEY: adminKey, SAGAPOST_ALLOWED_CIDRS: '127.0.0.0/8', PORT: '0' }
+    const settings = {
+      DATABASE_URL: database.url,
+      SAGAPOST_API_KEY: adminKey,
+      SAGAPOST_ALLOWED_CIDRS: '127.0.0.0/8',
+      PORT: '0',
+    }
     const common = {
       databaseUrl: database.url,
       config: { ...readConfig(settings), masterKey },

@@ -181,3 +181,30 @@ it('[S12, S17, R1] a stopped delivery whose event is gone holds up no other', as
   )
   expect(rows.map(({ status }) => status)).toEqual(['PendingRetry', 'InProgress', 'DeadLettered'])
 })
+
+it.each([5, 1])(
+  '[S10, S12, R1] a delivery that waits although its job may still be sent holds up no other, with a limit of %s',
+  async (limit) => {
+    const stuck = await insertDelivery(database.pool, 'InProgress')
+    await insertJob(database.pool, stuck)
+    const orchestrator = database.as('saga_orchestrator')
+    await orchestrator.query(
+      `UPDATE sagapost.webhook_delivery_sagas
+       SET status = 'PendingRetry', attempt_count = 1, final_error_code = 'http_500' WHERE id = $1`,
+      [stuck.id],
+    )
+    const other = await insertDelivery(database.pool, 'PendingRetry')
+    await makeJobs(orchestrator, { range: window.fresh, batchMax: 100, limit })
+    const ended = await insertDelivery(database.pool, 'PendingRetry')
+    for (const { subscriptionId } of [stuck, ended]) {
+      await deleteSubscription(database.as('subscription_admin'), subscriptionId)
+    }
+    await endStopped(orchestrator, { range: window.fresh, batchMax: 100 })
+    const { rows } = await database.pool.query(
+      'SELECT status FROM sagapost.webhook_delivery_sagas WHERE id = ANY ($1) ORDER BY id',
+      [[stuck.id, other.id, ended.id]],
+    )
+    const moved = limit === 1 ? 'DeadLettered' : 'InProgress'
+    expect(rows.map(({ status }) => status)).toEqual(['PendingRetry', moved, 'DeadLettered'])
+  },
+)

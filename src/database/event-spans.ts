@@ -1,0 +1,43 @@
+import type pg from 'pg'
+import type { EventRange } from './work-window.js'
+
+/** So many ranges of the four growing tables are read at once: some 310 locks of tables and indexes. */
+export const RANGES_PER_SPAN = 8
+
+/** The first id that any of the tables can hold. */
+export const FIRST_EVENT_ID = '0'
+
+// From the catalogue. Each span ends where the next begins, so that ids without a partition belong to one as well.
+// $1 is the first id, $2 RANGES_PER_SPAN.
+export const selectEventSpans = `
+  SELECT from_id::text AS "from", lead(from_id, 1, 9223372036854775807) OVER (ORDER BY from_id)::text AS "to"
+  FROM (SELECT from_id, row_number() OVER (ORDER BY from_id) - 1 AS place
+        FROM (SELECT DISTINCT from_id FROM sagapost.partitions WHERE from_id >= $1) AS part) AS numbered
+  WHERE place % $2 = 0
+  ORDER BY from_id`
+
+/**
+ * All event ids, cut where partitions begin, oldest first. Hundreds of partitions are not read by
+ * one statement: its locks, of each partition and each index of it, do not fit into PostgreSQL's table of them.
+ */
+export async function readEventSpans(client: pg.Pool | pg.ClientBase): Promise<EventRange[]> {
+  const { rows } = await client.query<EventRange>(selectEventSpans, [FIRST_EVENT_ID, RANGES_PER_SPAN])
+  return rows
+}
+
+/**
+ * Looks at one span after the other in a transaction, and lets go of the locks of each: else those of all partitions
+ * would pile up until the transaction ends. The snapshot stays. The statements must bound each growing table by the
+ * span, so that the planner leaves the other partitions out.
+ */
+export async function inEachSpan(
+  transaction: { query(text: string, values: unknown[]): Promise<unknown> },
+  spans: readonly EventRange[],
+  look: (span: EventRange) => Promise<void>,
+): Promise<void> {
+  for (const span of spans) {
+    await transaction.query('SAVEPOINT span', [])
+    await look(span)
+    await transaction.query('ROLLBACK TO SAVEPOINT span; RELEASE SAVEPOINT span', [])
+  }
+}
