@@ -15,6 +15,7 @@ import { partitions } from './partitions.js'
 import { payload } from './payload.js'
 import { pieces } from './pieces.js'
 import { queues } from './queues.js'
+import { readRangesMutants } from './read-ranges.js'
 import { routing } from './routing.js'
 import { sagaMoves } from './saga-moves.js'
 import { sagaRecords } from './saga-records.js'
@@ -60,4 +61,5 @@ export const catalogue: readonly Mutant[] = [
   ...doctorFindings,
   ...backlogs,
   ...partitions,
+  ...readRangesMutants,
 ]

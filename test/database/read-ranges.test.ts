@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { DatabaseRole } from '../../src/database/index.js'
+import { byTime, type DatabaseRole, readInRanges, readRanges } from '../../src/database/index.js'
 import {
   countMatching,
   countWaiting,
@@ -126,6 +126,23 @@ describe('a list over many ranges', () => {
   )
 })
 
+it('[S21] a page over many ranges has no more rows than one statement over all', async () => {
+  const asked = { order: byTime, limit: 7 }
+  const values = [null, null, null, null, null, asked.limit]
+  const rows = await readInRanges<{ id: string; at_us: number }>(reads(), selectEvents, values, asked)
+  expect(idsOf(rows)).toEqual(idsOf((await reads().query(selectEvents, values)).rows))
+})
+
+it('[S21] the newest group has no end and the oldest no beginning, and there is one for few ranges', async () => {
+  expect(await readRanges(reads())).toEqual([
+    { from: '24000', to: null },
+    { from: '8000', to: '24000' },
+    { from: null, to: '8000' },
+  ])
+  const { rows } = await reads().query('SELECT * FROM sagapost.partition_groups($1)', [FEW_RANGES])
+  expect(rows).toEqual([{ from_id: null, to_id: null }])
+})
+
 describe('a count over many ranges', () => {
   it('[S21, D4] of dead letters is that of one statement over all', async () => {
     const { rows } = await reads().query(countDeadLetters, [2, null, null, null, null])
@@ -222,6 +239,20 @@ async function measure(): Promise<Record<string, number>> {
   }
   return locks
 }
+
+it('[S21, D4] a requeue by filter finds the dead letters of all ranges', async () => {
+  const filter = { errorCode: 'http_502' }
+  const matching = await countMatching(reads(), filter)
+  expect(matching).toBeGreaterThan(100)
+  const started = await requeueDeadLetters(database.as('dead_letter_operator'), filter)
+  expect(started.matching).toBe(matching)
+  const { rows } = await database.pool.query(
+    `SELECT array_agg(batch ORDER BY batch) AS batches, sum(cardinality(letters))::int AS letters
+     FROM sagapost.requeue_batches WHERE saga_id = $1`,
+    [started.sagaId],
+  )
+  expect(rows).toEqual([{ batches: [0, 1, 2], letters: matching }])
+})
 
 it('[S21] no read locks more partitions the more there are', async () => {
   const few = await measure()
