@@ -118,7 +118,7 @@ BEGIN
 
   INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, requeued_from, correlation_id)
   VALUES (letter.event_id, letter.subscription_id, letter.id, letter.correlation_id)
-  ON CONFLICT (requeued_from, event_id) WHERE requeued_from IS NOT NULL DO NOTHING
+  ON CONFLICT DO NOTHING
   RETURNING id INTO delivery_id;
   created := FOUND;
   IF created THEN
@@ -314,7 +314,7 @@ BEGIN
     WHERE saga.requeued_from = letter.id AND saga.event_id = letter.event_id
       AND saga.event_id >= first_id AND saga.event_id <= last_id)
   ORDER BY letter.id
-  ON CONFLICT (requeued_from, event_id) WHERE requeued_from IS NOT NULL DO NOTHING;
+  ON CONFLICT DO NOTHING;
   GET DIAGNOSTICS requeued_now = ROW_COUNT;
   PERFORM sagapost.look_at_requeued(todo.events);
 

@@ -4,8 +4,7 @@ import { guards, rights, tables, testsOf } from './named-tests.js'
 const requeueTests = testsOf('test/schema/requeue.test.ts')
 const guardsFile = 'migrations/0005_delivery_guards.sql'
 const queuesFile = 'migrations/0026_queues_of_batches.sql'
-const keyFile = 'migrations/0042_deliveries_of_event.sql'
-const requeueFile = 'migrations/0032_stopped_deliveries.sql'
+const requeueFile = 'migrations/0051_partition_groups.sql'
 
 /** Dead letters and their requeue. */
 export const deadLetters: readonly Mutant[] = [
@@ -124,9 +123,9 @@ export const deadLetters: readonly Mutant[] = [
       'A requeue that meets another one of the same letter fails, instead of answering with its delivery.',
     edits: [
       {
-        file: keyFile,
-        find: `unnamed CONSTANT text := 'ON CONFLICT DO NOTHING'`,
-        replace: `unnamed CONSTANT text := ''`,
+        file: requeueFile,
+        find: '  ON CONFLICT DO NOTHING\n  RETURNING id',
+        replace: '  RETURNING id',
       },
     ],
     test: requeueTests(
@@ -140,9 +139,10 @@ export const deadLetters: readonly Mutant[] = [
       'A requeue that another overtakes meets it in an index that ON CONFLICT does not name, and fails.',
     edits: [
       {
-        file: keyFile,
-        find: `unnamed CONSTANT text := 'ON CONFLICT DO NOTHING'`,
-        replace: `unnamed CONSTANT text := named`,
+        file: requeueFile,
+        find: '  ON CONFLICT DO NOTHING\n  RETURNING id',
+        replace:
+          '  ON CONFLICT (requeued_from, event_id) WHERE requeued_from IS NOT NULL DO NOTHING\n  RETURNING id',
       },
     ],
     test: requeueTests(

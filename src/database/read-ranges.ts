@@ -6,12 +6,10 @@ const PARTITIONS_AT_ONCE = 16
 const CACHE_MS = 10_000
 
 /** Event ids from `from` up to, not including, `to`; null where there is no bound. */
-export interface ReadRange {
+interface ReadRange {
   from: string | null
   to: string | null
 }
-
-type Queryable = Pick<pg.Pool, 'query'>
 
 const selectGroups = `SELECT from_id AS "from", to_id AS "to" FROM sagapost.partition_groups($1)`
 
@@ -19,12 +17,12 @@ const known = new WeakMap<pg.Pool, { ranges: readonly ReadRange[]; atMs: number 
 
 /**
  * The groups of partitions that a statement over all of them is run for, newest first. A single one without bounds where
- * there are few partitions. Under the role saga_readonly_role; `client` is a connection of the pool.
+ * there are few partitions. Under the role saga_readonly_role.
  */
-export async function readRanges(pool: pg.Pool, client: Queryable = pool): Promise<readonly ReadRange[]> {
+export async function readRanges(pool: pg.Pool): Promise<readonly ReadRange[]> {
   const cached = known.get(pool)
   if (cached && performance.now() - cached.atMs < CACHE_MS) return cached.ranges
-  const { rows } = await client.query<ReadRange>(selectGroups, [PARTITIONS_AT_ONCE])
+  const { rows } = await pool.query<ReadRange>(selectGroups, [PARTITIONS_AT_ONCE])
   const ranges = rows.length > 0 ? rows : [{ from: null, to: null }]
   known.set(pool, { ranges, atMs: performance.now() })
   return ranges
@@ -34,7 +32,7 @@ export async function readRanges(pool: pg.Pool, client: Queryable = pool): Promi
  * A statement with the bounds of a range in place of each marker, which names the column: `range of letter.event_id` as a
  * comment, after the other conditions. They are written out, so that the planner does not even lock what lies outside.
  */
-export function withinRange(statement: string, { from, to }: ReadRange): string {
+function withinRange(statement: string, { from, to }: ReadRange): string {
   return statement.replace(/\/\* range of ([a-z_.]+) \*\//g, (_, column) => {
     const lower = from === null ? '' : ` AND ${column} >= bigint '${BigInt(from)}'`
     const upper = to === null ? '' : ` AND ${column} < bigint '${BigInt(to)}'`
@@ -53,7 +51,7 @@ async function* eachRange<Row extends pg.QueryResultRow>(
   }
 }
 
-export interface RowOrder<Row> {
+interface RowOrder<Row> {
   /** Of the statement's ORDER BY. */
   order: (one: Row, other: Row) => number
   /** Of the statement's LIMIT. */
@@ -121,7 +119,7 @@ interface Placed {
 }
 
 /** Newest first by id. */
-export const byId = (one: Placed, other: Placed): number => compare(BigInt(other.id), BigInt(one.id))
+const byId = (one: Placed, other: Placed): number => compare(BigInt(other.id), BigInt(one.id))
 
 /** Newest first by time, then id. */
 export const byTime = (

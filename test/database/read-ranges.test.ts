@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { byTime, type DatabaseRole, readInRanges, readRanges } from '../../src/database/index.js'
+import { byTime, type DatabaseRole, readInRanges } from '../../src/database/index.js'
+import { readRanges } from '../../src/database/read-ranges.js'
 import {
   countMatching,
   countWaiting,
