@@ -177,6 +177,10 @@ export const errorCatalogue = {
     title: 'The delivery has an active job already',
     constraints: ['uniq_job_saga_active', 'uniq_job_saga_attempt'],
   },
+  delivery_not_subscribed: {
+    title: 'A delivery is of a stored event, to an active subscription of its type',
+    constraints: ['delivery_fits_subscription'],
+  },
   job_without_delivery: {
     title: 'A job is made for a delivery that is InProgress, under its event and subscription',
     constraints: ['job_fits_delivery'],
