@@ -15,6 +15,14 @@ describe('one delivery', () => {
   it('[S1, J1] comes with its attempts, oldest first', async () => {
     const delivery = await insertDelivery(database.pool, 'InProgress')
     const failed = await insertJob(database.pool, delivery, 'Failed')
+    for (const change of [
+      `status = 'PendingRetry', attempt_count = 1, final_error_code = 'http_500'`,
+      `status = 'InProgress'`,
+    ]) {
+      await database.pool.query(`UPDATE sagapost.webhook_delivery_sagas SET ${change} WHERE id = $1`, [
+        delivery.id,
+      ])
+    }
     const active = await insertJob(database.pool, delivery, 'Leased')
     await insertJob(database.pool, await insertDelivery(database.pool, 'InProgress'))
     const found = await get(delivery.id)
@@ -24,9 +32,9 @@ describe('one delivery', () => {
       webhookId: await webhookIdOfStored(database.pool, delivery.eventId),
       subscriptionId: delivery.subscriptionId,
       status: 'InProgress',
-      attemptCount: 0,
+      attemptCount: 1,
       nextAttemptAt: expect.any(Date),
-      finalErrorCode: null,
+      finalErrorCode: 'http_500',
       requeuedFrom: null,
       createdAt: expect.any(Date),
       updatedAt: expect.any(Date),

@@ -102,7 +102,10 @@ describe('a delivery of one subscription that was repaired by hand comes once', 
   it('[S1] with an active job and a result', async () => {
     const delivery = await insertDelivery(database.pool, 'InProgress')
     await insertJob(database.pool, delivery, 'Failed')
+    const trigger = 'TRIGGER job_fits_delivery'
+    await database.pool.query(`ALTER TABLE sagapost.webhook_delivery_jobs DISABLE ${trigger}`)
     await insertJob(database.pool, delivery, 'Leased')
+    await database.pool.query(`ALTER TABLE sagapost.webhook_delivery_jobs ENABLE ALWAYS ${trigger}`)
     expect(idsOf((await list({ subscriptionId: delivery.subscriptionId })).data)).toEqual([delivery.id])
   })
 

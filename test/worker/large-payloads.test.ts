@@ -215,7 +215,13 @@ describe('a payload from before there was a limit', () => {
 
   it('[D2] is kept with the dead letter, and reads show a mark in its place', async () => {
     const eventId = await newEventFromBefore(PAYLOAD_BYTES_READ_MAX + 1)
-    const { sagaId } = await newJob(eventId, await insertSubscription(database.pool))
+    const { id, sagaId } = await newJob(eventId, await insertSubscription(database.pool))
+    for (const status of ['Leased', 'Failed']) {
+      await database.pool.query('UPDATE sagapost.webhook_delivery_jobs SET status = $2 WHERE id = $1', [
+        id,
+        status,
+      ])
+    }
     for (const status of ['PendingRetry', 'DeadLettered']) {
       await database.pool.query(
         `UPDATE sagapost.webhook_delivery_sagas

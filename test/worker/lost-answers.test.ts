@@ -103,7 +103,7 @@ describe('an answer that is lost after the commit', () => {
     await expect.poll(() => sent.length).toBe(1)
     await database.pool.query(
       `UPDATE sagapost.webhook_delivery_jobs
-       SET status = 'Failed', error_code = 'lease_expired', lease_resets = 3, finished_at = sagapost.now() WHERE id = $1`,
+       SET status = 'Failed', error_code = 'lease_expired', lease_resets = 1, finished_at = sagapost.now() WHERE id = $1`,
       [id],
     )
     sent[0]?.answer(delivered)
