@@ -48,16 +48,19 @@ describe('a delivery', () => {
   })
 
   it.each([
-    { what: 'not verified', given: { active: false, verified: false }, then: undefined },
-    { what: 'verified and not active', given: { active: false }, then: undefined },
-    { what: 'switched off', given: {}, then: 'active = false' },
-    { what: 'deleted', given: {}, then: 'active = false, deleted_at = sagapost.now()' },
-  ])('[U5] is refused to a subscription that is $what, for every role', async ({ given, then }) => {
-    const event = await insertEvent(database.pool)
-    const subscription = await insertSubscription(database.pool, given)
-    if (then) await change(subscription, then)
-    await expectRefused([[event, subscription]], /not there, not verified or not active/)
-  })
+    { what: 'not verified', given: { active: false, verified: false }, change: undefined },
+    { what: 'verified and not active', given: { active: false }, change: undefined },
+    { what: 'switched off', given: {}, change: 'active = false' },
+    { what: 'deleted', given: {}, change: 'active = false, deleted_at = sagapost.now()' },
+  ])(
+    '[U5] is refused to a subscription that is $what, for every role',
+    async ({ given, change: assignments }) => {
+      const event = await insertEvent(database.pool)
+      const subscription = await insertSubscription(database.pool, given)
+      if (assignments) await change(subscription, assignments)
+      await expectRefused([[event, subscription]], /not there, not verified or not active/)
+    },
+  )
 
   it('[U5] is refused to a subscription that is not there', async () => {
     await expectRefused([[await insertEvent(database.pool), '999999']], /subscription 999999, which is not/)
