@@ -1,10 +1,10 @@
 -- [U5, R2] A delivery is made only for an event that is stored and a subscription that is active and verified; a routed one
--- only for a subscription of the event's type. For every role and for the owner, one look for all deliveries of a statement;
+-- only for a subscription of the event's type. One check for all deliveries of a statement, for every role and for the owner;
 -- docs/internals/decisions.md has its price and what else was measured.
 --
--- STABLE: the look has the snapshot of the statement that inserts, so a statement that leaves out what is not active is never
--- refused for a subscription that is switched off meanwhile (src/router/make-possible.ts). A delivery that is made beside the
--- switch is one from before it, and is held or ended with the others (0032).
+-- STABLE: the check has the snapshot of the statement that inserts. A statement that leaves out inactive subscriptions is
+-- therefore never refused for one that is switched off meanwhile (src/router/make-possible.ts). Its delivery counts as made
+-- before the switch, and is held or ended as such (0032). What the statement itself writes elsewhere is not seen.
 CREATE FUNCTION sagapost.check_made_deliveries() RETURNS trigger
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
@@ -20,7 +20,7 @@ BEGIN
   IF deliveries = 0 THEN
     RETURN NULL;
   END IF;
-  -- The events are read once, into a hash table: each is looked for no more often than it has partitions' bounds.
+  -- The events are read once, into a hash table. The bounds leave out all other partitions when the statement begins.
   SELECT count(*) FILTER (WHERE (made.event_id, subscription.event_type) IN (
     SELECT event.id, event.event_type FROM sagapost.events AS event
     WHERE event.id = ANY (event_ids) AND event.id >= first_id AND event.id <= last_id)) INTO fitting

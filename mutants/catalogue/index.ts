@@ -8,6 +8,7 @@ import { doctor } from './doctor.js'
 import { events } from './events.js'
 import { generalSagas } from './general-sagas.js'
 import { jobs } from './jobs.js'
+import { madeDeliveriesMutants } from './made-deliveries.js'
 import { madeJobsMutants } from './made-jobs.js'
 import { partitions } from './partitions.js'
 import { payload } from './payload.js'
@@ -30,6 +31,7 @@ export const catalogue: readonly Mutant[] = [
   ...sagaMoves,
   ...sagaResults,
   ...jobs,
+  ...madeDeliveriesMutants,
   ...madeJobsMutants,
   ...deadLetters,
   ...events,

@@ -5,6 +5,7 @@ import { createSubscriptionCache, routeEvents, spreadEvents } from '../../src/ro
 import type { SubscriptionCache } from '../../src/router/subscription-cache.js'
 import { useDatabase } from '../support/database.js'
 import { insertEvent, insertSubscription } from '../support/fixtures.js'
+import { countLockWaiters } from '../support/lock-waiters.js'
 
 const database = useDatabase()
 const router = () => database.as('router_worker')
@@ -76,6 +77,31 @@ describe('a subscription that changes after the router has read it', () => {
     expect(await receiversOf(event)).toEqual(left)
     expect(left.length).toBeLessThan(ids.length - 1)
     expect(await setAside()).toEqual([])
+  })
+
+  it('[U5, R1] refuses nothing when that is while its delivery is being inserted', async () => {
+    const type = 'switch.inserting'
+    const [id] = await subscribe(type, 1)
+    const event = await insertEvent(database.pool, { type })
+    await database.pool.query(`
+      CREATE FUNCTION public.pause() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN PERFORM pg_advisory_xact_lock_shared(45); RETURN NEW; END $$;
+      CREATE TRIGGER pausing BEFORE INSERT ON sagapost.webhook_delivery_sagas
+        FOR EACH ROW EXECUTE FUNCTION public.pause()`)
+    const holder = await database.pool.connect()
+    try {
+      await holder.query('SELECT pg_advisory_lock(45)')
+      const routing = routeEvents(router(), createSubscriptionCache(), 500)
+      await expect.poll(() => countLockWaiters(database.pool)).toBe(1)
+      await change(id, 'active = false')
+      await holder.query('SELECT pg_advisory_unlock(45)')
+      // As if it had been routed before: what is open of the subscription is held from then on.
+      expect(await routing).toMatchObject({ deliveries: 1, refused: [] })
+    } finally {
+      holder.release(true)
+      await database.pool.query('DROP TRIGGER pausing ON sagapost.webhook_delivery_sagas')
+    }
+    expect(await receiversOf(event)).toEqual([id])
   })
 
   it('[U5, R1] and is switched off gets nothing of an event that is routed in pieces', async () => {
