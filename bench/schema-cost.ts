@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { withSettings } from '../src/database/connect.js'
-import { startEmbeddedPostgres } from '../src/database/index.js'
+import { readWorkWindow, startEmbeddedPostgres, type WorkWindow, wholeWindow } from '../src/database/index.js'
 import { PreparingClient } from '../src/database/prepared.js'
 import { pinnedPlans } from '../src/database/role-pool.js'
 import { storeEvents } from '../src/events/index.js'
@@ -144,6 +144,14 @@ async function measure(pool: pg.Pool, pid: number, bounded: boolean): Promise<Sa
   }
 }
 
+const everything: WorkWindow = { ...wholeWindow(), fresh: { ...wholeWindow().fresh, isFresh: true } }
+
+/** Plain tables have no ranges. */
+async function boundedWindow(pool: pg.Pool): Promise<WorkWindow> {
+  const { rows } = await pool.query('SELECT FROM sagapost.partitions LIMIT 1')
+  return rows.length > 0 ? readWorkWindow(pool) : everything
+}
+
 type Timed = <Result>(stage: StageName, work: () => Promise<Result>) => Promise<Result>
 function untimed<Result>(_: StageName, work: () => Promise<Result>): Promise<Result> {
   return work()
@@ -152,12 +160,9 @@ function untimed<Result>(_: StageName, work: () => Promise<Result>): Promise<Res
 /** The whole way of BATCH events through the operations that the parts run, again and again. */
 async function deliver(pool: pg.Pool, count: number, bounded: boolean, timed: Timed): Promise<void> {
   const cache = createSubscriptionCache()
+  const window = bounded ? await boundedWindow(pool) : everything
+  const range = window.fresh
   for (let done = 0; done < count; done += BATCH) {
-    const { rows } = await pool.query('SELECT last_value FROM sagapost.events_id_seq')
-    const newest = Number(rows[0].last_value)
-    const range = bounded
-      ? { from: String(newest - 10 * BATCH), to: String(newest + 10 * BATCH) }
-      : { from: '0', to: String(Number.MAX_SAFE_INTEGER) }
     const events = payloads.map((payload) => ({ type: 'order.placed', payload }))
     await timed('store', () => storeEvents(pool, events))
     await timed('route', () => routeEvents(pool, cache, BATCH))
@@ -178,7 +183,7 @@ async function deliver(pool: pg.Pool, count: number, bounded: boolean, timed: Ti
     }))
     await timed('report', () => reportResults(pool, range, reports))
     const { results: applied } = await timed('apply', () =>
-      applyResults(pool, { batchMax: BATCH, policy: defaultRetryPolicy }),
+      applyResults(pool, { batchMax: BATCH, policy: defaultRetryPolicy, window: () => window }),
     )
     if (applied.length !== BATCH) throw new Error(`applied ${applied.length} results instead of ${BATCH}`)
   }

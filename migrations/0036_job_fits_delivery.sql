@@ -8,7 +8,7 @@
 -- out all partitions but those of the events when the statement begins, and `event_id + 0` keeps them from being left out
 -- while it runs (src/orchestrator/make-jobs.ts).
 CREATE FUNCTION sagapost.check_made_jobs() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
   jobs bigint;
@@ -21,6 +21,10 @@ BEGIN
   SELECT count(*), min(event_id), max(event_id) INTO jobs, first_id, last_id FROM made;
   IF jobs = 0 THEN
     RETURN NULL;
+  END IF;
+  -- One plan for all values locks every partition at each call. Where they are many, it costs less to plan each time.
+  IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'sagapost.webhook_delivery_sagas'::regclass OFFSET 24) THEN
+    PERFORM set_config('plan_cache_mode', 'force_custom_plan', true);
   END IF;
   own_xid := pg_current_xact_id()::xid;
   SELECT count(*) INTO fitting
@@ -102,9 +106,13 @@ $$;
 
 -- As in 0026, and [S19] a delivery does not end while a job of it may still be sent.
 CREATE OR REPLACE FUNCTION sagapost.write_dead_letter() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
+  -- See check_made_jobs().
+  IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'sagapost.webhook_delivery_jobs'::regclass OFFSET 24) THEN
+    PERFORM set_config('plan_cache_mode', 'force_custom_plan', true);
+  END IF;
   IF EXISTS (
     SELECT FROM sagapost.webhook_delivery_jobs
     WHERE saga_id = NEW.id AND event_id = NEW.event_id AND status IN ('Pending', 'Leased')

@@ -6,7 +6,7 @@
 -- therefore never refused for one that is switched off meanwhile (src/router/make-possible.ts). Its delivery counts as made
 -- before the switch, and is held or ended as such (0032). What the statement itself writes elsewhere is not seen.
 CREATE FUNCTION sagapost.check_made_deliveries() RETURNS trigger
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
   deliveries bigint;
@@ -19,6 +19,10 @@ BEGIN
   SELECT count(*), array_agg(event_id), min(event_id), max(event_id) INTO deliveries, event_ids, first_id, last_id FROM made;
   IF deliveries = 0 THEN
     RETURN NULL;
+  END IF;
+  -- See check_made_jobs().
+  IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'sagapost.events'::regclass OFFSET 24) THEN
+    PERFORM set_config('plan_cache_mode', 'force_custom_plan', true);
   END IF;
   -- The events are read once, into a hash table. The bounds leave out all other partitions when the statement begins.
   SELECT count(*) FILTER (WHERE (made.event_id, subscription.event_type) IN (

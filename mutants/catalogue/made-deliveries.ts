@@ -1,5 +1,5 @@
 import type { Mutant } from '../mutant.js'
-import { madeDeliveries, switchedOff } from './named-tests.js'
+import { madeDeliveries, rangeLocks, switchedOff } from './named-tests.js'
 
 const file = 'migrations/0045_delivery_fits_subscription.sql'
 const inPartition = madeDeliveries(
@@ -84,6 +84,13 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
     breaks: 'The check of deliveries looks for their events in every partition.',
     edits: [{ file, find: ' AND event.id >= first_id AND event.id <= last_id)) INTO', replace: ')) INTO' }],
     test: madeDeliveries('[S21] reads the partitions of their events, and no other'),
+  },
+  {
+    id: 'made-deliveries-lock-all-partitions',
+    rules: ['S21'],
+    breaks: 'Routing locks every partition of the events, however many there are.',
+    edits: [{ file, find: 'OFFSET 24', replace: 'OFFSET 2400' }],
+    test: rangeLocks('[S21, J9] no statement of a part locks more partitions the more there are'),
   },
   {
     id: 'made-deliveries-in-later-snapshot',

@@ -12,6 +12,7 @@ export const rights = testsOf('test/schema/permissions.test.ts')(
 export const guards = testsOf('test/schema/guards.test.ts')
 export const madeJobs = testsOf('test/schema/made-jobs.test.ts')
 export const madeDeliveries = testsOf('test/schema/made-deliveries.test.ts')
+export const rangeLocks = testsOf('test/schema/range-locks.test.ts')
 export const switchedOff = testsOf('test/router/switched-off.test.ts')
 export const transitions = testsOf('test/schema/transitions.test.ts')
 export const orchestrate = testsOf('test/orchestrator/orchestrate.test.ts')

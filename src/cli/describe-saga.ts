@@ -12,7 +12,7 @@ export function describeSaga(saga: SagaWithSteps): string {
     ['Definition', `${saga.definition}, version ${saga.definitionVersion}`],
     ['Key', saga.key ?? '-'],
     ['Name', saga.name ?? '-'],
-    ['About', saga.description ?? '-'],
+    ['Description', saga.description ?? '-'],
     ['State', formatStatus(saga.state)],
     ['Waits for', waitsFor(saga)],
     ['Error', saga.error ? `${saga.error.message} [${saga.error.code}]` : '-'],

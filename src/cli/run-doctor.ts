@@ -45,7 +45,7 @@ interface Report {
   violations?: readonly Violation[]
 }
 
-/** Looks at a live system, with --schema and --invariants at all of it; exits with 1 when something does not work or hold. */
+/** Checks a live system, with --schema and --invariants all of it; exits with 1 when something fails or a rule is broken. */
 export async function runDoctor(env: Environment, options: DoctorArguments): Promise<void> {
   const { hashes, json } = options
   if (hashes !== undefined) await onFile(hashes, () => readHashes(hashes))
@@ -87,7 +87,7 @@ async function check(pool: pg.Pool, { settled, hashes }: DoctorArguments): Promi
   const before = await onFile(hashes, () => readHashes(hashes))
   const after = await snapshotTerminals(pool)
   const changed = before ? compareTerminals(before, after) : []
-  // What has changed is told until somebody takes the file away: it is the evidence.
+  // The change is reported until an operator removes the file: it is the evidence.
   if (changed.length === 0) await onFile(hashes, () => writeHashes(hashes, after))
   return [...violations, ...changed]
 }
@@ -124,7 +124,7 @@ function describe({ findings, differences, violations }: Report): string {
       ...mend.map((statement) => `${statement.split('\n').map(makeVisible).join('\n')};`),
     )
   }
-  if (differences?.length === 0) lines.push(line('ok', 'schema', 'it is that of the release'))
+  if (differences?.length === 0) lines.push(line('ok', 'schema', 'it matches this release'))
   for (const { invariant, rules, detail, ids } of violations ?? []) {
     lines.push(
       `${pc.red('violated ')}  ${invariant}`,

@@ -95,9 +95,9 @@ export function buildProgram(env: Environment): Command {
   program
     .command('doctor')
     .description(
-      'say what is wrong with a live system and what to do; with --schema and --invariants, look at all of it',
+      'say what is wrong with a live system and how to fix it; --schema and --invariants check all of it',
     )
-    .option('--schema', "compare the schema with this release's, and print the statements that mend it")
+    .option('--schema', "compare the schema with this release's, and print the statements that fix it")
     .option('--invariants', 'check every rule on the whole database, in one snapshot; locks nothing')
     .option('--settled', 'the same, and that nothing is left to do')
     .option(

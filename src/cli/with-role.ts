@@ -86,6 +86,6 @@ function explainRefusal(error: unknown, role: string, outage: Outage | undefined
     return new SagapostError('schema_outdated', `${errorCatalogue.schema_outdated.title} (${message})`)
   }
   return code === PERMISSION_DENIED
-    ? new SagapostError('permission_denied', `The login may not work as ${role}: ${message}`)
+    ? new SagapostError('permission_denied', `The login cannot assume ${role}: ${message}`)
     : error
 }

@@ -13,6 +13,7 @@ export {
   openDataDir,
   startEmbeddedPostgres,
 } from './embedded/index.js'
+export { inRange } from './in-range.js'
 export { inTransaction } from './in-transaction.js'
 export { isRowId } from './is-row-id.js'
 export { keepPartitionsAhead } from './keep-partitions-ahead.js'
@@ -38,4 +39,13 @@ export { createReadiness, type Readiness } from './readiness.js'
 export { requireMigrated } from './require-migrated.js'
 export { createRolePool } from './role-pool.js'
 export { type DatabaseRole, databaseRoles } from './roles.js'
-export { type EventRange, rangeAround, readWorkWindow, type WorkWindow } from './work-window.js'
+export {
+  type EventRange,
+  groupByRange,
+  newestRanges,
+  rangeOf,
+  readWorkWindow,
+  visitInTurn,
+  type WorkWindow,
+  wholeWindow,
+} from './work-window.js'

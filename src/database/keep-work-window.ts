@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import { type Loop, startLoop } from '../loop/index.js'
-import { readWorkWindow, type WorkWindow } from './work-window.js'
+import { createWindowReader, type WorkWindow } from './work-window.js'
 
-/** The window reaches beyond a border that is 100,000 events away (migrations/0028): not even 50,000 a second outrun it. */
+/** The window reaches beyond a border that is 100,000 events away (migrations/0044): not even 50,000 a second outrun it. */
 const REFRESH_MS = 2_000
 
 export interface WorkWindowKeeper {
@@ -15,10 +15,11 @@ export async function keepWorkWindow(
   pool: pg.Pool,
   { onError, refreshMs = REFRESH_MS }: { onError: (error: Error) => void; refreshMs?: number },
 ): Promise<WorkWindowKeeper> {
-  let window = await readWorkWindow(pool)
+  const read = createWindowReader(pool)
+  let window = await read()
   const loop: Loop = startLoop({
     round: async () => {
-      window = await readWorkWindow(pool)
+      window = await read()
       return false
     },
     idleMs: refreshMs,

@@ -13,6 +13,11 @@ export function prepared(text: string): string {
   return text
 }
 
+export const isPrepared = (text: string): boolean => names.has(text)
+
+/** From now on it is sent without a name; what connections have of it goes with them. */
+export const forgetPrepared = (text: string): boolean => names.delete(text)
+
 /** Sends marked statements under their name, and all others as they are. */
 export class PreparingClient extends RoleClient {
   // biome-ignore lint/suspicious/noExplicitAny: pg.Client's own overloads; all but one shape of call are passed on.

@@ -41,6 +41,9 @@ export const pinnedPlans = {
 /** A new connection costs the server a process; loops come back every half minute at the latest. */
 const IDLE_CONNECTION_MS = 60_000
 
+/** With a connection go the statements that were prepared for what was fresh then (in-range.ts). */
+const CONNECTION_S_MAX = 15 * 60
+
 export interface RolePoolOptions {
   databaseUrl: string
   role: DatabaseRole
@@ -80,6 +83,7 @@ export function createRolePool({
     query_timeout: queryTimeoutMs,
     max: connectionsMax,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
+    maxLifetimeSeconds: CONNECTION_S_MAX,
     // A pooler in between may drop the settings: then nothing runs, instead of everything as the login.
     verify: (client: pg.PoolClient, done: (error?: Error) => void) => {
       client

@@ -4,35 +4,143 @@ import type pg from 'pg'
 export interface EventRange {
   from: string
   to: string
-}
-
-/** The tightest range that holds these events, so that only their partitions are met. */
-export function rangeAround(eventIds: readonly string[]): EventRange {
-  const ids = eventIds.map(BigInt)
-  const first = ids.reduce((least, id) => (id < least ? id : least))
-  const last = ids.reduce((greatest, id) => (id > greatest ? id : greatest))
-  return { from: String(first), to: String(last + 1n) }
+  /** It is the window's own, which nearly all statements are for. */
+  isFresh?: true
 }
 
 export interface WorkWindow {
   /** The one to three partitions that new events go through; the hot loops ask for nothing else. */
   fresh: EventRange
-  /** Older partitions, from the oldest that has open work; null when none has. */
-  older: EventRange | null
+  /** Older partitions that have open work, oldest first. */
+  older: readonly EventRange[]
+  /** Where each partition begins, oldest first, and where the last one ends. */
+  borders: readonly string[]
 }
 
-/** Serves the hot statements their bounds (migrations/0028). Callable by saga_orchestrator and job_worker. */
-export async function readWorkWindow(pool: pg.Pool): Promise<WorkWindow> {
-  const { rows } = await pool.query<{
-    open_from: string
-    fresh_from: string
-    fresh_to: string
-    older: boolean
-  }>('SELECT open_from, fresh_from, fresh_to, open_from < fresh_from AS older FROM sagapost.work_window()')
-  const window = rows[0]
-  if (!window) throw new Error('sagapost.work_window() returned nothing')
-  return {
-    fresh: { from: window.fresh_from, to: window.fresh_to },
-    older: window.older ? { from: window.open_from, to: window.fresh_from } : null,
+/** For calls outside of the loops: all partitions are one range. */
+export const wholeWindow = (): WorkWindow => ({
+  fresh: { from: '0', to: '9223372036854775807' },
+  older: [],
+  borders: [],
+})
+
+/** The fresh range, or the older partition, that an event belongs to. */
+export function rangeOf({ fresh, borders }: WorkWindow, eventId: string): EventRange {
+  if (isWithin(fresh, eventId)) return fresh
+  const id = BigInt(eventId)
+  const next = borders.findIndex((border) => BigInt(border) > id)
+  const [from, to] = [borders[next - 1], borders[next]]
+  // One that the window does not know yet, or any more.
+  return from !== undefined && to !== undefined ? { from, to } : { from: eventId, to: String(id + 1n) }
+}
+
+/** The fresh range, and so many partitions before it, newest first. */
+export function newestRanges({ fresh, borders }: WorkWindow, count: number): EventRange[] {
+  return [fresh, ...rangesBefore(fresh, borders).slice(-count).reverse()]
+}
+
+/** By range, so that a statement meets the partitions of one and no other. */
+export function groupByRange<Item>(
+  window: WorkWindow,
+  items: readonly Item[],
+  eventIdOf: (item: Item) => string,
+): { range: EventRange; items: Item[] }[] {
+  const groups = new Map<string, { range: EventRange; items: Item[] }>()
+  for (const item of items) {
+    const range = rangeOf(window, eventIdOf(item))
+    const group = groups.get(range.from)
+    if (group) group.items.push(item)
+    else groups.set(range.from, { range, items: [item] })
+  }
+  return [...groups.values()]
+}
+
+const isWithin = ({ from, to }: EventRange, eventId: string) => {
+  const id = BigInt(eventId)
+  return id >= BigInt(from) && id < BigInt(to)
+}
+
+/** How many older partitions a loop visits in one round: what it costs must not follow how many there are. */
+const OLDER_AT_A_TIME = 4
+
+/** Some of the older ranges of a window, in turn. */
+export function visitInTurn(count = OLDER_AT_A_TIME): (older: readonly EventRange[]) => EventRange[] {
+  let last = -1n
+  return (older) => {
+    const after = older.findIndex(({ from }) => BigInt(from) > last)
+    const start = Math.max(after, 0)
+    const visited = [...older.slice(start), ...older.slice(0, start)].slice(0, count)
+    last = BigInt(visited.at(-1)?.from ?? -1)
+    return visited
   }
 }
+
+/** So many older partitions are looked at in one call, of those that had open work and of those that had none. */
+const PROBED_AT_A_TIME = 16
+/** A delivery whose result is not applied yet has no open work for a moment. */
+const LINGER_MS = 30_000
+
+const selectWindow = `
+  SELECT borders::text[] AS borders, fresh_from, fresh_to, open_ranges::text[] AS open_ranges
+  FROM sagapost.work_window($1)`
+
+/**
+ * Reads the window again and again (migrations/0044). The first time, all older partitions are looked at; from then on a
+ * few each time, in turn. Callable by saga_orchestrator and job_worker.
+ */
+export function createWindowReader(pool: pg.Pool): () => Promise<WorkWindow> {
+  /** Older ranges with open work, and when they last had some. */
+  const openAtMs = new Map<string, number>()
+  const nextOpen = visitInTurn(PROBED_AT_A_TIME)
+  const nextSettled = visitInTurn(PROBED_AT_A_TIME)
+  let known: WorkWindow | undefined
+
+  async function look(ranges: readonly EventRange[]): Promise<WorkWindow> {
+    const lookedAt = ranges.map(({ from }) => from)
+    const { rows } = await pool.query<{
+      borders: string[]
+      fresh_from: string
+      fresh_to: string
+      open_ranges: string[]
+    }>(selectWindow, [lookedAt])
+    const window = rows[0]
+    if (!window) throw new Error('sagapost.work_window() returned nothing')
+    const { borders, open_ranges } = window
+    const fresh = { from: window.fresh_from, to: window.fresh_to, isFresh: true } as const
+    const nowMs = performance.now()
+    for (const from of open_ranges) openAtMs.set(from, nowMs)
+    const older = rangesBefore(fresh, borders)
+    for (const [from, atMs] of openAtMs) {
+      const isGone = !older.some((range) => range.from === from)
+      if (isGone || (lookedAt.includes(from) && nowMs - atMs > LINGER_MS)) openAtMs.delete(from)
+    }
+    return { fresh, borders, older: older.filter(({ from }) => openAtMs.has(from)) }
+  }
+
+  async function lookAtAll(): Promise<WorkWindow> {
+    let window = await look([])
+    const ranges = rangesBefore(window.fresh, window.borders)
+    for (let at = 0; at < ranges.length; at += PROBED_AT_A_TIME) {
+      window = await look(ranges.slice(at, at + PROBED_AT_A_TIME))
+    }
+    return window
+  }
+
+  return async () => {
+    if (!known) known = await lookAtAll()
+    else {
+      const settled = rangesBefore(known.fresh, known.borders).filter(({ from }) => !openAtMs.has(from))
+      known = await look([...nextOpen(known.older), ...nextSettled(settled)])
+    }
+    return known
+  }
+}
+
+const rangesBefore = ({ from }: EventRange, borders: readonly string[]): EventRange[] =>
+  borders.slice(0, -1).flatMap((border, at) => {
+    const to = borders[at + 1]
+    return to !== undefined && BigInt(border) < BigInt(from) ? [{ from: border, to }] : []
+  })
+
+/** The window as it is now. */
+export const readWorkWindow = (pool: pg.Pool): Promise<WorkWindow> => createWindowReader(pool)()

@@ -46,5 +46,7 @@ export async function examineClock(pool: pg.Pool): Promise<Finding[]> {
       ),
     )
   }
-  return found.length > 0 ? found : [fine('clock', "no row is from the future; the clock is this machine's")]
+  return found.length > 0
+    ? found
+    : [fine('clock', "no row has a time in the future; the clock agrees with this machine's")]
 }

@@ -29,10 +29,10 @@ const selectSettings = `
 
 /** What an operator risks. */
 const risks: Record<string, string> = {
-  fsync: 'when the machine stops, all data can be lost or damaged',
-  full_page_writes: 'when the machine stops, pages that were half written stay damaged',
+  fsync: 'a crash of the machine can lose or damage all data',
+  full_page_writes: 'after a crash of the machine, half-written pages stay damaged',
   synchronous_commit:
-    'Sagapost raises it for its own commits; what other transactions publish can be lost in a crash',
+    'Sagapost raises it for its own commits; events that other transactions publish can be lost in a crash',
 }
 
 /** Whether what was acknowledged survives a crash [S22]. */
@@ -46,7 +46,7 @@ export async function examineDurability(pool: pg.Pool): Promise<Finding[]> {
       'durability',
       'durability_off',
       `${name} is ${value}: ${risks[name]}`,
-      remedy === null ? `set ${name} = on in postgresql.conf` : `${remedy} RESET ${name}`,
+      remedy === null ? `Set ${name} = on in postgresql.conf` : `${remedy} RESET ${name}`,
     ),
   )
 }

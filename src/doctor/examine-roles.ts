@@ -24,12 +24,12 @@ export async function examineRoles(
     databaseRoles,
   ])
   const { missing = null, login } = rows[0] ?? {}
-  if (missing === null) return [fine('roles', `the login may work as each of ${databaseRoles.length} roles`)]
+  if (missing === null) return [fine('roles', `the login can assume all ${databaseRoles.length} roles`)]
   return [
     finding(
       'roles',
       'role_not_granted',
-      `${login} may not work as ${missing.join(', ')}`,
+      `${login} cannot assume ${missing.join(', ')}`,
       `GRANT ${missing.join(', ')} TO ${login}`,
     ),
   ]

@@ -25,7 +25,7 @@ export async function examineSecrets(pool: pg.Pool, masterKey: Buffer | undefine
     await pool.query('SELECT')
   } catch (error) {
     if ((error as { code?: string }).code !== PERMISSION_DENIED) throw error
-    return [fine('secrets', 'not looked at: the login may not work as job_worker')]
+    return [fine('secrets', 'not checked: the login cannot assume job_worker')]
   }
   return [...(await attempt('secrets', () => openSecrets(pool, masterKey)))]
 }
@@ -60,8 +60,8 @@ async function openSecrets(pool: pg.Pool, masterKey: Buffer | undefined): Promis
     fine(
       'secrets',
       masterKey
-        ? `those of ${ids.length} active subscriptions open`
-        : `there are those of ${ids.length} active subscriptions; with SAGAPOST_MASTER_KEY it is tested that they open`,
+        ? `the secrets of all active subscriptions (${ids.length}) can be opened`
+        : `all active subscriptions (${ids.length}) have one; set SAGAPOST_MASTER_KEY to test that they can be opened`,
     ),
   ]
 }

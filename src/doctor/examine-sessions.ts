@@ -94,14 +94,14 @@ export async function examineSessions(pool: pg.Pool): Promise<Finding[]> {
     const [{ used, most } = { used: 0, most: 0 }] = connections.rows
     return found.length > 0
       ? found
-      : [fine('sessions', `none holds others up; ${used} of ${most} connections are taken`)]
+      : [fine('sessions', `none blocks others; ${used} of ${most} connections are in use`)]
   })
 }
 
 function describeOpen({ pid, login, application, state, open_s, open_xids, prepared }: Open): string {
   const age = open_s === null ? `${open_xids} transactions` : `${Math.round(open_s)} s`
-  if (prepared !== null) return `the prepared transaction ${prepared} of ${login} is open for ${age}`
-  return `pid ${pid} (${application || 'no application name'}, login ${login}) has a transaction open for ${age}${
+  if (prepared !== null) return `the prepared transaction ${prepared} of ${login} has been open for ${age}`
+  return `pid ${pid} (${application || 'no application name'}, login ${login}) has had a transaction open for ${age}${
     state === null ? '' : `, ${state}`
   }`
 }
@@ -117,7 +117,7 @@ function describeWaiting({ pid, application, table, waiting_s, held_by }: Waitin
   return finding(
     'sessions',
     'lock_waited_for',
-    `pid ${pid} (${application || 'no application name'}) waits for a lock on ${what} for ${Math.round(waiting_s)} s, held by pid ${held_by.join(', ')}`,
+    `pid ${pid} (${application || 'no application name'}) has waited ${Math.round(waiting_s)} s for a lock on ${what}, held by pid ${held_by.join(', ')}`,
     held_by.map((holder) => `SELECT pg_terminate_backend(${holder})`).join('; '),
   )
 }
@@ -125,5 +125,5 @@ function describeWaiting({ pid, application, table, waiting_s, held_by }: Waitin
 function describeConnections({ of, used, most }: { of: string; used: number; most: number }): Finding[] {
   if (used < most * NEARLY) return []
   const code = used >= most ? 'connections_exhausted' : 'connections_nearly_exhausted'
-  return [finding('sessions', code, `${used} of ${most} connections of ${of} are taken`)]
+  return [finding('sessions', code, `${used} of ${most} connections of ${of} are in use`)]
 }

@@ -139,7 +139,7 @@ function examineWrites({ as }: SystemExamination): Promise<readonly Finding[]> {
       async (pool) => {
         const obstacles = await checkWrites(pool)
         if (obstacles === null)
-          return [finding('writes', 'writes_not_tested', 'the login lacks the right to test a write')]
+          return [finding('writes', 'writes_not_tested', 'the login lacks the privilege to test a write')]
         return obstacles.length > 0
           ? obstacles.map((obstacle) => explainAsFinding('writes', obstacle))
           : [fine('writes', 'a transaction was committed, and the disk has room')]

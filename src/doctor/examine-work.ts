@@ -28,7 +28,7 @@ export async function examineWork(pool: pg.Pool): Promise<Finding[]> {
   return [
     ...examineProcesses(processes, running),
     ...(running.length === 0 && waiting.length === 0 && stages !== null
-      ? [finding('processes', 'nothing_runs', 'no process is registered, and nothing waits')]
+      ? [finding('processes', 'nothing_runs', 'no process is registered, and no work is waiting')]
       : []),
     ...examineParts(waiting, parts),
     ...(stages === null
@@ -47,12 +47,12 @@ function examineProcesses(
       finding(
         'processes',
         'process_lost',
-        `process ${pid} on ${hostname} (${parts.join(', ')}) was last heard of at ${seenAt?.toISOString()}`,
+        `process ${pid} on ${hostname} (${parts.join(', ')}) last reported at ${seenAt?.toISOString()}`,
       ),
     )
   const versions = [...new Set(running.map(({ version }) => version))].sort()
   if (versions.length > 1)
-    found.push(finding('processes', 'versions_differ', `releases ${versions.join(' and ')} run`))
+    found.push(finding('processes', 'versions_differ', `releases ${versions.join(' and ')} are running`))
   if (found.length > 0 || running.length === 0) return found
   return [
     fine(
@@ -93,12 +93,12 @@ function examineBacklog(waiting: readonly StageBacklog[], parts: ReadonlySet<str
             'backlog',
             'work_late',
             detail,
-            `The log of the part ${part} says why; see also schema, sessions and vacuum`,
+            `The log of the part ${part} says why; see also the checks schema, sessions and vacuum`,
           ),
         ]
       : []
   })
   if (found.length > 0) return found
   const stages = waiting.map(({ stage, count }) => `${count} ${stage}`)
-  return [fine('backlog', stages.length > 0 ? `on its way: ${stages.join(', ')}` : 'nothing waits')]
+  return [fine('backlog', stages.length > 0 ? `waiting: ${stages.join(', ')}` : 'no work is waiting')]
 }

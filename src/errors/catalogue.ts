@@ -50,10 +50,10 @@ export const errorCatalogue = {
     constraints: ['events_event_type_format', 'subscriptions_event_type_format'],
   },
   event_type_reserved: {
-    title: 'Event types that begin with saga. or sagapost. are Sagapost’s own',
+    title: 'Event types that begin with saga. or sagapost. are reserved for Sagapost',
     constraints: ['event_type_is_reserved'],
   },
-  idempotency_key_required: { title: 'This server takes no event without an idempotency key' },
+  idempotency_key_required: { title: 'This server requires an idempotency key for every event' },
   idempotency_key_invalid: {
     title: 'An idempotency key is 1 to 255 characters',
     constraints: ['event_keys_key_length', 'request_keys_key_length', 'request_keys_fingerprint_sha256'],
@@ -62,7 +62,7 @@ export const errorCatalogue = {
     title: 'The idempotency key was used for something else',
     constraints: ['event_key_conflict'],
   },
-  idempotency_key_busy: { title: 'Another transaction holds the idempotency key: ask again later' },
+  idempotency_key_busy: { title: 'Another transaction holds the idempotency key: try again later' },
 
   event_invalid: {
     title: 'A value of the event is out of its range',
@@ -178,11 +178,11 @@ export const errorCatalogue = {
     constraints: ['uniq_job_saga_active', 'uniq_job_saga_attempt'],
   },
   delivery_not_subscribed: {
-    title: 'A delivery is of a stored event, to an active subscription of its type',
+    title: 'A delivery needs a stored event, and an active subscription of its type',
     constraints: ['delivery_fits_subscription'],
   },
   job_without_delivery: {
-    title: 'A job is made for a delivery that is InProgress, under its event and subscription',
+    title: 'A job needs a delivery that is InProgress, of the same event and subscription',
     constraints: ['job_fits_delivery'],
   },
   delivery_value_invalid: {
@@ -300,8 +300,8 @@ export const errorCatalogue = {
   forbidden: { title: 'The scope of the API key does not allow this' },
   not_found: { title: 'There is nothing at this path for this method' },
   too_many_bad_keys: { title: 'Too many requests with a bad API key came from this address' },
-  too_much_at_once: { title: 'Requests of this API key are under way with too many bytes: ask again later' },
-  overloaded: { title: 'Too many events wait to be stored: ask again later' },
+  too_much_at_once: { title: 'Too many bytes are in progress with this API key: try again later' },
+  overloaded: { title: 'Too many events wait to be stored: try again later' },
   internal_error: { title: 'Sagapost failed: a bug, recorded in its log' },
 
   // The client and the command line

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import type { WorkWindow } from '../database/index.js'
 import { type AppliedBatch, applyResults, applyRow, ResultsRefused } from './apply-results.js'
 import type { RetryPolicy } from './retry-policy.js'
 
@@ -8,6 +9,7 @@ const TRY_AGAIN_MS = 60_000
 export interface ResultApplierOptions {
   batchMax: number
   policy: RetryPolicy
+  window?: () => WorkWindow
   onRefused: (queueId: string, error: Error) => void
 }
 
@@ -17,7 +19,7 @@ export interface ResultApplierOptions {
  */
 export function createResultApplier(
   pool: pg.Pool,
-  { batchMax, policy, onRefused }: ResultApplierOptions,
+  { batchMax, policy, window, onRefused }: ResultApplierOptions,
 ): { apply(): Promise<AppliedBatch> } {
   const refusedUntilMs = new Map<string, number>()
 
@@ -25,7 +27,7 @@ export function createResultApplier(
     const results: AppliedBatch['results'] = []
     for (const id of queueIds) {
       try {
-        results.push(...(await applyRow(pool, id, policy)).results)
+        results.push(...(await applyRow(pool, id, { policy, window })).results)
       } catch (error) {
         // What else goes wrong is the next round's: those before are applied, and told of.
         if (!(error instanceof ResultsRefused)) break
@@ -40,7 +42,7 @@ export function createResultApplier(
     async apply() {
       for (const [id, untilMs] of refusedUntilMs) if (untilMs <= performance.now()) refusedUntilMs.delete(id)
       try {
-        return await applyResults(pool, { batchMax, policy, except: [...refusedUntilMs.keys()] })
+        return await applyResults(pool, { batchMax, policy, window, except: [...refusedUntilMs.keys()] })
       } catch (error) {
         if (error instanceof ResultsRefused) return applyOneByOne(error.queueIds)
         throw error

@@ -1,11 +1,15 @@
 import type pg from 'pg'
 import {
   cutBatch,
+  type EventRange,
+  inRange,
   inTransaction,
   isRefusal,
   prepared,
   type QueueRow,
-  rangeAround,
+  rangeOf,
+  type WorkWindow,
+  wholeWindow,
 } from '../database/index.js'
 import type { Stop } from './decide-delivery.js'
 import type { RetryPolicy } from './retry-policy.js'
@@ -134,6 +138,7 @@ interface QueuedResults extends QueueRow {
 export interface ApplyOptions {
   batchMax: number
   policy: RetryPolicy
+  window?: (() => WorkWindow) | undefined
   /** Rows of the queue that are left alone. */
   except?: readonly string[]
 }
@@ -151,37 +156,63 @@ export class ResultsRefused extends Error {
 /** Applies new results under the role saga_orchestrator, all in one transaction with the dead letters. */
 export function applyResults(
   pool: pg.Pool,
-  { batchMax, policy, except = [] }: ApplyOptions,
+  { batchMax, policy, window = wholeWindow, except = [] }: ApplyOptions,
 ): Promise<AppliedBatch> {
   return applyTaken(pool, policy, async (client) => {
     const { rows } = await client.query<QueuedResults>(takeResults, [batchMax, except])
-    return cutBatch(rows, batchMax)
+    const { batch, more } = cutBatch(rows, batchMax)
+    return ofOneRange(window(), batch, more)
   })
 }
 
 /** The results of one row of the queue, unless somebody else has it. */
-export function applyRow(pool: pg.Pool, queueId: string, policy: RetryPolicy): Promise<AppliedBatch> {
+export function applyRow(
+  pool: pg.Pool,
+  queueId: string,
+  { policy, window = wholeWindow }: Pick<ApplyOptions, 'policy' | 'window'>,
+): Promise<AppliedBatch> {
   return applyTaken(pool, policy, async (client) => {
     const { rows: batch } = await client.query<QueuedResults>(takeRow, [queueId])
-    return { batch, more: false }
+    return ofOneRange(window(), batch, false)
   })
+}
+
+interface Taken {
+  batch: QueuedResults[]
+  range: EventRange
+  more: boolean
+}
+
+/** Those in the range of the first: a row is of one range, as workers report. What is left comes with the next batch. */
+function ofOneRange(window: WorkWindow, taken: readonly QueuedResults[], more: boolean): Taken {
+  const [first] = taken
+  if (!first) return { batch: [], range: window.fresh, more: false }
+  const range = rangeOfRow(window, first)
+  const batch = taken.filter((row) => {
+    const { from, to } = rangeOfRow(window, row)
+    return from === range.from && to === range.to
+  })
+  return { batch, range, more: more || batch.length < taken.length }
+}
+
+function rangeOfRow(window: WorkWindow, { first_event_id, last_event_id }: QueuedResults): EventRange {
+  const first = rangeOf(window, first_event_id)
+  const last = rangeOf(window, last_event_id)
+  return first.from === last.from ? first : { from: first.from, to: last.to }
 }
 
 async function applyTaken(
   pool: pg.Pool,
   policy: RetryPolicy,
-  take: (client: pg.PoolClient) => Promise<{ batch: QueuedResults[]; more: boolean }>,
+  take: (client: pg.PoolClient) => Promise<Taken>,
 ): Promise<AppliedBatch> {
   let queueIds: string[] = []
   try {
     return await inTransaction(pool, async (client) => {
-      const { batch, more } = await take(client)
+      const { batch, range, more } = await take(client)
       if (batch.length === 0) return { results: [], more: false }
       queueIds = batch.map(({ id }) => id)
-      const range = rangeAround(batch.flatMap((row) => [row.first_event_id, row.last_event_id]))
-      const { rows: applied } = await client.query<Row>(applyNewResults, [
-        range.from,
-        range.to,
+      const { rows: applied } = await client.query<Row>(inRange(applyNewResults, range), [
         queueIds,
         policy.limit,
         policy.baseDelayMs,
@@ -192,9 +223,7 @@ async function applyTaken(
       ])
       const dead = applied.filter(isDead)
       if (dead.length > 0) {
-        await client.query(deadLetter, [
-          range.from,
-          range.to,
+        await client.query(inRange(deadLetter, range), [
           dead.map(({ saga_id }) => saga_id),
           dead.map(({ event_id }) => event_id),
           dead.map(({ stop }) => stop),

@@ -17,11 +17,12 @@ export const selectFailedJobs = (delivery: string) => `
     WHERE job.saga_id = ANY (ARRAY[${delivery}.id]) AND job.event_id + 0 = ${delivery}.event_id AND job.status = 'Failed'`
 
 /**
- * SQL: the event of a row of `saga` is there, by events_pkey. Without it there is nothing to snapshot, and the database
+ * SQL: the event of a row of `saga` in the range from $1 to $2 is there, by events_pkey. Without it there is nothing to snapshot, and the database
  * refuses the whole batch. array_append(): see worker/claim-jobs.ts.
  */
 export const hasEvent = `
-    EXISTS (SELECT FROM sagapost.events AS event WHERE event.id = ANY (array_append('{}', saga.event_id)))`
+    EXISTS (SELECT FROM sagapost.events AS event WHERE event.id = ANY (array_append('{}', saga.event_id))
+      AND (event.id >= $1 OR event.id > $2) AND (event.id < $2 OR event.id <= $1))`
 
 export const lastJobColumns = 'last_job.id AS job_id, last_job.worker_id, last_job.lease_until'
 

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { prepared } from '../database/index.js'
+import { type EventRange, groupByRange, inRange, prepared, type WorkWindow } from '../database/index.js'
 import {
   type DeadDelivery,
   type DeadRow,
@@ -14,15 +14,18 @@ const endThose = (found: string, stop: string) =>
   prepared(`
   WITH found AS MATERIALIZED (
     SELECT saga.id, saga.event_id, saga.subscription_id, saga.correlation_id, saga.attempt_count${found}
+      AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
       AND ${hasEvent}
-    LIMIT $1 FOR UPDATE OF saga SKIP LOCKED
+    LIMIT $3 FOR UPDATE OF saga SKIP LOCKED
   ), moved AS (
     UPDATE sagapost.webhook_delivery_sagas AS saga
     SET status = 'DeadLettered', final_error_code = '${stop}', updated_at = sagapost.now()
     FROM found WHERE saga.id = ANY (ARRAY[found.id]) AND saga.event_id + 0 = found.event_id
+      AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
   )
   SELECT found.*, '${stop}' AS error_code, ${lastJobColumns}
   FROM found LEFT JOIN LATERAL (${selectFailedJobs('found')}
+    AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
     ORDER BY attempt DESC LIMIT 1
   ) AS last_job ON true`)
 
@@ -47,23 +50,41 @@ export const endCancelled = endThose(
   'cancelled',
 )
 
+const selectAnyStopped = prepared(`
+  SELECT EXISTS (SELECT FROM sagapost.subscription_switches)
+      OR EXISTS (SELECT FROM sagapost.delivery_cancellations) AS any`)
+
+/** Whether there is anything to end. */
+export async function isAnyStopped(pool: pg.Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ any: boolean }>(selectAnyStopped)
+  return rows[0]?.any === true
+}
+
 /** Under the role saga_orchestrator, one transaction for each of the two; at most `batchMax` of each. */
-export async function endStopped(pool: pg.Pool, { batchMax }: { batchMax: number }): Promise<DeadDelivery[]> {
-  const { rows: deleted } = await pool.query<DeadRow>(endDeleted, [batchMax])
-  const { rows: cancelled } = await pool.query<DeadRow>(endCancelled, [batchMax])
+export async function endStopped(
+  pool: pg.Pool,
+  { range, batchMax }: { range: EventRange; batchMax: number },
+): Promise<DeadDelivery[]> {
+  const { rows: deleted } = await pool.query<DeadRow>(inRange(endDeleted, range), [batchMax])
+  const { rows: cancelled } = await pool.query<DeadRow>(inRange(endCancelled, range), [batchMax])
   return [...deleted, ...cancelled].map(toDead)
 }
 
+const selectCancelled = prepared('SELECT event_id FROM sagapost.delivery_cancellations')
 // The whole table, which holds what is being cancelled; the deliveries by their key. One that retention took is gone, too.
 const forgetEnded = prepared(`
   DELETE FROM sagapost.delivery_cancellations AS cancellation
-  WHERE NOT EXISTS (
+  WHERE cancellation.event_id >= $1 AND cancellation.event_id < $2 AND NOT EXISTS (
     SELECT FROM sagapost.webhook_delivery_sagas AS saga
     WHERE saga.id = ANY (ARRAY[cancellation.saga_id])
       AND saga.event_id BETWEEN cancellation.event_id AND cancellation.event_id
+      AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
       AND saga.status IN ('Pending', 'InProgress', 'PendingRetry'))`)
 
 /** Cancellations of deliveries that have ended, in whichever way. Under the role saga_orchestrator. */
-export async function forgetEndedCancellations(pool: pg.Pool): Promise<void> {
-  await pool.query(forgetEnded)
+export async function forgetEndedCancellations(pool: pg.Pool, window: WorkWindow): Promise<void> {
+  const { rows } = await pool.query<{ event_id: string }>(selectCancelled)
+  for (const { range } of groupByRange(window, rows, ({ event_id }) => event_id)) {
+    await pool.query(inRange(forgetEnded, range))
+  }
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type EventRange, prepared } from '../database/index.js'
+import { type EventRange, inRange, prepared } from '../database/index.js'
 
 // Index probes: delivery_result_queue_pkey, idx_saga_status, and the first entry of idx_saga_status_retry.
 export const lookAhead = prepared(`
@@ -13,10 +13,9 @@ export const lookAhead = prepared(`
 
 /** How long until there are results, or deliveries of this range to move, as far as is known now; 0: at once. */
 export async function workDueInMs(pool: pg.Pool, range: EventRange): Promise<number> {
-  const { rows } = await pool.query<{ work: boolean; next_retry_ms: number | null }>(lookAhead, [
-    range.from,
-    range.to,
-  ])
+  const { rows } = await pool.query<{ work: boolean; next_retry_ms: number | null }>(
+    inRange(lookAhead, range),
+  )
   const { work = false, next_retry_ms = null } = rows[0] ?? {}
   if (work) return 0
   return next_retry_ms === null ? Number.POSITIVE_INFINITY : Math.max(0, next_retry_ms)

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type EventRange, isRefusal, prepared } from '../database/index.js'
+import { type EventRange, inRange, isRefusal, prepared } from '../database/index.js'
 import { type DeadDelivery, hasEvent, lastJobColumns, selectFailedJobs, toDead } from './dead-delivery.js'
 import { stopOf } from './stop-of.js'
 
@@ -111,10 +111,11 @@ export async function makeJobs(
   pool: pg.Pool,
   { range, batchMax, limit, retries = true, hasBacklog = false }: MakeJobsOptions,
 ): Promise<MadeJobs> {
-  const bounds = [range.from, range.to, batchMax]
-  const past = hasBacklog ? await pool.query(makeJobsPastBacklog, bounds) : { rowCount: 0 }
-  const first = await pool.query(makeFirstJobs, bounds)
-  const { rows } = retries ? await retryDue(pool, [...bounds, limit]) : { rows: [] }
+  const past = hasBacklog
+    ? await pool.query(inRange(makeJobsPastBacklog, range), [batchMax])
+    : { rowCount: 0 }
+  const first = await pool.query(inRange(makeFirstJobs, range), [batchMax])
+  const { rows } = retries ? await retryDue(pool, range, [batchMax, limit]) : { rows: [] }
   const dead = rows.filter(({ retry }) => !retry)
   return {
     first: (past.rowCount ?? 0) + (first.rowCount ?? 0),
@@ -123,11 +124,11 @@ export async function makeJobs(
   }
 }
 
-async function retryDue(pool: pg.Pool, values: unknown[]): Promise<pg.QueryResult> {
+async function retryDue(pool: pg.Pool, range: EventRange, values: unknown[]): Promise<pg.QueryResult> {
   try {
-    return await pool.query(makeRetryJobs, values)
+    return await pool.query(inRange(makeRetryJobs, range), values)
   } catch (error) {
     if (!isRefusal(error)) throw error
-    return pool.query(makePossibleRetryJobs, values)
+    return pool.query(inRange(makePossibleRetryJobs, range), values)
   }
 }

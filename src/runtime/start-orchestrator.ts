@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import type { EventRange, WorkWindow } from '../database/index.js'
+import { type EventRange, visitInTurn, type WorkWindow } from '../database/index.js'
 import { type Loop, spaceRounds, startLoop, type Wakeups } from '../loop/index.js'
 import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import {
@@ -47,6 +47,7 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
   const applier = createResultApplier(pool, {
     batchMax: BATCH_MAX,
     policy,
+    window,
     onRefused: (queueId, error) => {
       metrics.loopFailed('orchestrator')
       logFailure(log, error, 'results cannot be applied; will try again in a minute', { queue_id: queueId })
@@ -111,6 +112,7 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
     attempt_count: delivery.attemptCount,
   })
 
+  const nextOlder = visitInTurn()
   const spacing = spaceRounds(wakeups.hasBacklog)
   let dueInMs = 0
   let retriesAtMs = 0
@@ -118,7 +120,7 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
   const loop = startLoop({
     round: async (told) => {
       const { fresh, older } = window()
-      const ranges = older ? [fresh, older] : [fresh]
+      const ranges = [fresh, ...nextOlder(older)]
       if (told || dueInMs === 0) {
         const retries = dueInMs === 0 || performance.now() >= retriesAtMs
         const startedAtMs = performance.now()

@@ -250,6 +250,7 @@ export async function startParts({
       stops.add('work', 'orchestrator', () => orchestrator.stop())
       const ending = startEnding({
         pool,
+        window: window.current,
         wakeups,
         pollMs,
         onEnded: orchestrator.buryWaiting,

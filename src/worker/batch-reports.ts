@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { rangeAround } from '../database/index.js'
+import { type EventRange, groupByRange, wholeWindow } from '../database/index.js'
 import { findReported } from './find-reported.js'
 import { type JobReport, reportResults } from './report-results.js'
 
@@ -24,7 +24,11 @@ interface Waiting {
   reject: (error: Error) => void
 }
 
-export function createReportBatcher(pool: pg.Pool, onFlushed: () => void): ReportBatcher {
+export function createReportBatcher(
+  pool: pg.Pool,
+  onFlushed: () => void,
+  window = wholeWindow,
+): ReportBatcher {
   const waiting: Waiting[] = []
   let timer: NodeJS.Timeout | undefined
   let isFlushing = false
@@ -52,9 +56,13 @@ export function createReportBatcher(pool: pg.Pool, onFlushed: () => void): Repor
   }
 
   const send = async (batch: readonly Waiting[]) => {
+    const groups = groupByRange(window(), batch, ({ report }) => report.eventId)
+    for (const { range, items } of groups) await sendTo(range, items)
+  }
+
+  const sendTo = async (range: EventRange, batch: readonly Waiting[]) => {
     try {
       const reports = batch.map(({ report }) => report)
-      const range = rangeAround(reports.map(({ eventId }) => eventId))
       const accepted = await reportResults(pool, range, reports)
       // One whose answer was lost comes again, and finds its own result: only what is refused is asked for.
       const refused = reports.filter(({ jobId }) => !accepted.has(jobId))

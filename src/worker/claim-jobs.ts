@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { type EventRange, prepared } from '../database/index.js'
+import { type EventRange, inRange, prepared } from '../database/index.js'
 import { eventTimeUs, webhookIdOf } from '../webhook-id/index.js'
 import { type Stop, stopOf } from './stop.js'
 
@@ -86,9 +86,7 @@ export interface Claim {
 /** Claims jobs under the role job_worker. They are this worker's until the lease ends, and nobody else's. */
 export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<Claim> {
   const { range, batchMax, leaseMs, workerId, leaseToken = randomUUID(), except, freeSince, only } = options
-  const { rows } = await pool.query(claim, [
-    range.from,
-    range.to,
+  const { rows } = await pool.query(inRange(claim, range), [
     batchMax,
     leaseMs,
     workerId,

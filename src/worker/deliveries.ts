@@ -74,7 +74,7 @@ export function createDeliveries(
     onDone: () => void
   },
 ): Deliveries {
-  const { pool, sender, wakeups, log, metrics, workerId, leaseMs, concurrency } = options
+  const { pool, window, sender, wakeups, log, metrics, workerId, leaseMs, concurrency } = options
   const standingOf = (subscriptionId: string) => options.breakers().standingOf(subscriptionId)
   const lanes = createLanes<HeldJob>(concurrency, standingOf)
   const firstTries = createFirstTries(Math.ceil(concurrency * FIRST_TRIES_SHARE), () => pump())
@@ -84,8 +84,8 @@ export function createDeliveries(
   let probing = 0
   const sending = new Set<Promise<void>>()
   const returned = new Set<Promise<void>>()
-  const largePayloads = createLargePayloads(pool)
-  const reports = createReportBatcher(pool, () => wakeups.wake('results'))
+  const largePayloads = createLargePayloads(pool, { window })
+  const reports = createReportBatcher(pool, () => wakeups.wake('results'), window)
   let stoppedAtMs: number | undefined
   const silence = setInterval(() => {
     if (!lanes.setAsideSilent(performance.now())) return
@@ -230,7 +230,7 @@ export function createDeliveries(
     const jobs = held.filter(({ isSent }) => !isSent)
     const leaseEndsMs = jobs.reduce((least, job) => Math.min(least, job.leaseEndsMs), Infinity)
     const endsMs = () => Math.min(leaseEndsMs, (stoppedAtMs ?? Infinity) + GIVE_BACK_AFTER_STOP_MS)
-    const returning = repeatUntil(endsMs, () => releaseJobs(pool, jobs))
+    const returning = repeatUntil(endsMs, () => releaseJobs(pool, jobs, window))
       .catch((error: Error) =>
         logFailure(log, error, 'jobs could not be given back; their leases will run out'),
       )

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EventRange } from '../database/index.js'
+import { type EventRange, inRange } from '../database/index.js'
 
 // One pass over the free jobs of idx_job_status_lease for all subscriptions together; nothing is locked yet.
 export const findOldestFree = `
@@ -14,9 +14,7 @@ export async function findProbes(
   range: EventRange,
   subscriptionIds: readonly string[],
 ): Promise<Map<string, string>> {
-  const { rows } = await pool.query<{ id: string; subscription_id: string }>(findOldestFree, [
-    range.from,
-    range.to,
+  const { rows } = await pool.query<{ id: string; subscription_id: string }>(inRange(findOldestFree, range), [
     subscriptionIds,
   ])
   return new Map(rows.map(({ id, subscription_id }) => [subscription_id, id]))

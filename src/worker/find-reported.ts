@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EventRange } from '../database/index.js'
+import { type EventRange, inRange } from '../database/index.js'
 import type { JobReport } from './report-results.js'
 
 // By their keys, as in report-results.ts. A result under this token is the worker's own, but for what the cleaner writes.
@@ -17,9 +17,7 @@ export async function findReported(
   range: EventRange,
   reports: readonly JobReport[],
 ): Promise<Set<string>> {
-  const { rows } = await pool.query<{ id: string }>(selectReported, [
-    range.from,
-    range.to,
+  const { rows } = await pool.query<{ id: string }>(inRange(selectReported, range), [
     reports.map(({ jobId }) => jobId),
     reports.map(({ eventId }) => eventId),
     reports.map(({ leaseToken }) => leaseToken),

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EventRange } from '../database/index.js'
+import { type EventRange, inRange } from '../database/index.js'
 
 /** Jobs that one look goes through: it stays short, however much waits. */
 const JOBS_PER_LOOK = 5_000
@@ -34,7 +34,7 @@ export async function findWaiting(
     subscription_id: string
     is_full: boolean
     until_ms: number
-  }>(selectWaiting, [range.from, range.to, from ?? '-infinity', JOBS_PER_LOOK])
+  }>(inRange(selectWaiting, range), [from ?? '-infinity', JOBS_PER_LOOK])
   const oldest = new Map(rows.map(({ id, subscription_id }) => [subscription_id, id]))
   const [first] = rows
   if (!first?.is_full) return { oldest, next: undefined }

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import type { WorkWindow } from '../database/index.js'
 import { startLoop } from '../loop/index.js'
 import { logFailure, type Recorders } from '../observability/index.js'
 import type { Standing } from './lanes.js'
@@ -34,6 +35,7 @@ export interface BreakerKeeper {
 export interface BreakerKeeperOptions {
   /** Under the role job_worker. */
   pool: pg.Pool
+  window: () => WorkWindow
   policy: BreakerPolicy
   log: Logger
   metrics: Pick<Recorders, 'breakerOpened' | 'breakerClosed' | 'loopFailed'>
@@ -93,7 +95,7 @@ export function keepBreakers(options: BreakerKeeperOptions): BreakerKeeper {
   async function recall(ids: readonly string[]): Promise<void> {
     const unknown = ids.filter((id) => standingOf(id) === 'untried' && !withoutRecord.has(id))
     if (unknown.length === 0) return
-    const recalled = new Set(await recallAnswers(pool, unknown))
+    const recalled = new Set(await recallAnswers(pool, options.window(), unknown))
     for (const id of unknown) {
       if (!recalled.has(id)) remember(withoutRecord, id, true)
       else if (standingOf(id) === 'untried') remember(answering, id, 0)

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import { type EventRange, visitInTurn, type WorkWindow } from '../database/index.js'
 import { startLoop, type Wakeups } from '../loop/index.js'
 import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import type { ClaimedJob } from './claim-jobs.js'
@@ -27,6 +28,7 @@ export interface SwitchKeeper {
 export interface SwitchKeeperOptions {
   /** Under the role job_worker. */
   pool: pg.Pool
+  window: () => WorkWindow
   wakeups: Wakeups
   log: Logger
   metrics: Pick<Recorders, 'attemptFinished' | 'loopFailed'>
@@ -44,14 +46,14 @@ export interface SwitchKeeperOptions {
  * in batches, beside the claims: however much it is, others' jobs do not wait behind it.
  */
 export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
-  const { pool, wakeups, log, metrics, workerId, leaseMs } = options
-  const taking = { batchMax: BATCH_MAX, leaseMs, workerId }
+  const { pool, window, wakeups, log, metrics, workerId, leaseMs } = options
+  const nextOlder = visitInTurn()
   const settling = new Set<Promise<void>>()
   let known: Switches = { on: [], off: new Set(), deleted: new Set(), cancelled: new Set() }
   let knownAtMs = Number.NEGATIVE_INFINITY
   let busy = new Set<string>()
-  /** Up to where free jobs were looked at; undefined: a look begins. */
-  let lookedUntil: Date | undefined
+  /** Up to where free jobs of a range were looked at; absent: a look begins. */
+  const lookedUntil = new Map<string, Date>()
   let stoppedAtMs = Number.POSITIVE_INFINITY
 
   const isStopped = (job: ClaimedJob) =>
@@ -63,7 +65,7 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
   function settle(jobs: readonly HeldJob[]): void {
     const leaseEndsMs = Math.min(...jobs.map((job) => job.leaseEndsMs))
     const endsMs = () => Math.min(leaseEndsMs, stoppedAtMs + SETTLE_AFTER_STOP_MS)
-    const settled = repeatUntil(endsMs, () => putAside(pool, jobs))
+    const settled = repeatUntil(endsMs, () => putAside(pool, jobs, window))
       .then(() => tell(jobs))
       .catch((error: Error) =>
         logFailure(log, error, 'stopped jobs could not be updated; their leases will run out'),
@@ -96,28 +98,46 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
 
   function forgetLook(): void {
     busy = new Set()
-    lookedUntil = undefined
+    lookedUntil.clear()
   }
 
-  /** One batch of each kind; true when there may be more. */
+  /** One batch of each kind in each range, of the older ones in a few; true when there may be more. */
   async function work(): Promise<boolean> {
+    const { fresh, older } = window()
+    let jobs = 0
+    let more = false
+    for (const range of [fresh, ...nextOlder(older)]) {
+      const done = await workIn(range)
+      jobs += done.jobs
+      more ||= done.more
+    }
+    if (lookedUntil.size === 0) busy = new Set()
+    const { on, off, deleted } = known
+    if (jobs === 0) await forgetSwitches(pool, window(), [...on, ...off, ...deleted])
+    return more
+  }
+
+  async function workIn(range: EventRange): Promise<{ jobs: number; more: boolean }> {
     const { on, off, deleted, cancelled } = known
+    const taking = { range, batchMax: BATCH_MAX, leaseMs, workerId }
     const stopped = [...off, ...deleted]
     const switched = [...on, ...deleted]
-    const free = stopped.length > 0 ? await stopFreeJobs(pool, taking, stopped, lookedUntil) : undefined
-    if (free?.jobs.length === BATCH_MAX) {
+    const free =
+      stopped.length > 0
+        ? await stopFreeJobs(pool, taking, stopped, lookedUntil.get(range.from))
+        : { jobs: [], lookedUntil: new Date(0) }
+    if (free.jobs.length === BATCH_MAX) {
       for (const { subscriptionId } of free.jobs) busy.add(subscriptionId)
-      lookedUntil = free.lookedUntil
-    } else forgetLook()
+      lookedUntil.set(range.from, free.lookedUntil)
+    } else lookedUntil.delete(range.from)
     const held = switched.length > 0 ? await letGoHeldJobs(pool, taking, switched) : []
     const ended = cancelled.size > 0 ? await stopCancelledJobs(pool, taking) : []
-    const jobs = [...(free?.jobs ?? []), ...held, ...ended]
+    const jobs = [...free.jobs, ...held, ...ended]
     tell(jobs)
     const heldNow = jobs.filter(({ stop }) => stop === 'held').length
     if (heldNow > 0) log.info({ jobs: heldNow }, 'jobs are held: their subscriptions are inactive')
     if (held.length > 0) log.info({ jobs: held.length }, 'held jobs were released')
-    if (jobs.length === 0) await forgetSwitches(pool, [...on, ...stopped])
-    return [free?.jobs ?? [], held, ended].some(({ length }) => length === BATCH_MAX)
+    return { jobs: jobs.length, more: [free.jobs, held, ended].some(({ length }) => length === BATCH_MAX) }
   }
 
   const loop = startLoop({

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { prepared } from '../database/index.js'
+import { inRange, prepared, rangeOf, wholeWindow } from '../database/index.js'
 import { PAYLOAD_BYTES_READ_MAX } from '../events/index.js'
 
 /**
@@ -11,10 +11,10 @@ const HELD_BYTES_MAX = 64 * 1024 * 1024
 // By events_pkey in one partition. OFFSET 0: the text is made once, and not for each place that has it. One whose stored
 // size is too large is not even read by PostgreSQL.
 const selectPayload = prepared(`
-  SELECT octet_length(text) AS bytes, CASE WHEN octet_length(text) <= $2 THEN text END AS payload
+  SELECT octet_length(text) AS bytes, CASE WHEN octet_length(text) <= $4 THEN text END AS payload
   FROM (
-    SELECT CASE WHEN pg_column_size(payload) <= $2 THEN payload::text END AS text
-    FROM sagapost.events WHERE id = $1 OFFSET 0
+    SELECT CASE WHEN pg_column_size(payload) <= $4 THEN payload::text END AS text
+    FROM sagapost.events WHERE id = $3 AND id >= $1 AND id < $2 OFFSET 0
   ) AS event`)
 
 export interface LargePayloads {
@@ -30,7 +30,10 @@ export interface LargePayloads {
 }
 
 /** Payloads that do not come with the claim: read one after the other, and as many at a time as fit into the memory. */
-export function createLargePayloads(pool: pg.Pool, heldBytesMax = HELD_BYTES_MAX): LargePayloads {
+export function createLargePayloads(
+  pool: pg.Pool,
+  { window = wholeWindow, heldBytesMax = HELD_BYTES_MAX } = {},
+): LargePayloads {
   let heldBytes = 0
   let turn: Promise<unknown> = Promise.resolve()
   let onReleased = () => {}
@@ -45,10 +48,10 @@ export function createLargePayloads(pool: pg.Pool, heldBytesMax = HELD_BYTES_MAX
       })
     }
     if (isOver()) return null
-    const { rows } = await pool.query<{ payload: string | null; bytes: number | null }>(selectPayload, [
-      eventId,
-      PAYLOAD_BYTES_READ_MAX,
-    ])
+    const { rows } = await pool.query<{ payload: string | null; bytes: number | null }>(
+      inRange(selectPayload, rangeOf(window(), eventId)),
+      [eventId, PAYLOAD_BYTES_READ_MAX],
+    )
     const [row] = rows
     if (!row) throw new Error(`event ${eventId} is not there any more`)
     const { payload } = row

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type EventRange, rangeAround } from '../database/index.js'
+import type { EventRange } from '../database/index.js'
 import { releaseClaims } from './release-claims.js'
 
 const PAUSE_MS = 100
@@ -30,8 +30,10 @@ export function createLostClaims(pool: pg.Pool, leaseMs: number): LostClaims {
     async giveBack() {
       if (lost.size === 0) return 0
       const askedAtMs = performance.now()
-      const range = rangeAround([...lost.values()].flatMap(({ range: { from, to } }) => [from, to]))
-      const released = await releaseClaims(pool, range, [...lost.keys()])
+      const ranges = new Map([...lost.values()].map(({ range }) => [range.from, range]))
+      const released: string[] = []
+      for (const range of ranges.values())
+        released.push(...(await releaseClaims(pool, range, [...lost.keys()])))
       // A claim is one transaction: what was found was all of it. One that was not may still be about to commit.
       for (const leaseToken of released) lost.delete(leaseToken)
       for (const [leaseToken, { endsMs }] of lost) if (endsMs < askedAtMs) lost.delete(leaseToken)

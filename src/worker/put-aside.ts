@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { rangeAround } from '../database/index.js'
+import { groupByRange, inRange, wholeWindow } from '../database/index.js'
 import type { Stop } from './stop.js'
 
 /** A job that this worker holds. */
@@ -33,15 +33,14 @@ const settle = `
 export async function putAside(
   database: Pick<pg.ClientBase, 'query'>,
   jobs: readonly TakenJob[],
+  window = wholeWindow,
 ): Promise<void> {
-  if (jobs.length === 0) return
-  const range = rangeAround(jobs.map(({ eventId }) => eventId))
-  await database.query(settle, [
-    range.from,
-    range.to,
-    jobs.map(({ id }) => id),
-    jobs.map(({ eventId }) => eventId),
-    jobs.map(({ leaseToken }) => leaseToken),
-    jobs.map(({ stop }) => stop),
-  ])
+  for (const { range, items } of groupByRange(window(), jobs, ({ eventId }) => eventId)) {
+    await database.query(inRange(settle, range), [
+      items.map(({ id }) => id),
+      items.map(({ eventId }) => eventId),
+      items.map(({ leaseToken }) => leaseToken),
+      items.map(({ stop }) => stop),
+    ])
+  }
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { prepared } from '../database/index.js'
+import { inRange, prepared, type WorkWindow } from '../database/index.js'
 
 export interface Switches {
   /** Subscriptions by what they are now, of those that were switched a short while ago. */
@@ -36,24 +36,45 @@ export async function readSwitches(pool: pg.Pool): Promise<Switches> {
  */
 const KNOWN_FOR_MS = 120_000
 
-// By subscription_switches_pkey; of a deleted one the orchestrator has ended what waited, by idx_saga_failing_subscription,
-// and nothing is held of one that is on or deleted, by idx_job_status_lease: what another worker has in its hands may come back.
-const forgetThose = `
-  DELETE FROM sagapost.subscription_switches AS switch
-  WHERE subscription_id = ANY ($1::bigint[]) AND switched_at < sagapost.now() - $2 * interval '1 millisecond'
-    AND NOT EXISTS (
-      SELECT FROM sagapost.subscriptions AS subscription
-      JOIN sagapost.webhook_delivery_sagas AS saga
-        ON saga.subscription_id = subscription.id AND saga.status = 'PendingRetry'
-      WHERE subscription.id = switch.subscription_id AND subscription.deleted_at IS NOT NULL
-        AND EXISTS (SELECT FROM sagapost.events AS event WHERE event.id = saga.event_id))
-    AND NOT EXISTS (
-      SELECT FROM sagapost.subscriptions AS subscription
-      JOIN sagapost.webhook_delivery_jobs AS job
-        ON job.status = 'Pending' AND job.lease_until = sagapost.held_until(switch.subscription_id)
-      WHERE subscription.id = switch.subscription_id AND (subscription.active OR subscription.deleted_at IS NOT NULL))`
+// Of a deleted one the orchestrator has yet to end what waits, by idx_saga_failing_subscription; of one that is on or deleted
+// something is held, by idx_job_status_lease: what another worker has in its hands may come back.
+const selectUnfinished = `
+  SELECT subscription.id FROM sagapost.subscriptions AS subscription
+  WHERE subscription.id = ANY ($3::bigint[]) AND (
+    (subscription.deleted_at IS NOT NULL AND EXISTS (
+      SELECT FROM sagapost.webhook_delivery_sagas AS saga
+      WHERE saga.subscription_id = subscription.id AND saga.status = 'PendingRetry'
+        AND saga.event_id >= $1 AND saga.event_id < $2
+        AND EXISTS (
+          SELECT FROM sagapost.events AS event
+          WHERE event.id = saga.event_id AND event.id >= $1 AND event.id < $2)))
+    OR ((subscription.active OR subscription.deleted_at IS NOT NULL) AND EXISTS (
+      SELECT FROM sagapost.webhook_delivery_jobs AS job
+      WHERE job.status = 'Pending' AND job.lease_until = sagapost.held_until(subscription.id)
+        AND job.event_id >= $1 AND job.event_id < $2)))`
 
-/** Nothing is left to do for these. */
-export async function forgetSwitches(pool: pg.Pool, subscriptionIds: readonly string[]): Promise<void> {
-  if (subscriptionIds.length > 0) await pool.query(forgetThose, [subscriptionIds, KNOWN_FOR_MS])
+// By subscription_switches_pkey.
+const selectOld = `
+  SELECT subscription_id AS id FROM sagapost.subscription_switches
+  WHERE subscription_id = ANY ($1::bigint[]) AND switched_at < sagapost.now() - $2 * interval '1 millisecond'`
+const forgetThose = `
+  DELETE FROM sagapost.subscription_switches
+  WHERE subscription_id = ANY ($1::bigint[]) AND switched_at < sagapost.now() - $2 * interval '1 millisecond'`
+
+/** Nothing is left to do for these. What is open is in the window. */
+export async function forgetSwitches(
+  pool: pg.Pool,
+  { fresh, older }: WorkWindow,
+  subscriptionIds: readonly string[],
+): Promise<void> {
+  if (subscriptionIds.length === 0) return
+  const { rows } = await pool.query<{ id: string }>(selectOld, [subscriptionIds, KNOWN_FOR_MS])
+  let done = rows.map(({ id }) => id)
+  for (const range of [fresh, ...older]) {
+    if (done.length === 0) return
+    const { rows: unfinished } = await pool.query<{ id: string }>(inRange(selectUnfinished, range), [done])
+    const left = new Set(unfinished.map(({ id }) => id))
+    done = done.filter((id) => !left.has(id))
+  }
+  if (done.length > 0) await pool.query(forgetThose, [done, KNOWN_FOR_MS])
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EventRange } from '../database/index.js'
+import { type EventRange, inRange } from '../database/index.js'
 
 // By the entries of Leased jobs in idx_job_status_lease: as many as all workers hold. No other worker has the token, so
 // nothing is taken from anybody; a job that was claimed anew meanwhile has another one.
@@ -14,10 +14,6 @@ export async function releaseClaims(
   range: EventRange,
   leaseTokens: readonly string[],
 ): Promise<string[]> {
-  const { rows } = await pool.query<{ lease_token: string }>(releaseLeased, [
-    range.from,
-    range.to,
-    leaseTokens,
-  ])
+  const { rows } = await pool.query<{ lease_token: string }>(inRange(releaseLeased, range), [leaseTokens])
   return rows.map(({ lease_token }) => lease_token)
 }

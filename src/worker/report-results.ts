@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type EventRange, prepared } from '../database/index.js'
+import { type EventRange, inRange, prepared } from '../database/index.js'
 
 export interface JobReport {
   jobId: string
@@ -35,9 +35,7 @@ export async function reportResults(
   range: EventRange,
   reports: readonly JobReport[],
 ): Promise<Set<string>> {
-  const { rows } = await pool.query<{ id: string }>(report, [
-    range.from,
-    range.to,
+  const { rows } = await pool.query<{ id: string }>(inRange(report, range), [
     reports.map(({ jobId }) => jobId),
     reports.map(({ eventId }) => eventId),
     reports.map(({ leaseToken }) => leaseToken),

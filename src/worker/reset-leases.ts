@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EventRange } from '../database/index.js'
+import { type EventRange, inRange } from '../database/index.js'
 
 export interface LeaseReset {
   jobId: string
@@ -40,7 +40,7 @@ export async function resetLeases(
   pool: pg.Pool,
   { range, batchMax, lostLeasesMax }: { range: EventRange; batchMax: number; lostLeasesMax: number },
 ): Promise<LeaseReset[]> {
-  const { rows } = await pool.query(reset, [range.from, range.to, batchMax, lostLeasesMax])
+  const { rows } = await pool.query(inRange(reset, range), [batchMax, lostLeasesMax])
   return rows.map((row) => ({
     jobId: row.id,
     sagaId: row.saga_id,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import type { EventRange, WorkWindow } from '../database/index.js'
+import { type EventRange, visitInTurn, type WorkWindow } from '../database/index.js'
 import type { SigningSecret, WebhookSender } from '../https/index.js'
 import { ROUND_SPACING_MS, startLoop, type Wakeups } from '../loop/index.js'
 import { logFailure, type Recorders } from '../observability/index.js'
@@ -13,9 +13,12 @@ import { keepBreakers } from './keep-breakers.js'
 import { keepSwitches } from './keep-switches.js'
 import { createLostClaims } from './lost-claims.js'
 import { type BreakerPolicy, defaultBreakerPolicy } from './note-outcomes.js'
-import { rememberPassedOver } from './remember-passed-over.js'
+import { type PassedOver, rememberPassedOver } from './remember-passed-over.js'
 import { spaceClaims } from './space-claims.js'
 import { createTurns } from './turns.js'
+
+/** Statements for an older range are planned each time: while the fresh one is busy, not with each of its claims. */
+const OLDER_EVERY_MS = 50
 
 export interface WorkerOptions {
   /** Under the role job_worker. */
@@ -59,9 +62,14 @@ export function startWorker(options: WorkerOptions): Worker {
   )
   const claims = spaceClaims(options.concurrency)
   const lostClaims = createLostClaims(pool, leaseMs)
-  const passedOver = { fresh: rememberPassedOver(), older: rememberPassedOver() }
-  /** Where the next look at whose turn it is goes on, if not at the beginning of the older range. */
-  let look: { isFresh: boolean; from: Date | undefined } | undefined
+  /** By where the range begins. */
+  const passedOver = new Map<string, PassedOver>()
+  const nextOlder = visitInTurn()
+  const nextTurns = visitInTurn(1)
+  const nextProbed = visitInTurn()
+  let olderAtMs = 0
+  /** The ranges that are left of the look at whose turn it is, and where it goes on in the first of them. */
+  let look: { ranges: EventRange[]; from: Date | undefined } = { ranges: [], from: undefined }
   let isFirstRound = true
   let isOldersTurn = false
   /** How many subscriptions the last claim passed over. */
@@ -69,6 +77,7 @@ export function startWorker(options: WorkerOptions): Worker {
 
   const breakers = keepBreakers({
     pool,
+    window: options.window,
     policy: options.breakerPolicy ?? defaultBreakerPolicy,
     log,
     metrics,
@@ -88,23 +97,37 @@ export function startWorker(options: WorkerOptions): Worker {
     if (lookInMs() <= 0) await takeTurns()
     if (!claims.mayClaim(lanes.room(), performance.now())) return false
     const { fresh, older } = options.window()
-    const ranges = [{ range: fresh, passed: passedOver.fresh }]
-    if (older) ranges.push({ range: older, passed: passedOver.older })
+    forgetPassedOver([fresh, ...older])
+    const isOldersTime = older.length > 0 && performance.now() >= olderAtMs
+    const ranges = [fresh, ...(isOldersTime ? nextOlder(older) : [])]
     // In turns: with more to do than it can, a worker's room is taken by the range that is asked first.
     if (isOldersTurn) ranges.reverse()
     isOldersTurn = !isOldersTurn
     let more = false
-    for (const { range, passed } of ranges) more = (await claimFrom(range, passed)) || more
+    let moreOlder = false
+    for (const range of ranges) {
+      const isFull = await claimFrom(range, passedOverIn(range))
+      more ||= isFull
+      moreOlder ||= isFull && range !== fresh
+    }
+    if (isOldersTime) olderAtMs = moreOlder ? 0 : performance.now() + OLDER_EVERY_MS
     if (!more) claims.foundFew(passedOverCount, performance.now())
     wakeups.tellBacklog(more)
     return more
   }
 
-  async function claimFrom(
-    range: EventRange,
-    passed: typeof passedOver.fresh,
-    limited = true,
-  ): Promise<boolean> {
+  function passedOverIn({ from }: EventRange): PassedOver {
+    const passed = passedOver.get(from) ?? rememberPassedOver()
+    passedOver.set(from, passed)
+    return passed
+  }
+
+  function forgetPassedOver(ranges: readonly EventRange[]): void {
+    const kept = new Set(ranges.map(({ from }) => from))
+    for (const from of passedOver.keys()) if (!kept.has(from)) passedOver.delete(from)
+  }
+
+  async function claimFrom(range: EventRange, passed: PassedOver, limited = true): Promise<boolean> {
     const room = lanes.room()
     if (room === 0) return false
     const askedAtMs = performance.now()
@@ -141,20 +164,21 @@ export function startWorker(options: WorkerOptions): Worker {
     const askedAtMs = performance.now()
     turns.looked(askedAtMs)
     const { fresh, older } = options.window()
-    const { isFresh, from } = look ?? { isFresh: older === null, from: undefined }
-    const range = isFresh || older === null ? fresh : older
+    const { ranges, from } =
+      look.ranges.length > 0 ? look : { ranges: [...nextTurns(older), fresh], from: undefined }
+    const [range = fresh, ...others] = ranges
     const { oldest, next } = await findWaiting(pool, range, from)
     await breakers.recall([...oldest.keys()])
     const only = turns.next(oldest.keys(), lanes.roomForDoubtful()).map((id) => oldest.get(id) as string)
-    look = next ? { isFresh, from: next } : isFresh ? undefined : { isFresh: true, from: undefined }
-    if (look === undefined) turns.wentRound()
+    look = { ranges: next ? ranges : others, from: next }
+    if (look.ranges.length === 0) turns.wentRound()
     await claimOnly(range, only, { askedAtMs, probe: false }, from)
   }
 
   async function probe(subscriptionIds: readonly string[]): Promise<void> {
     const { fresh, older } = options.window()
     let wanted = subscriptionIds
-    for (const range of older ? [older, fresh] : [fresh]) {
+    for (const range of [...nextProbed(older), fresh]) {
       const found = await findProbes(pool, range, wanted)
       wanted = wanted.filter((id) => !found.has(id))
       await claimOnly(range, [...found.values()], { askedAtMs: performance.now(), probe: true })
@@ -194,6 +218,7 @@ export function startWorker(options: WorkerOptions): Worker {
     idleMs: () => {
       const nowMs = performance.now()
       const looks = [claims.lookInMs(lanes.room(), nowMs), lostClaims.lookInMs(nowMs), lookInMs()]
+      if (options.window().older.length > 0) looks.push(Math.max(0, olderAtMs - nowMs))
       return Math.min(options.pollMs(), ...looks)
     },
     spacingMs: ROUND_SPACING_MS,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { inTransaction } from '../database/index.js'
+import { type EventRange, inRange, inTransaction } from '../database/index.js'
 import { putAside, type TakenJob } from './put-aside.js'
 import { stopOf } from './stop.js'
 
@@ -10,8 +10,9 @@ const takeThose = (found: string) => `
     FOR UPDATE OF job SKIP LOCKED
   ), taken AS (
     UPDATE sagapost.webhook_delivery_jobs AS job
-    SET status = 'Leased', lease_until = sagapost.now() + $2 * interval '1 millisecond', lease_token = $3, worker_id = $4
+    SET status = 'Leased', lease_until = sagapost.now() + $4 * interval '1 millisecond', lease_token = $5, worker_id = $6
     FROM found WHERE job.id = ANY (ARRAY[found.id]) AND job.event_id + 0 = found.event_id
+      AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
     RETURNING job.id, job.saga_id, job.event_id, job.subscription_id, job.attempt, job.correlation_id, job.lease_until,
       found.free_since
   )
@@ -22,22 +23,24 @@ const takeThose = (found: string) => `
 // Free jobs of subscriptions that are off, oldest first by idx_job_status_lease, from where the last look has ended.
 export const takeFree = takeThose(`
     SELECT job.id, job.event_id, job.lease_until AS free_since FROM sagapost.webhook_delivery_jobs AS job
-    WHERE job.status = 'Pending' AND job.lease_until <= sagapost.now() AND job.lease_until >= $6
-      AND job.subscription_id IN (SELECT unnest($5::bigint[]))
-    ORDER BY job.lease_until LIMIT $1`)
+    WHERE job.status = 'Pending' AND job.lease_until <= sagapost.now() AND job.lease_until >= $8
+      AND job.subscription_id IN (SELECT unnest($7::bigint[])) AND job.event_id >= $1 AND job.event_id < $2
+    ORDER BY job.lease_until LIMIT $3`)
 
 // Held jobs of subscriptions that are on again, or deleted: each subscription's by its own time, by idx_job_status_lease.
 export const takeHeld = takeThose(`
     SELECT job.id, job.event_id, job.lease_until AS free_since
-    FROM unnest($5::bigint[]) AS switched (id)
+    FROM unnest($7::bigint[]) AS switched (id)
     JOIN sagapost.webhook_delivery_jobs AS job ON job.status = 'Pending' AND job.lease_until = sagapost.held_until(switched.id)
-    LIMIT $1`)
+      AND job.event_id >= $1 AND job.event_id < $2
+    LIMIT $3`)
 
 // Jobs of cancelled deliveries, free or held or of a paused endpoint, by uniq_job_saga_active.
 export const takeCancelled = takeThose(`
     SELECT job.id, job.event_id, job.lease_until AS free_since FROM sagapost.delivery_cancellations AS cancellation
     JOIN sagapost.webhook_delivery_jobs AS job ON job.saga_id = ANY (ARRAY[cancellation.saga_id]) AND job.status = 'Pending'
-    LIMIT $1`)
+      AND job.event_id >= $1 AND job.event_id < $2
+    LIMIT $3`)
 
 export interface StoppedJob extends TakenJob {
   attempt: number
@@ -46,6 +49,7 @@ export interface StoppedJob extends TakenJob {
 }
 
 export interface TakeOptions {
+  range: EventRange
   batchMax: number
   leaseMs: number
   workerId: string
@@ -61,12 +65,18 @@ export interface StoppedBatch {
 async function take(
   pool: pg.Pool,
   statement: string,
-  { batchMax, leaseMs, workerId }: TakeOptions,
+  { range, batchMax, leaseMs, workerId }: TakeOptions,
   values: readonly unknown[],
 ): Promise<StoppedBatch> {
   return inTransaction(pool, async (client) => {
     const leaseToken = randomUUID()
-    const { rows } = await client.query(statement, [batchMax, leaseMs, leaseToken, workerId, ...values])
+    const { rows } = await client.query(inRange(statement, range), [
+      batchMax,
+      leaseMs,
+      leaseToken,
+      workerId,
+      ...values,
+    ])
     const jobs = rows.map((row) => ({
       id: row.id,
       sagaId: row.saga_id,
@@ -78,7 +88,7 @@ async function take(
       leaseToken,
       stop: row.stop,
     }))
-    await putAside(client, jobs)
+    await putAside(client, jobs, () => ({ fresh: range, older: [], borders: [] }))
     return { jobs, lookedUntil: new Date(Math.max(0, ...rows.map((row) => row.free_since_ms))) }
   })
 }

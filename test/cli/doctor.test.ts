@@ -39,22 +39,22 @@ describe('sagapost doctor', () => {
       expect.stringMatching(/^attention +durability +fsync is off: .* \[durability_off\]$/),
       expect.stringMatching(/^attention +durability +full_page_writes is off: /),
       expect.stringMatching(/^attention +durability +synchronous_commit is off: /),
-      'ok         roles         the login may work as each of 11 roles',
-      'ok         schema        it is that of the release',
-      'attention  processes     no process is registered, and nothing waits [nothing_runs]',
-      'ok         backlog       nothing waits',
+      'ok         roles         the login can assume all 11 roles',
+      'ok         schema        it matches this release',
+      'attention  processes     no process is registered, and no work is waiting [nothing_runs]',
+      'ok         backlog       no work is waiting',
       'ok         routing       every recent event is routed or queued',
       'ok         results       every recent result is applied or queued',
       expect.stringMatching(
-        /^ok +secrets +there are those of 0 active subscriptions; with SAGAPOST_MASTER_KEY /,
+        /^ok +secrets +all active subscriptions \(0\) have one; set SAGAPOST_MASTER_KEY /,
       ),
-      "ok         clock         no row is from the future; the clock is this machine's",
-      expect.stringMatching(/^ok +sessions +none holds others up; \d+ of 2\d\d connections are taken$/),
+      "ok         clock         no row has a time in the future; the clock agrees with this machine's",
+      expect.stringMatching(/^ok +sessions +none blocks others; \d+ of 2\d\d connections are in use$/),
       'attention  vacuum        autovacuum is off for the server [autovacuum_off]',
       'ok         breakers      no endpoint is paused',
       'ok         dead_letters  none of the last day left to requeue',
     ])
-    expect(stdout).toMatch(/^ {25}set fsync = on in postgresql\.conf$/m)
+    expect(stdout).toMatch(/^ {25}Set fsync = on in postgresql\.conf$/m)
     expect(code).toBe(0)
   })
 

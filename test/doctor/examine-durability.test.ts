@@ -89,7 +89,7 @@ describe('the doctor', () => {
     )
     const expected = ['fsync', 'full_page_writes', 'synchronous_commit'].map((name) =>
       expect.stringMatching(
-        new RegExp(`^attention: ${name} is off: .*; set ${name} = on in postgresql\\.conf$`),
+        new RegExp(`^attention: ${name} is off: .*; Set ${name} = on in postgresql\\.conf$`),
       ),
     )
     await expect.poll(found).toEqual(expected)

@@ -1,3 +1,4 @@
+import { wholeWindow } from '../../src/database/index.js'
 import { cancelDelivery } from '../../src/deliveries/index.js'
 import { endStopped, forgetEndedCancellations } from '../../src/orchestrator/index.js'
 import { putAside } from '../../src/worker/put-aside.js'
@@ -46,8 +47,8 @@ export function bindStopOperation(world: World, operation: StopOperation, shared
         operation,
         role: 'saga_orchestrator',
         async run(pool) {
-          const ended = await endStopped(pool, { batchMax: 100 })
-          await forgetEndedCancellations(pool)
+          const ended = await endStopped(pool, { range: wholeWindow().fresh, batchMax: 100 })
+          await forgetEndedCancellations(pool, wholeWindow())
           return ended
         },
         plans: () => [
@@ -78,7 +79,12 @@ export function bindStopOperation(world: World, operation: StopOperation, shared
 
 function bindStopJobs(world: World, operation: Operation & { do: 'stop jobs' }, shared: boolean): Call {
   const { worker, which } = operation
-  const taking = { batchMax: 100, leaseMs: settings.leaseMs, workerId: workerId(worker) }
+  const taking = {
+    range: wholeWindow().fresh,
+    batchMax: 100,
+    leaseMs: settings.leaseMs,
+    workerId: workerId(worker),
+  }
   const idsOf = (wanted: (row: { active: boolean; deleted: boolean }) => boolean) =>
     [...world.model.subscriptions]
       .filter(([, row]) => wanted(row))

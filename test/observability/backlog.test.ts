@@ -102,7 +102,7 @@ it('[O5] every stage counts what waits there, and ages by the clock of the datab
 
   await database.pool.query('UPDATE sagapost.subscriptions SET active = false')
   const { rows } = await database.pool.query('SELECT id FROM sagapost.subscriptions')
-  const taking = { batchMax: 100, leaseMs: 60_000, workerId: 'worker-1' }
+  const taking = { range, batchMax: 100, leaseMs: 60_000, workerId: 'worker-1' }
   const ids = rows.map(({ id }) => id)
   await stopFreeJobs(database.as('job_worker'), taking, ids, undefined)
   expect(await backlog()).toEqual({ claims_held: [3, null] })

@@ -441,7 +441,7 @@ describe('the decision', () => {
             stop = event.by
             if (stop === 'cancelled') await cancelDelivery(database.as('dead_letter_operator'), delivery.id)
             else await deleteSubscription(database.as('subscription_admin'), delivery.subscriptionId)
-            await endStopped(database.as('saga_orchestrator'), { batchMax: 100 })
+            await endStopped(database.as('saga_orchestrator'), { range, batchMax: 100 })
             if (model.status === 'PendingRetry') model = takeUp(model, { nowMs: 0, limit, stop })
           }
           if (event.kind === 'limit' && stop !== 'subscription_deleted') {

@@ -79,7 +79,7 @@ it('[O6] of a healthy system that runs, the doctor finds nothing', async () => {
       /^1 running, with api, router/,
     )
     expect(findings.find(({ check }) => check === 'secrets')?.detail).toBe(
-      'those of 1 active subscriptions open',
+      'the secrets of all active subscriptions (1) can be opened',
     )
   } finally {
     await system.stop()
@@ -119,8 +119,8 @@ const breaks: readonly {
     break: `INSERT INTO sagapost.processes (id, hostname, pid, version, parts, seen_at)
       VALUES ('a', 'host-7', 4711, '1', '{worker}', sagapost.now() - interval '5 minutes')`,
     mend: 'DELETE FROM sagapost.processes',
-    detail: /^process 4711 on host-7 \(worker\) was last heard of at /,
-    remedy: /look at its host/,
+    detail: /^process 4711 on host-7 \(worker\) last reported at /,
+    remedy: /check its host/,
   },
   {
     code: 'versions_differ',
@@ -128,7 +128,7 @@ const breaks: readonly {
     break: `INSERT INTO sagapost.processes (id, hostname, pid, version, parts)
       VALUES ('a', 'host', 1, '0.1.0', '{worker}'), ('b', 'host', 2, '0.2.0', '{router}')`,
     mend: 'DELETE FROM sagapost.processes',
-    detail: /^releases 0.1.0 and 0.2.0 run$/,
+    detail: /^releases 0.1.0 and 0.2.0 are running$/,
     remedy: /restart/,
   },
   {
@@ -176,7 +176,7 @@ const breaks: readonly {
     by: 'a login that lost a role',
     break: 'CREATE ROLE partly LOGIN IN ROLE saga_readonly_role, schema_maintainer',
     mend: 'DROP ROLE partly',
-    detail: /^partly may not work as .*router_worker/,
+    detail: /^partly cannot assume .*router_worker/,
     remedy: /^GRANT .*router_worker.* TO partly$/,
     more: {
       as: async (role, work) => {
@@ -298,7 +298,7 @@ describe('the doctor names', () => {
       (await postgres.admin.query('SELECT sum(numbackends)::int AS used FROM pg_stat_database')).rows[0].used
     await open(53 - (await used()))
     expect(await named('connections_nearly_exhausted')).toMatchObject([
-      { detail: expect.stringMatching(/^5\d of 57 connections of the server are taken$/) },
+      { detail: expect.stringMatching(/^5\d of 57 connections of the server are in use$/) },
     ])
     await open(60 - SUPERUSER_SLOTS - (await used()))
     expect(await named('connections_exhausted')).toMatchObject([{ severity: 'failing' }])
@@ -387,7 +387,7 @@ describe('the doctor names', () => {
         expect.objectContaining({
           detail: expect.stringMatching(
             new RegExp(
-              `^pid ${await pidOf(idle)} \\(monthly report, login sagapost\\) has a transaction open for 6\\d\\d s, idle in transaction$`,
+              `^pid ${await pidOf(idle)} \\(monthly report, login sagapost\\) has had a transaction open for 6\\d\\d s, idle in transaction$`,
             ),
           ),
           remedy: `SELECT pg_terminate_backend(${await pidOf(idle)})`,
@@ -396,7 +396,7 @@ describe('the doctor names', () => {
       expect(found).toContainEqual(
         expect.objectContaining({
           detail: expect.stringMatching(
-            /^the prepared transaction left over of sagapost is open for 6\d\d s$/,
+            /^the prepared transaction left over of sagapost has been open for 6\d\d s$/,
           ),
         }),
       )
@@ -415,7 +415,7 @@ describe('the doctor names', () => {
           {
             detail: expect.stringMatching(
               new RegExp(
-                `^pid ${waiterPid} \\(sagapost router_worker\\) waits for a lock on event_minutes for \\d+ s, held by pid ${await pidOf(holder)}$`,
+                `^pid ${waiterPid} \\(sagapost router_worker\\) has waited \\d+ s for a lock on event_minutes, held by pid ${await pidOf(holder)}$`,
               ),
             ),
             remedy: `SELECT pg_terminate_backend(${await pidOf(holder)})`,

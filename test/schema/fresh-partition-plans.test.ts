@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import { createRolePool, type DatabaseRole } from '../../src/database/index.js'
+import { createRolePool, type DatabaseRole, inRange } from '../../src/database/index.js'
 import { applyNewResults, deadLetter } from '../../src/orchestrator/apply-results.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
 import { claim } from '../../src/worker/claim-jobs.js'
@@ -17,7 +17,8 @@ const BATCH = 50
 /** A row is found, changed, and joined with its event, saga or subscription; once in each partition of the window. */
 const ROWS_READ_MAX = BATCH * 10
 
-const window = [0, 2_000_000]
+/** As the parts have it: two partitions at least. */
+const range = { from: '0', to: '2000000' }
 /** Of each kind; what is known of a partition that was looked at early. */
 const FEW = 40
 
@@ -88,26 +89,22 @@ function statementsFor({ after, count }: Filling): [string, DatabaseRole, string
   const tokens = leased.map(() => TOKEN)
   const nulls = leased.map(() => null)
   const numbers = leased.map(() => 200)
-  return [
-    ['making first jobs', 'saga_orchestrator', makeFirstJobs, [...window, BATCH]],
-    ['making retry jobs', 'saga_orchestrator', makeRetryJobs, [...window, BATCH, 5]],
-    ['claiming', 'job_worker', claim, [...window, BATCH, 60_000, 'worker', [], '-infinity', null, TOKEN]],
-    [
-      'reporting',
-      'job_worker',
-      report,
-      [...window, leased, leased, tokens, nulls, numbers, nulls, numbers, nulls],
-    ],
+  const statements: [string, DatabaseRole, string, unknown[]][] = [
+    ['making first jobs', 'saga_orchestrator', makeFirstJobs, [BATCH]],
+    ['making retry jobs', 'saga_orchestrator', makeRetryJobs, [BATCH, 5]],
+    ['claiming', 'job_worker', claim, [BATCH, 60_000, 'worker', [], '-infinity', null, TOKEN]],
+    ['reporting', 'job_worker', report, [leased, leased, tokens, nulls, numbers, nulls, numbers, nulls]],
     [
       'applying results',
       'saga_orchestrator',
       applyNewResults,
-      [...window, ['1', '2'], 5, 30_000, 3_600_000, 86_400, results, results],
+      [['1', '2'], 5, 30_000, 3_600_000, 86_400, results, results],
     ],
-    ['dead-lettering', 'saga_orchestrator', deadLetter, [...window, waiting, waiting, nulls]],
+    ['dead-lettering', 'saga_orchestrator', deadLetter, [waiting, waiting, nulls]],
     ['giving back', 'job_worker', release, [unsent, unsent, tokens]],
-    ['resetting leases', 'job_worker', reset, [...window, BATCH, 3]],
+    ['resetting leases', 'job_worker', reset, [BATCH, 3]],
   ]
+  return statements.map(([name, role, statement, values]) => [name, role, inRange(statement, range), values])
 }
 
 // A plan that was made for an empty partition, or for one with a few rows, stays until there are other statistics: a
@@ -161,7 +158,7 @@ describe('with work in one of two partitions', () => {
       if (!statement.includes('FOR UPDATE')) continue
       const own = createRolePool({ databaseUrl: database.url, role, connectionsMax: 1, pinnedPlans: true })
       // The last job is looked up for those that end: here all of them have reached their limit.
-      const ending = name === 'making retry jobs' ? [...window, BATCH, 0] : values
+      const ending = name === 'making retry jobs' ? [BATCH, 0] : values
       // It is no partition, and is looked into by its key only when it is not empty.
       const partitions = (table: string) => table !== 'delivery_cancellations'
       leftOut[name] = (await findLeftOut(own, statement, ending)).filter(partitions)

@@ -138,7 +138,7 @@ const executable: Record<string, readonly DatabaseRole[]> = {
     'saga_readonly_role',
   ],
   'gone_subscriptions(timestamp with time zone)': ['subscription_admin'],
-  'work_window()': ['job_worker', 'saga_orchestrator'],
+  'work_window(bigint[])': ['job_worker', 'saga_orchestrator'],
   'confirm_verification(bigint,text)': ['subscription_admin'],
   'requeue_dead_letter(bigint)': ['dead_letter_operator'],
   // Own sagas: whoever may ask for the work starts them, the coordinator runs what was planned.

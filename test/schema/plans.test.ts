@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { inRange } from '../../src/database/index.js'
 import { pinnedPlans } from '../../src/database/role-pool.js'
 import { readBacklog } from '../../src/observability/collect-backlog.js'
 import { applyNewResults, deadLetter, takeResults } from '../../src/orchestrator/apply-results.js'
@@ -26,8 +27,8 @@ const CLOSED_PARTITIONS = 4
 const CLOSED_EVENTS = 25_000
 const HOT_EVENTS = 99_000
 const HOT_FROM = CLOSED_PARTITIONS * WIDTH
-/** What a part knows: no event below has open work, no event at or above exists. */
-const bounds = [HOT_FROM, HOT_FROM + HOT_EVENTS]
+/** The fresh range, as a part knows it: the hot partition, and the empty one ahead. */
+const range = { from: String(HOT_FROM), to: String(HOT_FROM + 2 * WIDTH) }
 const TOKEN = '00000000-0000-4000-8000-000000000000'
 const BATCH = 200
 
@@ -97,7 +98,8 @@ const planOf = (sql: string, values: unknown[]) => explain(database.pool, sql, v
 const notHot = new RegExp(
   `${emptyOrParent.source}|^subscriptions$|_queue$|^delivery_cancellations|^subscription_switches`,
 )
-const hotPlanOf = (sql: string, values: unknown[]) => explain(database.pool, sql, values, notHot)
+const hotPlanOf = (sql: string, values: readonly unknown[]) =>
+  explain(database.pool, sql, [...values], notHot)
 
 async function fillQueues(): Promise<void> {
   await database.pool.query(
@@ -203,7 +205,7 @@ describe('bounded queries of the hot path', () => {
   it.each(statements)(
     '[S21, J9] %s: %s finds its work by %s and touches the hot partition only',
     async (_rule, _name, index, statement) => {
-      const plan = await hotPlanOf(statement.sql, [...bounds, ...statement.more])
+      const plan = await hotPlanOf(inRange(statement.sql, range), statement.more)
       expect(plan.indexes).toContain(index)
       expect(plan.indexes).not.toContain(byEvent)
       expect(plan.relations).toEqual(hot(...statement.tables))
@@ -214,8 +216,7 @@ describe('bounded queries of the hot path', () => {
   it.each(statements.filter(([, , , { sql }]) => [claim, makeFirstJobs, applyNewResults].includes(sql)))(
     '[S21, J9] %s: %s as a prepared statement goes on finding its work by %s, and scans nothing',
     async (_rule, _name, index, statement) => {
-      const values = [...bounds, ...statement.more]
-      const plan = await explainPrepared(database.pool, statement.sql, values, notHot)
+      const plan = await explainPrepared(database.pool, inRange(statement.sql, range), statement.more, notHot)
       expect(plan.indexes).toContain(index)
       expect(plan.indexes).not.toContain(byEvent)
       expect(plan.scanned).toEqual([])
@@ -250,18 +251,18 @@ describe('bounded queries of the hot path', () => {
     const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
     const of = <Value>(value: Value) => ids.map(() => value)
     const token = '00000000-0000-4000-8000-000000000000'
-    const values = [...bounds, ids, ids, of(token), of(null), of(200), of(null), of(5), of('ok')]
-    const plan = await hotPlanOf(report, values)
+    const values = [ids, ids, of(token), of(null), of(200), of(null), of(5), of('ok')]
+    const plan = await hotPlanOf(inRange(report, range), values)
     expect(plan.relations).toEqual(hot('webhook_delivery_jobs'))
     expect(plan.scanned).toEqual([])
-    const settled = await explainPrepared(database.pool, report, values, emptyOrParent)
+    const settled = await explainPrepared(database.pool, inRange(report, range), values, emptyOrParent)
     expect(settled.indexes).toEqual(['webhook_delivery_jobs_pkey'])
     expect(settled.scanned).toEqual([])
   })
 
   it('[J5] what was reported before is found by its key, in the hot partition only', async () => {
     const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
-    const plan = await hotPlanOf(selectReported, [...bounds, ids, ids, ids.map(() => TOKEN)])
+    const plan = await hotPlanOf(inRange(selectReported, range), [ids, ids, ids.map(() => TOKEN)])
     expect(plan.relations).toEqual(hot('webhook_delivery_jobs'))
     expect(plan.indexes).toEqual(['webhook_delivery_jobs_pkey'])
     expect(plan.scanned).toEqual([])
@@ -269,7 +270,7 @@ describe('bounded queries of the hot path', () => {
 
   it('[S17, S21] dead-lettering touches the hot partition only, by an index', async () => {
     const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
-    const plan = await hotPlanOf(deadLetter, [...bounds, ids, ids, ids.map(() => null)])
+    const plan = await hotPlanOf(inRange(deadLetter, range), [ids, ids, ids.map(() => null)])
     expect(plan.relations).toEqual(hot('webhook_delivery_sagas'))
     expect(plan.indexes).not.toContain(byEvent)
     expect(plan.scanned).toEqual([])
@@ -305,7 +306,7 @@ describe('stopping', () => {
       const client = await database.pool.connect()
       try {
         for (const [name, value] of Object.entries(pinnedPlans)) await client.query(`SET ${name} = ${value}`)
-        const plan = await explain(client, sql, values, notHot)
+        const plan = await explain(client, inRange(sql, range), values, notHot)
         expect(plan.indexes).toContain(index)
         expect(plan.scanned).toEqual([])
       } finally {
@@ -337,7 +338,7 @@ describe('the backlog, at every scrape', () => {
 
 describe('look-ups', () => {
   it('[J3] whether endpoints have answered is told by idx_saga_subscription', async () => {
-    const plan = await planOf(selectAnswered, [['1', '2', '3']])
+    const plan = await planOf(inRange(selectAnswered, range), [['1', '2', '3']])
     expect(plan).toMatchObject({ indexes: ['idx_saga_subscription'], scanned: [] })
   })
 

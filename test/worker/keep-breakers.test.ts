@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { wholeWindow } from '../../src/database/index.js'
 import { keepBreakers } from '../../src/worker/keep-breakers.js'
 import { type BreakerPolicy, defaultBreakerPolicy } from '../../src/worker/note-outcomes.js'
 import { useDatabase } from '../support/database.js'
@@ -30,6 +31,7 @@ async function start(
   } as unknown as pg.Pool
   const breakers = keepBreakers({
     pool,
+    window: wholeWindow,
     policy,
     log: pino({ level: 'silent' }),
     onOpen: () => events.push('onOpen'),

@@ -149,7 +149,7 @@ describe('a large payload', () => {
         return pool.query(sql, values)
       },
     } as unknown as typeof pool
-    const payloads = createLargePayloads(counting, MIB)
+    const payloads = createLargePayloads(counting, { heldBytesMax: MIB })
     const ids = [await newEvent(MIB), await newEvent(MIB)] as [string, string]
     const begun: string[] = []
     let release = () => {}

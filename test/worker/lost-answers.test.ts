@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Link, openLink } from '../../faults/system/open-link.js'
-import { createRolePool, readWorkWindow, type WorkWindow } from '../../src/database/index.js'
+import { createRolePool, inRange, readWorkWindow, type WorkWindow } from '../../src/database/index.js'
 import { claim } from '../../src/worker/claim-jobs.js'
 import { release } from '../../src/worker/release-jobs.js'
 import { report } from '../../src/worker/report-results.js'
@@ -16,23 +16,27 @@ let window: WorkWindow
 const start = useWorker(() => ({ pool, window: () => window }))
 
 beforeAll(async () => {
+  window = await readWorkWindow(database.as('job_worker'))
   const url = new URL(database.url)
-  link = await openLink(() => Number(new URL(database.url).port), [claim, release, report])
+  const texts = [claim, release, report].map(textOf)
+  link = await openLink(() => Number(new URL(database.url).port), texts)
   url.port = String(link.port)
   url.hostname = '127.0.0.1'
   pool = createRolePool({ databaseUrl: url.href, role: 'job_worker', connectionsMax: 4 })
-  window = await readWorkWindow(database.as('job_worker'))
 })
 afterAll(async () => {
   await pool.end()
   await link.close()
 })
 
+/** As it is sent for the fresh range. */
+const textOf = (statement: string) => inRange(statement, window.fresh)
+
 /** The next statement of this text commits, and its answer never arrives; `onLost` is called before anything else. */
-function loseAnswerOf(text: string, onLost = () => {}): () => boolean {
+function loseAnswerOf(statement: string, onLost = () => {}): () => boolean {
   let lost = false
   link.watch({
-    text,
+    text: textOf(statement),
     moment: 'after',
     count: 1,
     onReached: () => {
@@ -117,7 +121,7 @@ describe('an answer that is lost after the commit', () => {
       const id = await newJob()
       let cut = false
       link.watch({
-        text: release,
+        text: textOf(release),
         moment,
         count: 1,
         onReached: () => {

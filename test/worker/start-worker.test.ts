@@ -2,14 +2,13 @@ import { pino } from 'pino'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
 import { AT_ONCE_MIN, PER_TURN } from '../../src/worker/first-tries.js'
-import { release } from '../../src/worker/release-jobs.js'
 import { useDatabase } from '../support/database.js'
 import { insertEvent, insertJob, insertSubscription } from '../support/fixtures.js'
 import { webhookIdOfStored } from '../support/webhook-ids.js'
 import { delivered, failed, useWorker } from './use-worker.js'
 
 const database = useDatabase()
-const nothing: WorkWindow = { fresh: { from: '0', to: '0' }, older: null }
+const nothing: WorkWindow = { fresh: { from: '0', to: '0' }, older: [], borders: [] }
 let everything: WorkWindow
 let window: WorkWindow
 const start = useWorker(() => ({ pool: database.as('job_worker'), window: () => window }))
@@ -362,7 +361,7 @@ describe('jobs that were claimed and not begun', () => {
     wakeups.wake('claims')
     await expect.poll(() => sent.length).toBe(1)
     await expect.poll(() => status(second)).toBe('Leased')
-    window = nothing
+    window = { ...nothing, borders: everything.borders }
     movePerformanceClock(48_500)
     wakeups.wake('claims')
     await expect.poll(() => status(second)).toBe('Pending')
@@ -376,7 +375,7 @@ describe('jobs that were claimed and not begun', () => {
     wakeups.wake('claims')
     await expect.poll(() => sent.length).toBe(1)
     await expect.poll(() => status(second)).toBe('Leased')
-    window = nothing
+    window = { ...nothing, borders: everything.borders }
     movePerformanceClock(48_500)
     sent[0]?.answer(delivered)
     await expect.poll(() => status(second)).toBe('Pending')
@@ -396,12 +395,12 @@ describe('jobs that were claimed and not begun', () => {
     await expect.poll(leased).toBeGreaterThan(4)
     const begun = sent.length
     const waiting = (await leased()) - begun
-    window = nothing
+    window = { ...nothing, borders: everything.borders }
     movePerformanceClock(48_500)
     const queries = vi.spyOn(database.as('job_worker'), 'query')
     sent[0]?.answer(delivered)
     await expect.poll(leased).toBe(begun - 1)
-    const releases = queries.mock.calls.filter(([text]) => (text as unknown) === release)
+    const releases = queries.mock.calls.filter(([text]) => String(text).includes('AS held (id'))
     expect(releases.map(([, values]) => (values as unknown as string[][])[0]?.length)).toEqual([waiting])
   })
 
@@ -585,17 +584,18 @@ describe('a paused endpoint', () => {
   })
 })
 
-describe('the older range of the window', () => {
+describe('an older range of the window', () => {
+  const dividedAt = (border: string): WorkWindow => {
+    const { from, to } = everything.fresh
+    return { fresh: { from: border, to }, older: [{ from, to: border }], borders: [from, border, to] }
+  }
   const openJobOf = `
     SELECT FROM sagapost.webhook_delivery_jobs WHERE event_id = $1 AND status IN ('Pending', 'Leased')`
 
   it('[J9] is claimed from as well', async () => {
     const { jobs } = await newJobs(2)
     const [old, fresh] = jobs as [Job, Job]
-    window = {
-      older: { from: everything.fresh.from, to: fresh.eventId },
-      fresh: { from: fresh.eventId, to: everything.fresh.to },
-    }
+    window = dividedAt(fresh.eventId)
     start({ respond: () => delivered })
     for (const job of [old, fresh]) await expect.poll(() => status(job)).toBe('Completed')
   })
@@ -626,10 +626,7 @@ describe('the older range of the window', () => {
     const fresh: Job[] = []
     for (let n = 0; n < 60; n++) fresh.push(await newJob(subscriptions[n % 4] as string))
     const [first] = fresh as [Job]
-    window = {
-      older: { from: everything.fresh.from, to: first.eventId },
-      fresh: { from: first.eventId, to: everything.fresh.to },
-    }
+    window = dividedAt(first.eventId)
     wakeups.wake('claims')
     // More than twice what it holds at a time: it has claimed in several rounds.
     await answerUntil(24)
@@ -641,10 +638,7 @@ describe('the older range of the window', () => {
     const { subscriptionId, jobs } = await newJobs(2)
     const [old, fresh] = jobs as [Job, Job]
     await openBreaker(subscriptionId, '-1 second')
-    window = {
-      older: { from: everything.fresh.from, to: fresh.eventId },
-      fresh: { from: fresh.eventId, to: everything.fresh.to },
-    }
+    window = dividedAt(fresh.eventId)
     const { sentIds, counts } = start({ respond: () => failed(500) })
     await expect.poll(() => status(old)).toBe('Failed')
     await expect.poll(async () => (await breakerOf(subscriptionId))?.failures).toBe(11)

@@ -46,7 +46,7 @@ export function SagaPage({ id }: { id: string }) {
                   ['Trace id', saga.traceId && <LongValue text={saga.traceId} label="trace id" />, 'long'],
                   ['Key', saga.key && <LongValue text={saga.key} shown={showText(saga.key)} label="key" />],
                   ['Name', saga.name && showText(saga.name)],
-                  ['About', saga.description && showText(saga.description)],
+                  ['Description', saga.description && showText(saga.description)],
                   ['Started', <Time key="started" at={saga.createdAt} whole />],
                   ['Changed', <Time key="changed" at={saga.updatedAt} whole />],
                   ['Ended', saga.completedAt && <Time at={saga.completedAt} whole />],

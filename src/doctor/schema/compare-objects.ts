@@ -112,7 +112,12 @@ function altered(object: SchemaObject, live: SchemaObject, surroundings: Surroun
       }
     case 'function':
     case 'view':
-      return { ...difference, code: 'object_altered', severity: 'failing', detail: 'has another definition' }
+      return {
+        ...difference,
+        code: 'object_altered',
+        severity: 'failing',
+        detail: 'has a different definition',
+      }
     default:
       return {
         ...difference,
@@ -157,7 +162,7 @@ function extra(object: SchemaObject, wanted: ReadonlyMap<string, SchemaObject>):
     return { ...difference, code: 'grant_missing', severity: 'failing', detail: 'was revoked from the owner' }
   }
   if (kind === 'index' || (kind === 'index_state' && !wanted.has(keyOf({ ...object, kind: 'index' })))) {
-    return { ...difference, code: 'index_extra', severity: 'note', detail: 'is not of the release' }
+    return { ...difference, code: 'index_extra', severity: 'note', detail: 'is not part of this release' }
   }
   if (kind === 'grant' || kind === 'column_grant' || kind === 'membership') {
     const isOfOurs = kind === 'membership' || isOurs(granteeOf(name))
@@ -165,7 +170,8 @@ function extra(object: SchemaObject, wanted: ReadonlyMap<string, SchemaObject>):
       ...difference,
       code: 'grant_extra',
       severity: isOfOurs ? 'attention' : 'note',
-      detail: kind === 'membership' ? 'gives the role rights beyond its own' : 'is not of the release',
+      detail:
+        kind === 'membership' ? 'gives the role privileges beyond its own' : 'is not part of this release',
       mend: isOfOurs ? difference.mend : [],
     }
   }
@@ -176,7 +182,7 @@ function extra(object: SchemaObject, wanted: ReadonlyMap<string, SchemaObject>):
     severity: isTuning(object) || isDetached ? 'note' : kind === 'rule' ? 'failing' : 'attention',
     detail: isDetached
       ? 'is a detached partition'
-      : `is not of the release${kind === 'rule' ? `: it changes what statements on ${on} do` : ''}`,
+      : `is not part of this release${kind === 'rule' ? `: it changes what statements on ${on} do` : ''}`,
   }
 }
 

@@ -31,7 +31,7 @@ export function explainPartitionFault(
         code: 'trigger_disabled',
         severity: 'failing',
         object: of(`trigger ${name}`),
-        detail: 'is not enabled as on its table',
+        detail: 'is not enabled as it is on the table',
         mend: [`${alter} ${detail} TRIGGER ${name}`],
       }
     case 'trigger_extra':
@@ -39,7 +39,7 @@ export function explainPartitionFault(
         code: 'object_extra',
         severity: 'attention',
         object: of(`trigger ${name}`),
-        detail: 'is not of the release',
+        detail: 'is not part of this release',
         mend: [],
       }
     case 'index_missing':
@@ -55,7 +55,7 @@ export function explainPartitionFault(
         code: 'index_extra',
         severity: 'note',
         object: of(`index ${name}`),
-        detail: 'is not of the release',
+        detail: 'is not part of this release',
         mend: [],
       }
     case 'grant':
@@ -63,7 +63,7 @@ export function explainPartitionFault(
         code: 'grant_extra',
         severity: isOurs(name.replace(/^.* TO /, '')) ? 'attention' : 'note',
         object: `grant ${name.replace(' TO ', ` ON TABLE sagapost.${partition} TO `)}`,
-        detail: 'rights are those on the table, not on its partitions',
+        detail: 'privileges belong on the table, not on its partitions',
         mend: isOurs(name.replace(/^.* TO /, ''))
           ? [`REVOKE ${name.replace(' TO ', ` ON TABLE sagapost.${partition} FROM `)}`]
           : [],
@@ -89,7 +89,7 @@ function explainAltered(
       )?.definition
       return {
         severity: 'attention',
-        detail: `has not the default of its table in ${name}`,
+        detail: `does not have the default of its table for ${name}`,
         mend: [
           `${alter} ALTER COLUMN ${name} ${preset === undefined ? 'DROP DEFAULT' : `SET DEFAULT ${preset}`}`,
         ],
@@ -100,13 +100,13 @@ function explainAltered(
     case 'row_security':
       return {
         severity: 'attention',
-        detail: 'has row level security',
+        detail: 'has row-level security',
         mend: [`${alter} DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY`],
       }
     default:
       return {
         severity: 'attention',
-        detail: 'is half detached',
+        detail: 'has an unfinished DETACH',
         mend: [`ALTER TABLE sagapost.${table} DETACH PARTITION sagapost.${partition} FINALIZE`],
       }
   }

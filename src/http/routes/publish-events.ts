@@ -122,7 +122,7 @@ export function addPublishRoutes(
 /** [E3] For operators whose publishers must be able to repeat whatever they send. */
 function refuseKeyless(event: ReadEvent): ReadEvent {
   if ('refusal' in event || event.idempotencyKey !== undefined) return event
-  const detail = 'is missing; this server takes no event without one'
+  const detail = 'is missing; this server requires one for every event'
   return { refusal: { code: 'idempotency_key_required', field: 'idempotencyKey', detail } }
 }
 

@@ -1,0 +1,235 @@
+import type pg from 'pg'
+import { beforeAll, describe, expect, it } from 'vitest'
+import {
+  createRolePool,
+  type DatabaseRole,
+  type EventRange,
+  readWorkWindow,
+  type WorkWindow,
+} from '../../src/database/index.js'
+import {
+  applyResults,
+  defaultRetryPolicy,
+  endStopped,
+  makeJobs,
+  workDueInMs,
+} from '../../src/orchestrator/index.js'
+import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
+import { claimJobs } from '../../src/worker/claim-jobs.js'
+import { findProbes } from '../../src/worker/find-probes.js'
+import { findReported } from '../../src/worker/find-reported.js'
+import { findWaiting } from '../../src/worker/find-waiting.js'
+import { createLargePayloads } from '../../src/worker/large-payloads.js'
+import { putAside } from '../../src/worker/put-aside.js'
+import { forgetSwitches } from '../../src/worker/read-switches.js'
+import { recallAnswers } from '../../src/worker/recall-answers.js'
+import { releaseClaims } from '../../src/worker/release-claims.js'
+import { releaseJobs } from '../../src/worker/release-jobs.js'
+import { reportResults } from '../../src/worker/report-results.js'
+import { resetLeases } from '../../src/worker/reset-leases.js'
+import { letGoHeldJobs, stopCancelledJobs, stopFreeJobs } from '../../src/worker/take-stopped.js'
+import { useDatabase } from '../support/database.js'
+import { insertDelivery, insertEvent, insertSubscription } from '../support/fixtures.js'
+
+const database = useDatabase()
+const WIDTH = 1_000
+let subscriptionId: string
+const FEW_RANGES = 30
+const MANY_RANGES = 70
+/** A batch of deliveries in one of the older ranges, for each time that they are worked off. */
+const BATCH = 5
+
+async function addRanges(count: number): Promise<void> {
+  const { rows } = await database.pool.query(
+    `SELECT max(to_id) AS end FROM sagapost.partitions WHERE table_name = 'events'`,
+  )
+  for (let n = 0; n < count; n++) {
+    const from = Number(rows[0].end) + n * WIDTH
+    for (const table of ['events', 'webhook_delivery_sagas', 'webhook_delivery_jobs', 'dead_letters']) {
+      await database.pool.query('SELECT sagapost.make_partition($1, $2, $3)', [table, from, from + WIDTH])
+    }
+  }
+  const end = Number(rows[0].end) + count * WIDTH
+  await database.pool.query(`SELECT setval('sagapost.events_id_seq', $1)`, [end - 2 * WIDTH])
+}
+
+/**
+ * A pool that notes how many relations its longest transaction has locked. What a role's plans are pinned to, and which of
+ * them are kept, is as in the parts.
+ */
+function countLocks(role: DatabaseRole) {
+  const pool = createRolePool({
+    databaseUrl: database.url,
+    role,
+    connectionsMax: 1,
+    pinnedPlans: true,
+    preparedStatements: true,
+  })
+  let most = 0
+  const note = async (client: pg.PoolClient) => {
+    const { rows } = await client.query(
+      `SELECT count(*)::int AS locks FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation'`,
+    )
+    most = Math.max(most, rows[0].locks)
+  }
+  const counting = {
+    async query(text: string, values: unknown[]) {
+      const client = await pool.connect()
+      try {
+        await client.query('BEGIN')
+        const result = await client.query(text, values)
+        await note(client)
+        await client.query('COMMIT')
+        return result
+      } catch (error) {
+        await client.query('ROLLBACK')
+        throw error
+      } finally {
+        client.release()
+      }
+    },
+    async connect() {
+      const client = await pool.connect()
+      return {
+        async query(text: string, values: unknown[]) {
+          if (text === 'COMMIT') await note(client)
+          return client.query(text, values)
+        },
+        release: () => client.release(),
+      }
+    },
+  } as unknown as pg.Pool
+  return { pool: counting, most: () => most, end: () => pool.end() }
+}
+
+type Work = (pool: pg.Pool, window: WorkWindow, range: EventRange) => Promise<unknown>
+const TOKEN = '00000000-0000-4000-8000-000000000000'
+const nobody = { leaseMs: 60_000, workerId: 'worker' }
+const report = (job: { id: string; eventId: string; leaseToken: string }) => ({
+  jobId: job.id,
+  eventId: job.eventId,
+  leaseToken: job.leaseToken,
+  errorCode: 'http_500',
+  responseStatus: 500,
+  retryAfterS: null,
+  durationMs: 1,
+  responseExcerpt: null,
+})
+
+/** The whole way of a batch of deliveries, each step by its part's role: it needs work, or triggers lock nothing. */
+const way: [string, DatabaseRole, Work][] = [
+  [
+    'making jobs',
+    'saga_orchestrator',
+    async (pool, _, range) => {
+      const made = await makeJobs(pool, { range, batchMax: 100, limit: 1, hasBacklog: true })
+      expect(made.first).toBe(BATCH)
+    },
+  ],
+  [
+    'claiming, giving back and reporting',
+    'job_worker',
+    async (pool, window, range) => {
+      const claim = { range, batchMax: 100, ...nobody, except: [] }
+      const held = (await claimJobs(pool, claim)).jobs
+      expect(held).toHaveLength(BATCH)
+      await releaseJobs(pool, held, () => window)
+      const { jobs } = await claimJobs(pool, claim)
+      expect((await reportResults(pool, range, jobs.map(report))).size).toBe(BATCH)
+      expect((await findReported(pool, range, jobs.map(report))).size).toBe(BATCH)
+      const payloads = createLargePayloads(pool, { window: () => window })
+      expect(await payloads.with(jobs[0]?.eventId as string, async (payload) => payload)).toContain('order')
+    },
+  ],
+  [
+    'applying results',
+    'saga_orchestrator',
+    async (pool, window) => {
+      const policy = { ...defaultRetryPolicy, limit: 1 }
+      const { results } = await applyResults(pool, { batchMax: 100, policy, window: () => window })
+      expect(results.map(({ status }) => status)).toEqual(Array(BATCH).fill('DeadLettered'))
+    },
+  ],
+]
+
+const looks: [string, DatabaseRole, Work][] = [
+  [
+    'routing',
+    'router_worker',
+    async (pool) => {
+      await database.pool.query('SELECT sagapost.queue_events($1)', [[await insertEvent(database.pool)]])
+      expect((await routeEvents(pool, createSubscriptionCache(), 9)).deliveries).toBeGreaterThan(0)
+    },
+  ],
+  ['looking ahead', 'saga_orchestrator', (pool, _, range) => workDueInMs(pool, range)],
+  [
+    'ending what was stopped',
+    'saga_orchestrator',
+    (pool, _, range) => endStopped(pool, { range, batchMax: 9 }),
+  ],
+  ['finding who waits', 'job_worker', (pool, _, range) => findWaiting(pool, range, undefined)],
+  ['finding probes', 'job_worker', (pool, _, range) => findProbes(pool, range, [subscriptionId])],
+  ['recalling answers', 'job_worker', (pool, window) => recallAnswers(pool, window, [subscriptionId])],
+  ['giving back lost claims', 'job_worker', (pool, _, range) => releaseClaims(pool, range, [TOKEN])],
+  [
+    'putting aside',
+    'job_worker',
+    (pool, window) => {
+      const job = { id: '1', sagaId: '1', eventId: '1', subscriptionId: '1', leaseToken: TOKEN, stop: null }
+      return putAside(pool, [job], () => window)
+    },
+  ],
+  [
+    'resetting leases',
+    'job_worker',
+    (pool, _, range) => resetLeases(pool, { range, batchMax: 9, lostLeasesMax: 3 }),
+  ],
+  [
+    'stopping',
+    'job_worker',
+    async (pool, _, range) => {
+      const taking = { range, batchMax: 9, ...nobody }
+      await stopFreeJobs(pool, taking, [subscriptionId], undefined)
+      await letGoHeldJobs(pool, taking, [subscriptionId])
+      await stopCancelledJobs(pool, taking)
+    },
+  ],
+  ['forgetting switches', 'job_worker', (pool, window) => forgetSwitches(pool, window, [subscriptionId])],
+  ['reading the window', 'job_worker', readWorkWindow],
+]
+
+async function measure(): Promise<Record<string, number>> {
+  const { pool } = database
+  subscriptionId = await insertSubscription(pool)
+  for (let n = 0; n < BATCH; n++) await insertDelivery(pool, 'Pending', subscriptionId)
+  await pool.query(
+    `INSERT INTO sagapost.subscription_switches VALUES ($1, sagapost.now() - interval '5 minutes')
+     ON CONFLICT DO NOTHING`,
+    [subscriptionId],
+  )
+  const locks: Record<string, number> = {}
+  for (const [name, role, work] of [...way, ...looks]) {
+    const counted = countLocks(role)
+    const window = await readWorkWindow(database.as('job_worker'))
+    await work(counted.pool, window, window.fresh).finally(counted.end)
+    locks[name] = counted.most()
+  }
+  return locks
+}
+
+describe('with hundreds of partitions', () => {
+  let few: Record<string, number>
+
+  beforeAll(async () => {
+    await database.pool.query('UPDATE sagapost.partition_settings SET events_per_partition = $1', [WIDTH])
+    await database.pool.query('ALTER TABLE sagapost.events DISABLE TRIGGER event_enqueue_routing')
+    await addRanges(FEW_RANGES)
+    few = await measure()
+  })
+
+  it('[S21, J9] no statement of a part locks more partitions the more there are', async () => {
+    await addRanges(MANY_RANGES - FEW_RANGES)
+    expect(await measure()).toEqual(few)
+    expect(Math.max(...Object.values(few))).toBeLessThan(1000)
+  })
+})
