@@ -10,6 +10,7 @@ import { events } from './events.js'
 import { generalSagas } from './general-sagas.js'
 import { jobs } from './jobs.js'
 import { loginMutants } from './logins.js'
+import { madeDeliveriesMutants } from './made-deliveries.js'
 import { madeJobsMutants } from './made-jobs.js'
 import { partitions } from './partitions.js'
 import { payload } from './payload.js'
@@ -34,6 +35,7 @@ export const catalogue: readonly Mutant[] = [
   ...sagaMoves,
   ...sagaResults,
   ...jobs,
+  ...madeDeliveriesMutants,
   ...madeJobsMutants,
   ...deadLetters,
   ...events,

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { type DatabaseRole, databaseRoles } from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
+import { insertSubscription } from '../support/fixtures.js'
 import { codeOf } from '../support/refusal.js'
 
 const database = useDatabase()
@@ -353,9 +354,9 @@ describe('the parts do their work with what they have', () => {
        ), gone AS (
          DELETE FROM sagapost.event_routing_queue AS queued USING taken WHERE queued.id = taken.id RETURNING event_ids
        )
-       INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT unnest(event_ids), 1 FROM gone
+       INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT unnest(event_ids), $2 FROM gone
        ON CONFLICT (event_id, subscription_id, requeued_from) DO NOTHING`,
-      [eventId],
+      [eventId, await insertSubscription(database.pool)],
     )
     const orchestrator = database.as('saga_orchestrator')
     await orchestrator.query(
