@@ -11,8 +11,11 @@ import {
   selectDeliveriesOfType,
   selectOfType,
 } from '../../src/deliveries/list-deliveries-of-type.js'
-import { selectInProgressDeliveries, selectPendingDeliveries } from '../../src/deliveries/list-open-deliveries.js'
-import { WALKED_MAX, selectWalkedDeliveries } from '../../src/deliveries/walk-deliveries.js'
+import {
+  selectInProgressDeliveries,
+  selectPendingDeliveries,
+} from '../../src/deliveries/list-open-deliveries.js'
+import { selectWalkedDeliveries, WALKED_MAX } from '../../src/deliveries/walk-deliveries.js'
 import { selectEvent } from '../../src/events/get-event.js'
 import { selectEventByKey, selectEvents } from '../../src/events/list-events.js'
 import { selectEventTimes } from '../../src/webhook-id/read-webhook-ids.js'

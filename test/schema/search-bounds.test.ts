@@ -109,7 +109,9 @@ describe('while more are Pending than a page may read', () => {
     // Of the three statuses with an index in the order of the list a page each.
     const ownRows = 3 * (PAGE_ROWS + PARTITIONS)
     for (const filter of [{ status: 'Pending' } as const, {}]) {
-      expect((await walk({ ...filter, subscriptionId: String(QUIET) }, LOW, rowsMax + ownRows)).ids).toEqual(quiet)
+      expect((await walk({ ...filter, subscriptionId: String(QUIET) }, LOW, rowsMax + ownRows)).ids).toEqual(
+        quiet,
+      )
     }
   })
 
@@ -123,7 +125,9 @@ describe('while more are Pending than a page may read', () => {
 describe('while more are InProgress than a page may read', () => {
   beforeAll(async () => {
     await database.pool.query(
-      `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE status = 'Pending'`,
+      `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress'
+       WHERE id BETWEEN $1 AND $2 OR subscription_id = ${QUIET}`,
+      [BACKLOG.from, BACKLOG.to],
     )
     await database.pool.query(
       `INSERT INTO sagapost.webhook_delivery_jobs (id, saga_id, event_id, subscription_id, status)

@@ -142,7 +142,13 @@ describe.each([
   })
 
   it('[S21] is found by the index of each status', async () => {
-    const plan = await explain(readOnly(), selectDeliveriesOfSubscription, [null, BUSY, PAGE, WALKED_MAX, WALKED_MAX])
+    const plan = await explain(readOnly(), selectDeliveriesOfSubscription, [
+      null,
+      BUSY,
+      PAGE,
+      WALKED_MAX,
+      WALKED_MAX,
+    ])
     expect(plan.indexes).toEqual(
       expect.arrayContaining([
         'idx_saga_failing_subscription',
