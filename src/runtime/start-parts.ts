@@ -165,7 +165,11 @@ export async function startParts({
       pool: maintainer,
       onError: onError('partitions', 'making partitions'),
     })
-    stops.add('work', 'partitions', () => partitions.stop())
+    const forgetPartitions = wakeups.onWake('partitions', partitions.wake)
+    stops.add('work', 'partitions', () => {
+      forgetPartitions()
+      return partitions.stop()
+    })
     const routes = startLoop({
       round: async () => {
         await openRoutes(maintainer)
