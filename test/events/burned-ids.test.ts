@@ -96,17 +96,20 @@ it('[E1] an event that finds no partition over HTTP has one made, and is stored 
     call(`${api.url}/v1/events`, 'POST', { body: { type: 'ids.http', payload: 1, idempotencyKey: 'one' } })
   try {
     expect((await post()).status).toBe(202)
-    await database.pool.query(`SELECT setval('sagapost.events_id_seq', 50000000)`)
-    const batch = Array.from({ length: 100 }, () => ({ type: 'ids.http', payload: 2 }))
-    const before = await nextId()
-    const refused = await call(`${api.url}/v1/events/batch`, 'POST', { body: { events: batch } })
-    expect(refused).toMatchObject({ status: 503, body: { code: 'partition_missing' } })
-    expect(refused.headers.get('retry-after')).not.toBeNull()
-    // Once each: a group is not taken apart to find out whose fault it is.
-    expect((await nextId()) - before).toBeLessThanOrEqual(batch.length)
-    const again = () => call(`${api.url}/v1/events`, 'POST', { body: { type: 'ids.http', payload: 3 } })
-    // The next round of the loop by itself would be in half a minute.
-    await expect.poll(async () => (await again()).status, { timeout: 10_000, interval: 500 }).toBe(202)
+    // Twice: the first partition may be made by the loop's first round.
+    for (const far of [50_000_000, 90_000_000]) {
+      await database.pool.query(`SELECT setval('sagapost.events_id_seq', $1)`, [far])
+      const batch = Array.from({ length: 100 }, () => ({ type: 'ids.http', payload: 2 }))
+      const before = await nextId()
+      const refused = await call(`${api.url}/v1/events/batch`, 'POST', { body: { events: batch } })
+      expect(refused).toMatchObject({ status: 503, body: { code: 'partition_missing' } })
+      expect(refused.headers.get('retry-after')).not.toBeNull()
+      // Once each: a group is not taken apart to find out whose fault it is.
+      expect((await nextId()) - before).toBeLessThanOrEqual(batch.length)
+      const again = () => call(`${api.url}/v1/events`, 'POST', { body: { type: 'ids.http', payload: 3 } })
+      // The next round of the loop by itself would be in half a minute.
+      await expect.poll(async () => (await again()).status, { timeout: 10_000, interval: 500 }).toBe(202)
+    }
     expect((await post()).body.duplicate).toBe(true)
   } finally {
     await api.stop()
