@@ -1,11 +1,15 @@
 import { expect, it } from 'vitest'
 import { readConfig } from '../../src/config/index.js'
-import { findSagasWithoutProcess } from '../../src/doctor/find-sagas-without-process.js'
+import {
+  findSagasWithoutProcess,
+  selectSagasWithoutProcess,
+} from '../../src/doctor/find-sagas-without-process.js'
 import { createMetrics } from '../../src/observability/index.js'
 import { startParts } from '../../src/runtime/index.js'
 import { createPostgresStorage, saga } from '../../src/sagas/index.js'
 import { silent } from '../http/api-server.js'
 import { useDatabase } from '../support/database.js'
+import { countRowsRead } from '../support/explain.js'
 import { insertSaga } from '../support/sagas.js'
 
 const database = useDatabase()
@@ -66,4 +70,21 @@ it('[G14] a process says which sagas it runs, children included, and is believed
     await parts.stop()
   }
   expect(await said()).toEqual([])
+})
+
+it('[G14, S21] they are looked for by definition, and not saga by saga', async () => {
+  await insertSaga(database.pool, { definition: 'crowd' })
+  await database.pool.query(
+    `INSERT INTO sagapost.saga_instances
+     SELECT made.* FROM sagapost.saga_instances AS saga, generate_series(1, 20000) AS n,
+       jsonb_populate_record(saga, jsonb_build_object('id', md5(n::text)::uuid, 'wake_at', sagapost.now() + interval '1 day')) AS made
+     WHERE saga.definition_id = 'crowd'`,
+  )
+  await database.pool.query('ANALYZE sagapost.saga_instances')
+  const read = countRowsRead(
+    database.as('saga_readonly_role'),
+    selectSagasWithoutProcess,
+    [1_000, 10_000, 30_000],
+  )
+  expect(await read).toBeLessThan(100)
 })
