@@ -3,6 +3,7 @@ import { access } from './access.js'
 import { availability } from './availability.js'
 import { backlogs } from './backlogs.js'
 import { deadLetters } from './dead-letters.js'
+import { deliveryLists } from './delivery-lists.js'
 import { dns } from './dns.js'
 import { doctor } from './doctor.js'
 import { doctorFindings } from './doctor-findings.js'
@@ -38,6 +39,7 @@ export const catalogue: readonly Mutant[] = [
   ...madeDeliveriesMutants,
   ...madeJobsMutants,
   ...deadLetters,
+  ...deliveryLists,
   ...events,
   ...subscriptions,
   ...routing,

@@ -93,7 +93,7 @@ const columns: Record<string, string> = {
   'saga_orchestrator UPDATE delivery_result_queue': 'enqueued_at',
   'saga_orchestrator UPDATE delivery_minutes': 'succeeded failed dead_lettered durations last_error_code',
   'router_worker UPDATE event_minutes': 'events',
-  'schema_maintainer INSERT processes': 'id hostname pid version parts',
+  'schema_maintainer INSERT processes': 'id hostname pid version parts saga_definitions',
   'schema_maintainer UPDATE processes': 'seen_at',
   'job_worker SELECT subscriptions': `${publicSubscription} headers`,
   'job_worker UPDATE webhook_delivery_jobs':
