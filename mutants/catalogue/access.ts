@@ -187,4 +187,19 @@ export const access: readonly Mutant[] = [
     ],
     test: migrateTests('[O2] is not held up by the role of any part, whatever that locks'),
   },
+  {
+    id: 'failed-look-forgets-a-sign-out',
+    rules: ['O2'],
+    breaks: 'When a look at a session fails, the sign-out that came meanwhile is forgotten.',
+    edits: [
+      {
+        file: 'src/keys/ended-sessions.ts',
+        find: 'known.get(name)?.ended === asking && known.delete(name)',
+        replace: 'known.delete(name)',
+      },
+    ],
+    test: testsOf('test/dashboard/ended-sessions.test.ts')(
+      '[O2] a sign-out is not forgotten when an earlier look at the session fails',
+    ),
+  },
 ]

@@ -159,8 +159,8 @@ export const doctorFindings: readonly Mutant[] = [
     edits: [
       {
         file: 'src/doctor/examine-routing.ts',
-        find: "saga.status = 'InProgress' AND",
-        replace: "saga.status = 'PendingRetry' AND",
+        find: "saga.status = 'InProgress'\n",
+        replace: "saga.status = 'PendingRetry'\n",
       },
     ],
     test: command('[S13, O6] finds lost results; the statement of the page puts them back'),

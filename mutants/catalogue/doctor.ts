@@ -8,6 +8,8 @@ const fewLocks = testsOf('test/doctor/few-locks.test.ts')
 const spans = 'src/database/event-spans.ts'
 const partitions = 'src/doctor/schema/read-partitions.ts'
 
+const withoutProcess = testsOf('test/doctor/sagas-without-process.test.ts')
+
 /** What the doctor would no longer see. */
 export const doctor: readonly Mutant[] = [
   {
@@ -193,5 +195,50 @@ export const doctor: readonly Mutant[] = [
       },
     ],
     test: fewLocks('[O6] the doctor says that few locks fit, and what to set'),
+  },
+  {
+    id: 'doctor-believes-lost-processes',
+    rules: ['G14'],
+    breaks: 'A process that was lost an hour ago still counts as one that runs its sagas.',
+    edits: [
+      {
+        file: 'src/doctor/find-sagas-without-process.ts',
+        find: `WHERE seen_at >= sagapost.now() - $3 * interval '1 millisecond' AND`,
+        replace: 'WHERE $3::int > 0 AND',
+      },
+    ],
+    test: withoutProcess(
+      '[G14] sagas whose definition no running process has are named, a cancelled one as well',
+    ),
+  },
+  {
+    id: 'doctor-looks-at-one-definition',
+    rules: ['G14'],
+    breaks: 'Of the definitions with open sagas only the first is looked at.',
+    edits: [
+      {
+        file: 'src/doctor/find-sagas-without-process.ts',
+        find: 'WHERE open.place < $1',
+        replace: 'WHERE open.place < $1 - 999',
+      },
+    ],
+    test: withoutProcess(
+      '[G14] sagas whose definition no running process has are named, a cancelled one as well',
+    ),
+  },
+  {
+    id: 'process-hides-its-sagas',
+    rules: ['G14'],
+    breaks: 'A process does not say which sagas it runs.',
+    edits: [
+      {
+        file: 'src/runtime/start-parts.ts',
+        find: `only.includes('sagas') ? namesOf(options.sagas?.definitions ?? []) : []`,
+        replace: `only.includes('sagas') ? namesOf([]) : []`,
+      },
+    ],
+    test: withoutProcess(
+      '[G14] a process says which sagas it runs, children included, and is believed until it stops',
+    ),
   },
 ]

@@ -15,6 +15,11 @@ const answeredAfterCommit = postTests(
   '[E1, S22] a commit that fails is answered as a failure, never with 202',
 )
 
+const burnedIds = testsOf('test/events/burned-ids.test.ts')
+const overHttp = burnedIds(
+  '[E1] an event that finds no partition over HTTP has one made, and is stored when it comes again',
+)
+
 /** Events, their keys, and what is acknowledged. */
 export const events: readonly Mutant[] = [
   {
@@ -83,7 +88,7 @@ export const events: readonly Mutant[] = [
     breaks: 'A key that was used for another type of event is taken for a repetition.',
     edits: [
       {
-        file: 'migrations/0008_publish_and_requeue.sql',
+        file: 'migrations/0046_ids_for_new_keys.sql',
         find: `sha256(convert_to(event_type || E'\\n' || payload::text, 'UTF8'))`,
         replace: `sha256(convert_to(payload::text, 'UTF8'))`,
       },
@@ -96,7 +101,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Events of a batch are stored although their key is known.',
     edits: [
       {
-        file: 'migrations/0029_publish_json_payloads.sql',
+        file: 'migrations/0046_ids_for_new_keys.sql',
         find: '  WHERE key IS NULL OR new_id IN (SELECT event_id FROM claimed);',
         replace: '  WHERE key IS NULL OR new_id IN (SELECT event_id FROM claimed) OR key IS NOT NULL;',
       },
@@ -111,7 +116,7 @@ export const events: readonly Mutant[] = [
     breaks: 'With one new event in it, all of a batch counts as new.',
     edits: [
       {
-        file: 'migrations/0029_publish_json_payloads.sql',
+        file: 'migrations/0046_ids_for_new_keys.sql',
         find: '  IF stored = cardinality(event_types) THEN',
         replace: '  IF stored > 0 THEN',
       },
@@ -119,6 +124,58 @@ export const events: readonly Mutant[] = [
     test: testsOf('test/events/store-events.test.ts')(
       '[E3] answers a known key with the first id and time, and stores it once, in one batch or in two',
     ),
+  },
+  {
+    id: 'known-key-takes-an-id',
+    rules: ['E3'],
+    breaks: 'Each call with a known key leaves a gap in the ids.',
+    edits: [
+      {
+        file: 'migrations/0046_ids_for_new_keys.sql',
+        find: '  IF idempotency_key IS NOT NULL THEN',
+        replace: `  new_id := nextval('sagapost.events_id_seq');\n  IF idempotency_key IS NOT NULL THEN`,
+      },
+    ],
+    test: burnedIds('[E3] a key that is known takes no id, however often it comes'),
+  },
+  {
+    id: 'batch-takes-ids-for-known-keys',
+    rules: ['E3'],
+    breaks: 'Items of a batch whose key is known leave gaps in the ids.',
+    edits: [
+      {
+        file: 'migrations/0046_ids_for_new_keys.sql',
+        find: 'WHERE known.key = given.key LIMIT 1)',
+        replace: 'WHERE false)',
+      },
+    ],
+    test: burnedIds('[E3] in a batch only what is new takes an id, in the order of the items'),
+  },
+  {
+    id: 'missing-partition-is-not-asked-for',
+    rules: ['E1'],
+    breaks: 'Events that find no partition are refused until the next round of the loop that makes them.',
+    edits: [
+      {
+        file: 'src/http/start-api.ts',
+        find: `onPartitionMissing: () => wakeups?.wake('partitions'),`,
+        replace: '',
+      },
+    ],
+    test: overHttp,
+  },
+  {
+    id: 'missing-partition-blamed-on-an-item',
+    rules: ['E1'],
+    breaks: 'A group that finds no partition is halved again and again, and each half takes ids.',
+    edits: [
+      {
+        file: 'src/http/store-in-groups.ts',
+        find: `if (databaseErrorCode(error) === 'partition_missing') {`,
+        replace: `if (databaseErrorCode(error) === 'partition_missing' && units.length === 1) {`,
+      },
+    ],
+    test: overHttp,
   },
   {
     id: 'keys-forgotten-within-the-window',

@@ -3,6 +3,7 @@ import { access } from './access.js'
 import { availability } from './availability.js'
 import { backlogs } from './backlogs.js'
 import { deadLetters } from './dead-letters.js'
+import { deliveryLists } from './delivery-lists.js'
 import { dns } from './dns.js'
 import { doctor } from './doctor.js'
 import { doctorFindings } from './doctor-findings.js'
@@ -10,6 +11,7 @@ import { events } from './events.js'
 import { generalSagas } from './general-sagas.js'
 import { jobs } from './jobs.js'
 import { loginMutants } from './logins.js'
+import { madeDeliveriesMutants } from './made-deliveries.js'
 import { madeJobsMutants } from './made-jobs.js'
 import { partitions } from './partitions.js'
 import { payload } from './payload.js'
@@ -35,8 +37,10 @@ export const catalogue: readonly Mutant[] = [
   ...sagaMoves,
   ...sagaResults,
   ...jobs,
+  ...madeDeliveriesMutants,
   ...madeJobsMutants,
   ...deadLetters,
+  ...deliveryLists,
   ...events,
   ...subscriptions,
   ...routing,

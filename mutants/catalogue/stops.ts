@@ -14,6 +14,8 @@ const isCancelled = stopSending(
   '[S5, S17, D3, D4] ends as a dead letter wherever it stands, is Completed if it arrives, and can be requeued',
 )
 
+const asideTests = testsOf('test/worker/put-aside.test.ts')
+
 /** Sending that goes on although it was to stop, or does not go on although it was to. */
 export const stops: readonly Mutant[] = [
   {
@@ -241,5 +243,18 @@ export const stops: readonly Mutant[] = [
       },
     ],
     test: waiting('[S12, S17, R1] a stopped delivery whose event is gone holds up no other'),
+  },
+  {
+    id: 'put-aside-without-its-lease',
+    rules: ['J5', 'J12'],
+    breaks: 'A job that is put aside once more is changed, though another worker has it now.',
+    edits: [
+      {
+        file: 'src/worker/put-aside.ts',
+        find: `AND job.lease_token = taken.token AND job.status::text = 'Leased'`,
+        replace: `AND job.status::text = 'Leased'`,
+      },
+    ],
+    test: asideTests('[J5, J12] a job that is put aside twice is put aside once: %s'),
   },
 ]

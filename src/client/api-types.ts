@@ -195,7 +195,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List deliveries, newest first */
+        /**
+         * List deliveries, newest first
+         * @description A page may be shorter than its limit, even empty, and still have a nextCursor.
+         */
         get: operations["listDeliveries"];
         put?: never;
         post?: never;
@@ -2619,10 +2622,7 @@ export interface operations {
                 subscriptionId?: string;
                 /** @description of the last failure of those in PendingRetry and DeadLettered */
                 errorCode?: string;
-                /**
-                 * @description a page may then be shorter than its limit, even empty, and still have a next one
-                 * @example order.placed
-                 */
+                /** @example order.placed */
                 eventType?: string;
                 /** @description how many, at most 200 */
                 limit?: number;

@@ -17,13 +17,13 @@ export interface DeliveryFilter {
   subscriptionId?: string
   /** Of the last failure of those in PendingRetry and DeadLettered. */
   errorCode?: string
-  /** A page may then be shorter than its limit, even empty, and still have a next one. */
   eventType?: string
 }
 
 export interface Deliveries {
   /** With its attempts, oldest first. */
   get(id: string, options?: CallOptions): Promise<DeliveryWithAttempts>
+  /** A page may be shorter than its limit, even empty, and still have a next one: `all` goes on by itself. */
   list(filter?: DeliveryFilter & PageRequest, options?: CallOptions): Promise<Page<Delivery>>
   /** Every delivery that the filter finds, newest first. */
   all(filter?: DeliveryFilter, options?: CallOptions): AsyncGenerator<Delivery, void, undefined>

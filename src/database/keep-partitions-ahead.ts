@@ -3,6 +3,8 @@ import { type Loop, startLoop } from '../loop/index.js'
 
 /** Headroom is two partitions (2,000,000 events by default), so that many rounds may be missed. */
 const PARTITION_INTERVAL_MS = 30_000
+/** While requests fail for want of a partition, each of them asks for one. */
+const SPACING_MS = 1_000
 
 export interface PartitionLoopOptions {
   /** Under the role schema_maintainer. */
@@ -29,6 +31,7 @@ export function keepPartitionsAhead({
       return false
     },
     idleMs: intervalMs,
+    spacingMs: Math.min(intervalMs, SPACING_MS),
     onError,
   })
 }

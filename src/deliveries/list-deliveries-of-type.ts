@@ -1,7 +1,8 @@
 import type pg from 'pg'
 import { encodeCursor, type Page, readTimeCursor } from '../database/index.js'
 import type { Delivery, DeliveryRow } from './delivery.js'
-import { pageDeliveries } from './page-deliveries.js'
+import { pageDeliveries, pageFound } from './page-deliveries.js'
+import type { Found } from './walk-deliveries.js'
 
 /** A delivery does not know its event's type: no request looks through more events, or deliveries, than this. */
 export const EXAMINED_MAX = 1_000
@@ -73,7 +74,7 @@ export interface TypeSieve {
   before: string | null
   rowsMax: number
   /** The deliveries that the other filters find, newest first. */
-  read(before: string | null, rowsMax: number): Promise<DeliveryRow[]>
+  read(before: string | null, rowsMax: number): Promise<Found>
 }
 
 /** Of what the other filters find, those of one type. */
@@ -81,13 +82,11 @@ export async function keepDeliveriesOfType(
   pool: pg.Pool,
   { eventType, before, rowsMax, read }: TypeSieve,
 ): Promise<Page<Delivery>> {
-  const examined = await read(before, EXAMINED_MAX)
+  const { rows: examined, examinedTo } = await read(before, EXAMINED_MAX)
   const ids = [...new Set(examined.map(({ event_id }) => event_id))]
   const { rows } = await pool.query<{ id: string }>(selectOfType, [ids, eventType])
   const ofType = new Set(rows.map(({ id }) => id))
   const found = examined.filter(({ event_id }) => ofType.has(event_id))
-  const page = await pageDeliveries(pool, found, rowsMax, ({ id }) => ({ id }))
-  const last = examined.at(-1)
-  if (page.nextCursor !== null || examined.length < EXAMINED_MAX || !last) return page
-  return { ...page, nextCursor: encodeCursor({ id: last.id }) }
+  const last = examined.length < EXAMINED_MAX ? examinedTo : (examined.at(-1)?.id ?? null)
+  return pageFound(pool, { rows: found, examinedTo: last }, rowsMax)
 }

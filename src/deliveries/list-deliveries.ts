@@ -5,12 +5,15 @@ import { type DeliveryStatus, deliveryMachine } from '../state-machines/index.js
 import type { Delivery, DeliveryRow } from './delivery.js'
 import { readDeliveriesOfSubscription } from './list-deliveries-of-subscription.js'
 import { keepDeliveriesOfType, listDeliveriesOfType } from './list-deliveries-of-type.js'
-import { pageDeliveries } from './page-deliveries.js'
+import { listOpenDeliveries } from './list-open-deliveries.js'
+import { pageFound } from './page-deliveries.js'
+import { type Found, WALKED_MAX, walkDeliveries } from './walk-deliveries.js'
 
 /**
  * Newest first by id, so that a requeued delivery stands where it was made and not where its event is. By the
  * primary key, idx_saga_subscription (Completed), idx_saga_failing, idx_saga_failing_subscription, or, with a sort,
- * uniq_saga_event_subscription. Not for a subscription alone: see list-deliveries-of-subscription.ts.
+ * uniq_saga_event_subscription. Not for a subscription alone (list-deliveries-of-subscription.ts), nor for Pending,
+ * InProgress (list-open-deliveries.ts) and Completed (walk-deliveries.ts) of all subscriptions.
  * How the filters are written leaves the planner no walk through everything: see src/events/list-events.ts.
  */
 export const selectDeliveries = `
@@ -27,51 +30,6 @@ export const selectDeliveries = `
            CASE WHEN $2 IN ('PendingRetry', 'DeadLettered') THEN status END DESC,
            id DESC
   LIMIT $5`
-
-/**
- * Those in Pending by idx_saga_status, which has no order: all of them are read, and no other row. Without
- * MATERIALIZED the planner may walk the primary key and hope to meet some soon.
- */
-export const selectPendingDeliveries = `
-  WITH pending AS MATERIALIZED (
-    SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,
-           created_at, updated_at
-    FROM sagapost.webhook_delivery_sagas
-    WHERE status = 'Pending' AND ($1::bigint IS NULL OR id < $1) AND ($2::bigint IS NULL OR subscription_id = $2)
-  )
-  SELECT * FROM pending ORDER BY id DESC LIMIT $3`
-
-/**
- * Those in InProgress through their jobs: active ones by uniq_job_saga_active, which has the order of the list, and
- * results that wait to be applied, which are few while an orchestrator runs. An index on sagas that holds InProgress
- * would also be taken by the statement that applies results, and made a delivery cost a fifth more CPU.
- */
-export const selectInProgressDeliveries = `
-  SELECT saga.*
-  FROM (
-    SELECT saga_id, event_id FROM sagapost.webhook_delivery_jobs
-    WHERE status IN ('Pending', 'Leased') AND ($2::bigint IS NULL OR subscription_id = $2)
-    UNION ALL
-    SELECT reported.saga_id, reported.event_id
-    FROM sagapost.delivery_result_queue AS queued
-    CROSS JOIN LATERAL unnest(queued.job_ids, queued.event_ids) AS finished (job_id, event_id)
-    CROSS JOIN LATERAL (
-      SELECT saga_id, event_id FROM sagapost.webhook_delivery_jobs
-      WHERE id = finished.job_id AND event_id = finished.event_id AND ($2::bigint IS NULL OR subscription_id = $2)
-      LIMIT 1
-    ) AS reported
-  ) AS job
-  CROSS JOIN LATERAL (
-    SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,
-           created_at, updated_at
-    FROM sagapost.webhook_delivery_sagas
-    WHERE id = job.saga_id AND event_id BETWEEN job.event_id AND job.event_id AND status = 'InProgress'
-      AND ($2::bigint IS NULL OR subscription_id = $2)
-    LIMIT 1
-  ) AS saga
-  WHERE $1::bigint IS NULL OR job.saga_id < $1
-  ORDER BY job.saga_id DESC
-  LIMIT $3`
 
 /**
  * Those that failed with one error, of one status or of both, each in the order of the list by idx_saga_failing_error,
@@ -105,14 +63,17 @@ export interface DeliveryFilter extends PageRequest {
   subscriptionId?: string | undefined
   /** Of the last failure: those in PendingRetry and DeadLettered have one. */
   errorCode?: string | undefined
-  /** A page may then be shorter than its limit, even empty, and still have a next one. */
   eventType?: string | undefined
 }
 
-/** A page of deliveries under the role saga_readonly_role. The cursor is the last id seen, which never changes. */
+/**
+ * A page of deliveries under the role saga_readonly_role. The cursor is the last id looked at, which never changes. A page
+ * may be shorter than its limit, even empty, and still have a next one: see docs/reference/http-api.md.
+ */
 export async function listDeliveries(
   pool: pg.Pool,
   { status, eventId, subscriptionId, errorCode, eventType, cursor, limit }: DeliveryFilter = {},
+  walkedMax = WALKED_MAX,
 ): Promise<Page<Delivery>> {
   const rowsMax = rowsToRead(limit)
   if (status !== undefined && !deliveryMachine.statuses.includes(status)) {
@@ -125,12 +86,13 @@ export async function listDeliveries(
     const alone = Object.values(filters).every((filter) => filter === undefined)
     if (alone) return listDeliveriesOfType(pool, { eventType, cursor, rowsMax })
     const read = (before: string | null, rows: number) =>
-      readRows(pool, { ...filters, before, rowsMax: rows })
+      readRows(pool, { ...filters, before, rowsMax: rows, walkedMax })
     return keepDeliveriesOfType(pool, { eventType, before: readIdCursor(cursor), rowsMax, read })
   }
   const before = readIdCursor(cursor)
-  const rows = await readRows(pool, { status, eventId, subscriptionId, errorCode, before, rowsMax })
-  return pageDeliveries(pool, rows, rowsMax, ({ id }) => ({ id }))
+  const reading = { status, eventId, subscriptionId, errorCode, before, rowsMax, walkedMax }
+  const found = await readRows(pool, reading)
+  return pageFound(pool, found, rowsMax)
 }
 
 interface Reading {
@@ -140,21 +102,31 @@ interface Reading {
   errorCode: string | undefined
   before: string | null
   rowsMax: number
+  walkedMax: number
 }
 
-async function readRows(pool: pg.Pool, reading: Reading): Promise<DeliveryRow[]> {
-  const { status = null, eventId = null, subscriptionId = null, errorCode = null, before, rowsMax } = reading
+async function readRows(pool: pg.Pool, reading: Reading): Promise<Found> {
+  const { status = null, eventId = null, subscriptionId = null, errorCode = null, before } = reading
+  const { rowsMax, walkedMax } = reading
   if (errorCode !== null && eventId === null) {
     const values = [before, errorCode, subscriptionId, status, rowsMax]
-    return (await pool.query<DeliveryRow>(selectDeliveriesByError, values)).rows
+    return readAll(pool, selectDeliveriesByError, values)
   }
-  if (eventId === null && (status === 'Pending' || status === 'InProgress')) {
-    const sql = status === 'Pending' ? selectPendingDeliveries : selectInProgressDeliveries
-    return (await pool.query<DeliveryRow>(sql, [before, subscriptionId, rowsMax])).rows
+  if (eventId === null) {
+    if (status === 'Pending' || status === 'InProgress') {
+      return listOpenDeliveries(pool, { before, status, subscriptionId, rowsMax, walkedMax })
+    }
+    if (status === 'Completed' && subscriptionId === null) {
+      return walkDeliveries(pool, { before, status, subscriptionId, rowsMax, walkedMax })
+    }
+    if (status === null && subscriptionId !== null) {
+      return readDeliveriesOfSubscription(pool, { before, subscriptionId, rowsMax, walkedMax })
+    }
   }
-  if (eventId === null && status === null && subscriptionId !== null) {
-    return readDeliveriesOfSubscription(pool, { before, subscriptionId, rowsMax })
-  }
-  const values = [before, status, eventId, subscriptionId, rowsMax, errorCode]
-  return (await pool.query<DeliveryRow>(selectDeliveries, values)).rows
+  return readAll(pool, selectDeliveries, [before, status, eventId, subscriptionId, rowsMax, errorCode])
+}
+
+/** By a statement that finds every row that is asked for. */
+async function readAll(pool: pg.Pool, sql: string, values: unknown[]): Promise<Found> {
+  return { rows: (await pool.query<DeliveryRow>(sql, values)).rows, examinedTo: null }
 }

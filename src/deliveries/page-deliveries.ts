@@ -1,7 +1,8 @@
 import type pg from 'pg'
-import { type Page, type PagePosition, toPage } from '../database/index.js'
+import { encodeCursor, type Page, type PagePosition, toPage } from '../database/index.js'
 import { readWebhookIds } from '../webhook-id/index.js'
 import { type Delivery, type DeliveryRow, toDelivery } from './delivery.js'
+import type { Found } from './walk-deliveries.js'
 
 /**
  * A page of what was read, with the webhook ids of its events. In a statement of its own, since the lists have a way to
@@ -18,4 +19,15 @@ export async function pageDeliveries(
     rows.map(({ event_id }) => event_id),
   )
   return toPage(rows, rowsRead, (row) => toDelivery(row, webhookIds.get(row.event_id) ?? null), positionOf)
+}
+
+/** The same of a list by id. Where the search stopped before the page was full, the next page goes on there. */
+export async function pageFound(
+  pool: pg.Pool,
+  { rows, examinedTo }: Found,
+  rowsRead: number,
+): Promise<Page<Delivery>> {
+  const page = await pageDeliveries(pool, rows, rowsRead, ({ id }) => ({ id }))
+  if (page.nextCursor !== null || examinedTo === null) return page
+  return { ...page, nextCursor: encodeCursor({ id: examinedTo }) }
 }

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { createBacklogCollector, type StageBacklog } from '../observability/index.js'
 import { listProcesses, type RunningProcess } from '../processes/index.js'
+import { findSagasWithoutProcess } from './find-sagas-without-process.js'
 import { type Finding, finding, fine } from './finding.js'
 
 /** What waits longer than this at a stage is not being worked on. */
@@ -31,6 +32,7 @@ export async function examineWork(pool: pg.Pool): Promise<Finding[]> {
       ? [finding('processes', 'nothing_runs', 'no process is registered, and no work is waiting')]
       : []),
     ...examineParts(waiting, parts),
+    ...(parts.has('sagas') ? await findSagasWithoutProcess(pool) : []),
     ...(stages === null
       ? [finding('backlog', 'check_timed_out', 'the backlog could not be read in time')]
       : examineBacklog(waiting, parts)),

@@ -261,6 +261,12 @@ export const findingCatalogue = {
     means: 'The database refused the deliveries of some events',
     remedy: 'sagapost events set-aside shows why; sagapost events requeue tries again',
   },
+  sagas_without_process: {
+    severity: 'attention',
+    means: 'Sagas have work to do, and no running process has their definition in this version',
+    remedy:
+      'Start the application that defines them, with this version of the definition beside a newer one; a cancelled saga needs it as well',
+  },
   sagas_stuck: {
     severity: 'attention',
     means: 'Sagas are waiting for an operator to decide',

@@ -227,7 +227,6 @@ export interface DeliveryFilter extends PageRequest {
   subscriptionId?: string | undefined
   /** Of the last failure: those in PendingRetry and DeadLettered have one. */
   errorCode?: string | undefined
-  /** A page may then be shorter than its limit, even empty, and still have a next one. */
   eventType?: string | undefined
 }
 

@@ -180,6 +180,10 @@ export const errorCatalogue = {
     title: 'The delivery has an active job already',
     constraints: ['uniq_job_saga_active', 'uniq_job_saga_attempt'],
   },
+  delivery_not_subscribed: {
+    title: 'A delivery needs a stored event, and an active subscription of its type',
+    constraints: ['delivery_fits_subscription'],
+  },
   job_without_delivery: {
     title: 'A job needs a delivery that is InProgress, of the same event and subscription',
     constraints: ['job_fits_delivery'],

@@ -73,6 +73,8 @@ export interface ApiOptions {
   checkReadiness: () => Promise<readonly Obstacle[]>
   /** Something new is stored, or requeued: wakes the router and the orchestrator of this process. */
   onEventsStored?: () => void
+  /** Events could not be stored because the ids have run past the partitions. */
+  onPartitionMissing?: () => void
   onRequeued?: () => void
   /** Somebody asked a saga to stop, or to go on. */
   onSagaChanged?: () => void

@@ -48,11 +48,11 @@ const securityHeaders = {
 
 /** The server with all its routes, not listening yet. */
 export async function buildServer(options: ApiOptions): Promise<Api> {
-  const { pools, log, onEventsStored = () => {} } = options
+  const { pools, log, onEventsStored = () => {}, onPartitionMissing = () => {} } = options
   const sessions = createSessions(options.masterKey, createEndedSessions(pools.keys))
   const api = buildBase({ ...options, sessions })
   describeApi(api)
-  const store = createEventStore({ pool: pools.ingest, log, onEventsStored })
+  const store = createEventStore({ pool: pools.ingest, log, onEventsStored, onPartitionMissing })
   await api.register(async (scope) =>
     addPublishRoutes(scope.withTypeProvider<ZodTypeProvider>(), {
       store,

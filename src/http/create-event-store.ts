@@ -33,6 +33,8 @@ export interface EventStoreOptions {
   log: Logger
   /** Something new is stored: the router has work. */
   onEventsStored: () => void
+  /** The ids have run past the partitions. */
+  onPartitionMissing?: () => void
   flushWaitedForMs?: number
 }
 
@@ -51,6 +53,7 @@ export function createEventStore({
   pool,
   log,
   onEventsStored,
+  onPartitionMissing = () => {},
   flushWaitedForMs = FLUSH_WAITED_FOR_MS,
 }: EventStoreOptions): EventStore {
   // Events without a key never wait for a lock, so they have a lane where nobody does.
@@ -60,6 +63,7 @@ export function createEventStore({
 
   const groups = createGroupStore({
     pool,
+    onPartitionMissing,
     onCommitted(stored) {
       log.debug(stored, 'events stored')
       if (stored.events > 0) onEventsStored()

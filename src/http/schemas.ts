@@ -130,9 +130,7 @@ export const deliveryFilter = z.strictObject({
     .max(100)
     .optional()
     .describe('of the last failure of those in PendingRetry and DeadLettered'),
-  eventType: eventType
-    .optional()
-    .describe('a page may then be shorter than its limit, even empty, and still have a next one'),
+  eventType: eventType.optional(),
   ...page,
 })
 

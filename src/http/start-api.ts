@@ -105,6 +105,7 @@ export async function startApi({
       log,
       checkReadiness: readiness.check,
       onEventsStored: () => wakeups?.wake('routing'),
+      onPartitionMissing: () => wakeups?.wake('partitions'),
       onRequeued: () => wakeups?.wake('first-jobs'),
       onSagaChanged: () => wakeups?.wake('sagas'),
       metrics,

@@ -31,6 +31,8 @@ export interface GroupStore {
 export interface GroupStoreOptions {
   /** Under the role event_ingest_writer. */
   pool: pg.Pool
+  /** None of a group can be stored until there is a partition for the next ids. */
+  onPartitionMissing(): void
   /** Called after each commit with what it stored. */
   onCommitted(stored: { events: number; duplicates: number; refused: number; tookMs: number }): void
 }
@@ -40,7 +42,7 @@ export interface GroupStoreOptions {
  * for something that one of its items is to blame for, it is halved, and again, until the item stands alone. What is
  * good commits on the way. Items with one key stay together: they are one event and its repetitions.
  */
-export function createGroupStore({ pool, onCommitted }: GroupStoreOptions): GroupStore {
+export function createGroupStore({ pool, onPartitionMissing, onCommitted }: GroupStoreOptions): GroupStore {
   /** Keys that are being waited for, with those who came for the same key meanwhile. */
   const waiting = new Map<string, Item[]>()
 
@@ -94,7 +96,10 @@ export function createGroupStore({ pool, onCommitted }: GroupStoreOptions): Grou
         const key = group[0]?.event.idempotencyKey
         const state = sqlState(error)
         const units = byKey(group)
-        if (state !== LOCK_TIMED_OUT && !ITEM_ERRORS.test(state)) failAll(group, error)
+        if (databaseErrorCode(error) === 'partition_missing') {
+          onPartitionMissing()
+          failAll(group, explained(error))
+        } else if (state !== LOCK_TIMED_OUT && !ITEM_ERRORS.test(state)) failAll(group, error)
         else if (units.length > 1) {
           const middle = Math.ceil(units.length / 2)
           groups.push(units.slice(0, middle).flat(), units.slice(middle).flat())

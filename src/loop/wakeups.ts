@@ -1,5 +1,13 @@
 /** The stages that somebody can have work for. */
-export const stages = ['routing', 'first-jobs', 'claims', 'results', 'switches', 'sagas'] as const
+export const stages = [
+  'routing',
+  'first-jobs',
+  'claims',
+  'results',
+  'switches',
+  'sagas',
+  'partitions',
+] as const
 export type Stage = (typeof stages)[number]
 /** What processes tell each other. */
 export type Signal = Stage | 'backlog'

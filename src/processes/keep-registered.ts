@@ -13,7 +13,8 @@ const ROUNDS_PER_SWEEP = 60
 
 /** By processes_pkey. A row that somebody forgot meanwhile is there again. */
 const register = `
-  INSERT INTO sagapost.processes (id, hostname, pid, version, parts) VALUES ($1, $2, $3, $4, $5)
+  INSERT INTO sagapost.processes (id, hostname, pid, version, parts, saga_definitions)
+  VALUES ($1, $2, $3, $4, $5, $6)
   ON CONFLICT (id) DO UPDATE SET seen_at = sagapost.now()`
 
 const leave = 'DELETE FROM sagapost.processes WHERE id = $1'
@@ -27,12 +28,14 @@ export interface RegistrationOptions {
   pool: pg.Pool
   id: string
   parts: readonly string[]
+  /** What its coordinator can run, as name@version. */
+  sagaDefinitions: readonly string[]
   onError: (error: Error) => void
 }
 
 /** Keeps this process on the list of those that run; a clean stop takes it off. */
-export function keepRegistered({ pool, id, parts, onError }: RegistrationOptions): Loop {
-  const values = [id, hostname().slice(0, 255), process.pid, packageVersion(), parts]
+export function keepRegistered({ pool, id, parts, sagaDefinitions, onError }: RegistrationOptions): Loop {
+  const values = [id, hostname().slice(0, 255), process.pid, packageVersion(), parts, sagaDefinitions]
   let rounds = 0
   const loop = startLoop({
     async round() {

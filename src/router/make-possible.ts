@@ -1,18 +1,22 @@
 import type pg from 'pg'
 import { databaseErrorCode, isRefusal } from '../database/index.js'
-import {
-  type MakeDeliveries,
-  makeSagas,
-  type RefusedEvent,
-  type RoutableEvent,
-  toPairs,
-} from './make-sagas.js'
+import { type MakeDeliveries, type RefusedEvent, type RoutableEvent, toPairs } from './make-sagas.js'
 
 const REASON_CHARACTERS_MAX = 1_000
 
-// uniq_saga_event_subscription makes a second routing of the same event a no-op [S3, R3].
+// uniq_saga_event_subscription makes a second routing of the same event a no-op [S3, R3]. Subscriptions that were switched
+// off since they were read are left out, by subscriptions_pkey: delivery_fits_subscription looks with the same snapshot, so
+// none of them is refused, and no event is set aside for one [U5].
 const makeMissingSagas = `
-  ${makeSagas} ON CONFLICT (event_id, subscription_id, requeued_from) DO NOTHING`
+  INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, correlation_id)
+  SELECT event_id, subscription_id, correlation_id
+  FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[])
+    AS pair (event_id, subscription_id, correlation_id, event_type)
+  WHERE EXISTS (
+    SELECT FROM sagapost.subscriptions AS subscription
+    WHERE subscription.id = pair.subscription_id AND subscription.event_type = pair.event_type
+      AND subscription.active AND subscription.verified)
+  ON CONFLICT (event_id, subscription_id, requeued_from) DO NOTHING`
 
 // An event that is set aside already, because it was queued twice, keeps its first reason.
 const setAside = `
@@ -50,7 +54,8 @@ async function makeOrHalve(
 ): Promise<number> {
   await client.query('SAVEPOINT making')
   try {
-    const { rowCount } = await client.query(makeMissingSagas, [[], ...toPairs(events)])
+    const types = events.flatMap(({ type, subscriptions }) => subscriptions.map(() => type))
+    const { rowCount } = await client.query(makeMissingSagas, [...toPairs(events), types])
     await client.query('RELEASE SAVEPOINT making')
     return rowCount ?? 0
   } catch (error) {

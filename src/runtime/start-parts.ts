@@ -18,7 +18,7 @@ import { createWebhookSender, parseAllowedCidrs, type SigningSecret } from '../h
 import { createWakeups, startLoop, type Wakeups, within } from '../loop/index.js'
 import { type LoopPart, logFailure, type Recorders } from '../observability/index.js'
 import { keepRegistered } from '../processes/index.js'
-import type { Coordinator, DataBox, SagaDefinition } from '../sagas/index.js'
+import { type Coordinator, type DataBox, indexDefinitions, type SagaDefinition } from '../sagas/index.js'
 import {
   createResultCounter,
   expireMinutes,
@@ -165,7 +165,11 @@ export async function startParts({
       pool: maintainer,
       onError: onError('partitions', 'making partitions'),
     })
-    stops.add('work', 'partitions', () => partitions.stop())
+    const forgetPartitions = wakeups.onWake('partitions', partitions.wake)
+    stops.add('work', 'partitions', () => {
+      forgetPartitions()
+      return partitions.stop()
+    })
     const routes = startLoop({
       round: async () => {
         await openRoutes(maintainer)
@@ -191,6 +195,7 @@ export async function startParts({
       pool: maintainer,
       id: processId,
       parts: [...(options.beside ?? []), ...only],
+      sagaDefinitions: only.includes('sagas') ? namesOf(options.sagas?.definitions ?? []) : [],
       onError: onError('processes', 'saying that this process runs'),
     })
     stops.add('records', 'registration', () => registration.stop())
@@ -320,6 +325,11 @@ export async function startParts({
 
 /** What a coordinator needs after its steps, to write down where they stand and let them go. */
 const SAGAS_LET_GO_MS = 5_000
+
+/** Sagapost's own are left out: each part `sagas` runs them. */
+function namesOf(definitions: readonly SagaDefinition[]): string[] {
+  return indexDefinitions(definitions).all.map(({ name, version }) => `${name}@${version}`)
+}
 
 function sagasStopMs({ stopDeadlineMs, drainDelayMs = 0 }: Config): number {
   return Math.max(0, stopDeadlineMs - drainDelayMs - SAGAS_LET_GO_MS)

@@ -9,7 +9,7 @@ import { watchSystem } from '../../src/live/index.js'
 import { adminKey, call, startTestApi } from '../http/api-server.js'
 import { useDatabase } from '../support/database.js'
 import { insertDeadLetters } from '../support/dead-letters.js'
-import { insertSubscription } from '../support/fixtures.js'
+import { insertDeliveryWithoutEvent, insertSubscription } from '../support/fixtures.js'
 import { countLockWaiters } from '../support/lock-waiters.js'
 import { insertStuckSaga } from '../support/sagas.js'
 
@@ -67,10 +67,7 @@ describe('the watch', () => {
 
   it('[O5] tells what needs attention, what does not work first', async () => {
     await insertStuckSaga(database.pool)
-    await database.pool.query(
-      `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, created_at)
-       VALUES (1000, 1, sagapost.now() - interval '10 minutes')`,
-    )
+    await insertDeliveryWithoutEvent(database.pool, '1000', '10 minutes')
     const failing = await insertSubscription(database.pool, { url: 'https://failing.example/' })
     await database.pool.query(
       `INSERT INTO sagapost.subscription_breakers (subscription_id, failures, last_error_code) VALUES ($1, 7, 'timeout')`,

@@ -9,8 +9,13 @@ const database = useDatabase()
 const list = (filter: DeliveryFilter) => listDeliveries(database.as('saga_readonly_role'), filter)
 const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)
 
-/** One delivery of the event to each subscription, newest first. */
+/** One delivery of the event to each subscription, newest first. The subscriptions are of its type from then on. */
 async function deliver(eventId: string, subscriptionIds: readonly string[]): Promise<string[]> {
+  await database.pool.query(
+    `UPDATE sagapost.subscriptions SET event_type = event.event_type
+     FROM sagapost.events AS event WHERE event.id = $1 AND subscriptions.id = ANY ($2)`,
+    [eventId, subscriptionIds],
+  )
   const { rows } = await database.pool.query(
     `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id)
      SELECT $1, unnest($2::bigint[]) RETURNING id`,
@@ -148,6 +153,10 @@ describe('deliveries by type of event', () => {
     const [subscriptionId = ''] = await subscribe(1)
     const oldest = await deliver(await insertEvent(database.pool, { type: 'sieve.kept' }), [subscriptionId])
     await publish('sieve.dropped', EXAMINED_MAX)
+    await database.pool.query(
+      `UPDATE sagapost.subscriptions SET event_type = 'sieve.dropped' WHERE id = $1`,
+      [subscriptionId],
+    )
     await database.pool.query(
       `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id)
        SELECT id, $1 FROM sagapost.events WHERE event_type = 'sieve.dropped'`,

@@ -3,7 +3,7 @@ import { getDelivery, listDeliveries } from '../../src/deliveries/index.js'
 import { SagapostError } from '../../src/errors/index.js'
 import { type DeliveryStatus, deliveryMachine } from '../../src/state-machines/index.js'
 import { useDatabase } from '../support/database.js'
-import { type Delivery, insertDelivery, insertJob } from '../support/fixtures.js'
+import { type Delivery, insertDelivery, insertDeliveryWithoutEvent, insertJob } from '../support/fixtures.js'
 import { walkPages } from '../support/walk-pages.js'
 import { webhookIdOfStored } from '../support/webhook-ids.js'
 
@@ -58,10 +58,8 @@ describe('one delivery', () => {
   })
 
   it('[J3] has no webhook id to show when the partition of its event was removed', async () => {
-    const { rows } = await database.pool.query(
-      `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) VALUES (999999, 7) RETURNING id`,
-    )
-    const { attempts, ...delivery } = (await get(rows[0].id)) ?? {}
+    const id = await insertDeliveryWithoutEvent(database.pool, '999999')
+    const { attempts, ...delivery } = (await get(id)) ?? {}
     expect(delivery).toMatchObject({ eventId: '999999', webhookId: null })
     expect((await list({ eventId: '999999' })).data).toEqual([delivery])
   })

@@ -73,6 +73,28 @@ describe('the deliveries of one subscription', () => {
     expect(idsOf(found)).toEqual(idsOf(made.filter((one) => one.status === status)))
   })
 
+  it.each([1, 2, 5, 20])(
+    '[S1, S21] come all, however little a page may look through: %i',
+    async (walkedMax) => {
+      const search = (filter: DeliveryFilter) =>
+        listDeliveries(database.as('saga_readonly_role'), filter, walkedMax)
+      for (const limit of [1, 3, 200]) {
+        const all = await walkPages(search, { subscriptionId, limit }, { mayBeEmpty: true })
+        expect(idsOf(all)).toEqual(idsOf(made))
+        for (const status of deliveryMachine.statuses) {
+          const found = await walkPages(search, { subscriptionId, status, limit }, { mayBeEmpty: true })
+          expect(idsOf(found)).toEqual(idsOf(made.filter((one) => one.status === status)))
+          const ofAll = await walkPages(search, { status, limit }, { mayBeEmpty: true })
+          const { rows } = await database.pool.query(
+            'SELECT id FROM sagapost.webhook_delivery_sagas WHERE status = $1 AND id <= $2 ORDER BY id DESC',
+            [status, ofAll[0]?.id],
+          )
+          expect(idsOf(ofAll)).toEqual(idsOf(rows))
+        }
+      }
+    },
+  )
+
   it('[S1] and event, a dead letter and what it was requeued as', async () => {
     const requeued = made.filter((one) => one.requeued)
     for (const { eventId } of requeued) {

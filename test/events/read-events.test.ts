@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { SagapostError } from '../../src/errors/index.js'
 import { getEvent, listEvents } from '../../src/events/index.js'
 import { useDatabase } from '../support/database.js'
-import { insertDelivery, insertEvent } from '../support/fixtures.js'
+import { insertDelivery, insertEvent, insertSubscription } from '../support/fixtures.js'
 import { walkPages } from '../support/walk-pages.js'
 import { webhookIdOfStored } from '../support/webhook-ids.js'
 
@@ -17,8 +17,8 @@ describe('one event', () => {
     const { id: first, eventId } = await insertDelivery(database.pool)
     await insertDelivery(database.pool)
     const { rows } = await database.pool.query(
-      `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) VALUES ($1, 77) RETURNING id`,
-      [eventId],
+      `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) VALUES ($1, $2) RETURNING id`,
+      [eventId, await insertSubscription(database.pool)],
     )
     const found = await get(eventId)
     expect(found).toMatchObject({ id: eventId, type: 'order.placed', payload: '{"order": 7}' })
@@ -40,9 +40,13 @@ describe('one event', () => {
 
   it('[E1] shows at most 200 deliveries and says where the others are', async () => {
     const eventId = await insertEvent(database.pool)
+    const { rows: subscriptions } = await database.pool.query<{ id: string }>(
+      `INSERT INTO sagapost.subscriptions (event_type, callback_url, active, verified)
+       SELECT 'order.placed', 'https://receiver.example/', true, true FROM generate_series(1, 201) RETURNING id`,
+    )
     await database.pool.query(
-      `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT $1, n FROM generate_series(1, 201) AS n`,
-      [eventId],
+      'INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT $1, unnest($2::bigint[])',
+      [eventId, idsOf(subscriptions)],
     )
     const found = await get(eventId)
     expect(found?.deliveries).toHaveLength(200)

@@ -54,12 +54,14 @@ async function leaseAll(): Promise<string[]> {
 
 /** So many deliveries, each with its first job, which is leased. The ids of the jobs. */
 async function startDeliveries(count: number): Promise<string[]> {
+  const events = await column<string>(
+    `INSERT INTO sagapost.events (event_type, payload) SELECT 'order.placed', '{}' FROM generate_series(1, $1)
+     RETURNING id AS value`,
+    [count],
+  )
   await database.pool.query(
-    `WITH event AS (
-       INSERT INTO sagapost.events (event_type, payload) SELECT 'nobody.asked', '{}' FROM generate_series(1, $1) RETURNING id
-     )
-     INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT id, $2 FROM event`,
-    [count, subscription],
+    `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT unnest($1::bigint[]), $2`,
+    [events, subscription],
   )
   const jobs = await leaseAll()
   expect(jobs).toHaveLength(count)

@@ -116,13 +116,13 @@ describe('the orchestrator', () => {
 
   it('[S7] lets the deliveries of other subscriptions pass a backlog', async () => {
     const { subscriptionId } = await insertDelivery(database.pool)
+    const { rows: burst } = await database.pool.query(
+      `INSERT INTO sagapost.events (event_type, payload)
+       SELECT 'order.placed', '{}' FROM generate_series(1, 1_500) RETURNING id`,
+    )
     await database.pool.query(
-      `WITH event AS (
-         INSERT INTO sagapost.events (event_type, payload)
-         SELECT 'burst', '{}' FROM generate_series(1, 1_500) RETURNING id
-       )
-       INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT id, $1 FROM event`,
-      [subscriptionId],
+      'INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT unnest($1::bigint[]), $2',
+      [burst.map(({ id }) => id), subscriptionId],
     )
     const lone = await insertDelivery(database.pool)
     start({})

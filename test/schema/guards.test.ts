@@ -1,7 +1,13 @@
 import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { useDatabase } from '../support/database.js'
-import { insertDelivery, insertEvent, insertJob } from '../support/fixtures.js'
+import {
+  insertDelivery,
+  insertDeliveryWithoutEvent,
+  insertEvent,
+  insertJob,
+  insertSubscription,
+} from '../support/fixtures.js'
 import { codeOf, outcomeOf } from '../support/refusal.js'
 
 const database = useDatabase()
@@ -308,11 +314,12 @@ describe('dead letters', () => {
   it('[D2, D3, S8, J11] are written by the move itself, with the payload byte for byte and the last job', async () => {
     const payload = '{ "b":1,   "a": 1e100, "a": "\\u0000\\ud800" }'
     const eventId = await insertEvent(database.pool, { payload })
+    const subscriptionId = await insertSubscription(database.pool)
     const { rows: sagas } = await database.pool.query(
-      `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, correlation_id) VALUES ($1, 5, 'corr-1') RETURNING id`,
-      [eventId],
+      `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, correlation_id) VALUES ($1, $2, 'corr-1') RETURNING id`,
+      [eventId, subscriptionId],
     )
-    const delivery = { id: sagas[0].id, eventId, subscriptionId: '5' }
+    const delivery = { id: sagas[0].id, eventId, subscriptionId }
     const orchestrator = database.as('saga_orchestrator')
     const move = (assignments: string) =>
       orchestrator.query(`UPDATE sagapost.webhook_delivery_sagas SET ${assignments} WHERE id = $1`, [
@@ -335,7 +342,7 @@ describe('dead letters', () => {
     expect(rows).toHaveLength(1)
     expect(rows[0]).toMatchObject({
       event_id: eventId,
-      subscription_id: '5',
+      subscription_id: subscriptionId,
       event_type: 'order.placed',
       final_error_code: 'http_500',
       attempt_count: 2,
@@ -365,12 +372,10 @@ describe('dead letters', () => {
   })
 
   it('[D3] a delivery whose event is not there cannot be dead-lettered', async () => {
-    const { rows } = await database.pool.query(
-      'INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) VALUES (999999, 1) RETURNING id',
-    )
+    const id = await insertDeliveryWithoutEvent(database.pool, '999999')
     const move = (status: string) =>
       database.pool.query('UPDATE sagapost.webhook_delivery_sagas SET status = $2 WHERE id = $1', [
-        rows[0].id,
+        id,
         status,
       ])
     await move('InProgress')

@@ -4,18 +4,18 @@ import { selectDeadLetter } from '../../src/dead-letters/get-dead-letter.js'
 import { selectDeadLetters } from '../../src/dead-letters/list-dead-letters.js'
 import { countDeadLetters } from '../../src/dead-letters/requeue-dead-letters.js'
 import { selectDelivery } from '../../src/deliveries/get-delivery.js'
-import {
-  selectDeliveries,
-  selectDeliveriesByError,
-  selectInProgressDeliveries,
-  selectPendingDeliveries,
-} from '../../src/deliveries/list-deliveries.js'
+import { selectDeliveries, selectDeliveriesByError } from '../../src/deliveries/list-deliveries.js'
 import { selectDeliveriesOfSubscription } from '../../src/deliveries/list-deliveries-of-subscription.js'
 import {
   EXAMINED_MAX,
   selectDeliveriesOfType,
   selectOfType,
 } from '../../src/deliveries/list-deliveries-of-type.js'
+import {
+  selectInProgressDeliveries,
+  selectPendingDeliveries,
+} from '../../src/deliveries/list-open-deliveries.js'
+import { selectWalkedDeliveries, WALKED_MAX } from '../../src/deliveries/walk-deliveries.js'
 import { selectEvent } from '../../src/events/get-event.js'
 import { selectEventByKey, selectEvents } from '../../src/events/list-events.js'
 import { selectEventTimes } from '../../src/webhook-id/read-webhook-ids.js'
@@ -139,7 +139,6 @@ describe('a page of deliveries', () => {
   it.each<[string, (string | number | null)[], string]>([
     ['everything', [null, null, null, null], 'webhook_delivery_sagas_pkey'],
     ['everything, later', [ROWS / 2 + 0.5, null, null, null], 'webhook_delivery_sagas_pkey'],
-    ['Completed', [null, 'Completed', null, null], 'webhook_delivery_sagas_pkey'],
     ['DeadLettered', [null, 'DeadLettered', null, null], 'idx_saga_failing'],
     ['PendingRetry, all old', [null, 'PendingRetry', null, null], 'idx_saga_failing'],
     ['DeadLettered, later', [RARE * 50, 'DeadLettered', null, null], 'idx_saga_failing'],
@@ -181,7 +180,8 @@ describe('a page of deliveries', () => {
     ]
     // Open: the Pending ones, the jobs of those in InProgress and, where a job is done, its delivery.
     const rowsMax = PAGE + PARTITIONS + 3 * RARE
-    await expectBounded(selectDeliveriesOfSubscription, [...filters, PAGE], indexes, rowsMax)
+    const values = [...filters, PAGE, WALKED_MAX, WALKED_MAX]
+    await expectBounded(selectDeliveriesOfSubscription, values, indexes, rowsMax)
   })
 
   it.each<[string, (number | null)[], number]>([
@@ -190,12 +190,23 @@ describe('a page of deliveries', () => {
     ['of one subscription', [null, 102], RARE],
     ['of one that has none', [null, 9], 0],
   ])('[S21] (Pending and InProgress, %s) reads no more than there are', async (_, filters, count) => {
-    await expectBounded(selectPendingDeliveries, [...filters, PAGE], ['idx_saga_status'])
+    const values = [...filters, PAGE, WALKED_MAX]
+    await expectBounded(selectPendingDeliveries, values, ['idx_saga_status'])
     const indexes = ['webhook_delivery_jobs_pkey', 'uniq_job_saga_active']
-    await expectBounded(selectInProgressDeliveries, [...filters, PAGE], indexes)
-    const { rows } = await readOnly().query(selectInProgressDeliveries, [...filters, PAGE])
-    expect(rows).toHaveLength(Math.min(count, PAGE))
-    expect(rows.map(({ id }) => Number(id))).toEqual(rows.map(({ id }) => Number(id)).sort((a, b) => b - a))
+    // Their active jobs or their results, and the deliveries.
+    await expectBounded(selectInProgressDeliveries, [...values, WALKED_MAX], indexes, 3 * RARE)
+    const { rows } = await readOnly().query(selectInProgressDeliveries, [...values, WALKED_MAX])
+    const ids = rows.filter(({ id }) => id !== null).map(({ id }) => Number(id))
+    expect(ids).toHaveLength(Math.min(count, PAGE))
+    expect(ids).toEqual(ids.toSorted((a, b) => b - a))
+  })
+
+  it('[S21] (Completed) reads no more than a page of what is mostly Completed', async () => {
+    const indexes = ['webhook_delivery_sagas_pkey']
+    for (const before of [null, ROWS / 2 + 0.5]) {
+      const values = [before, 'Completed', null, PAGE, WALKED_MAX]
+      await expectBounded(selectWalkedDeliveries, values, indexes)
+    }
   })
 
   it('[S21] (InProgress, counted by the view) reads no more than there are, and finds each once', async () => {
@@ -218,7 +229,7 @@ describe('a page of deliveries', () => {
     await move('Pending')
     await database.pool.query('ANALYZE sagapost.webhook_delivery_sagas')
     await move('Completed')
-    await expectBounded(selectPendingDeliveries, [null, null, PAGE], ['idx_saga_status'])
+    await expectBounded(selectPendingDeliveries, [null, null, PAGE, WALKED_MAX], ['idx_saga_status'])
   })
 
   it.each<[string, unknown[], string?]>([

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { type DatabaseRole, databaseRoles } from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
+import { insertSubscription } from '../support/fixtures.js'
 import { codeOf } from '../support/refusal.js'
 
 const database = useDatabase()
@@ -92,7 +93,7 @@ const columns: Record<string, string> = {
   'saga_orchestrator UPDATE delivery_result_queue': 'enqueued_at',
   'saga_orchestrator UPDATE delivery_minutes': 'succeeded failed dead_lettered durations last_error_code',
   'router_worker UPDATE event_minutes': 'events',
-  'schema_maintainer INSERT processes': 'id hostname pid version parts',
+  'schema_maintainer INSERT processes': 'id hostname pid version parts saga_definitions',
   'schema_maintainer UPDATE processes': 'seen_at',
   'job_worker SELECT subscriptions': `${publicSubscription} headers`,
   'job_worker UPDATE webhook_delivery_jobs':
@@ -354,9 +355,9 @@ describe('the parts do their work with what they have', () => {
        ), gone AS (
          DELETE FROM sagapost.event_routing_queue AS queued USING taken WHERE queued.id = taken.id RETURNING event_ids
        )
-       INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT unnest(event_ids), 1 FROM gone
+       INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT unnest(event_ids), $2 FROM gone
        ON CONFLICT (event_id, subscription_id, requeued_from) DO NOTHING`,
-      [eventId],
+      [eventId, await insertSubscription(database.pool)],
     )
     const orchestrator = database.as('saga_orchestrator')
     await orchestrator.query(

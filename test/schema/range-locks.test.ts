@@ -13,6 +13,7 @@ import {
   makeJobs,
   workDueInMs,
 } from '../../src/orchestrator/index.js'
+import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
 import { claimJobs } from '../../src/worker/claim-jobs.js'
 import { findProbes } from '../../src/worker/find-probes.js'
 import { findReported } from '../../src/worker/find-reported.js'
@@ -28,7 +29,7 @@ import { resetLeases } from '../../src/worker/reset-leases.js'
 import { letGoHeldJobs, stopCancelledJobs, stopFreeJobs } from '../../src/worker/take-stopped.js'
 import { countLocks } from '../support/count-locks.js'
 import { useDatabase } from '../support/database.js'
-import { insertDelivery, insertSubscription } from '../support/fixtures.js'
+import { insertDelivery, insertEvent, insertSubscription } from '../support/fixtures.js'
 
 const database = useDatabase()
 const WIDTH = 1_000
@@ -103,6 +104,14 @@ const way: [string, DatabaseRole, Work][] = [
 ]
 
 const looks: [string, DatabaseRole, Work][] = [
+  [
+    'routing',
+    'router_worker',
+    async (pool) => {
+      await database.pool.query('SELECT sagapost.queue_events($1)', [[await insertEvent(database.pool)]])
+      expect((await routeEvents(pool, createSubscriptionCache(), 9)).deliveries).toBeGreaterThan(0)
+    },
+  ],
   ['looking ahead', 'saga_orchestrator', (pool, _, range) => workDueInMs(pool, range)],
   [
     'ending what was stopped',

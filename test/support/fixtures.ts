@@ -76,6 +76,26 @@ export async function insertDelivery(
   return { id, eventId, subscriptionId }
 }
 
+/** A delivery whose event is gone: only the owner can make one, without the guard. */
+export async function insertDeliveryWithoutEvent(
+  pool: pg.Pool,
+  eventId: string,
+  createdAgo = '0 s',
+): Promise<string> {
+  const guard = 'TRIGGER delivery_fits_subscription'
+  await pool.query(`ALTER TABLE sagapost.webhook_delivery_sagas DISABLE ${guard}`)
+  try {
+    return await insertedId(
+      pool,
+      `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, created_at)
+       VALUES ($1, $2, sagapost.now() - $3::interval) RETURNING id`,
+      [eventId, await insertSubscription(pool), createdAgo],
+    )
+  } finally {
+    await pool.query(`ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS ${guard}`)
+  }
+}
+
 const jobWayTo: Record<JobStatus, readonly JobStatus[]> = {
   Pending: [],
   Leased: ['Leased'],

@@ -111,14 +111,15 @@ describe('a delivery', () => {
       subscriptionId,
       { 'x-tenant': 'blue' },
     ])
+    const { rows: events } = await database.pool.query(
+      `INSERT INTO sagapost.events (event_type, payload, correlation_id, traceparent)
+       VALUES ('order.placed', '{"order":  7}', 'order-7', $1) RETURNING id`,
+      [traceparent],
+    )
     await database.pool.query(
-      `WITH event AS (
-         INSERT INTO sagapost.events (event_type, payload, correlation_id, traceparent)
-         VALUES ('order.placed', '{"order":  7}', 'order-7', $2) RETURNING id
-       )
-       INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, correlation_id)
-       SELECT id, $1, 'order-7' FROM event`,
-      [subscriptionId, traceparent],
+      `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, correlation_id)
+       VALUES ($1, $2, 'order-7')`,
+      [events[0].id, subscriptionId],
     )
     const { rows } = await database.pool.query(
       `WITH saga AS (

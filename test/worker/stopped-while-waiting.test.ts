@@ -6,7 +6,7 @@ import { endStopped, makeJobs } from '../../src/orchestrator/index.js'
 import { deleteSubscription } from '../../src/subscriptions/index.js'
 import { forgetSwitches } from '../../src/worker/read-switches.js'
 import { useDatabase } from '../support/database.js'
-import { insertDelivery, insertJob, insertSubscription } from '../support/fixtures.js'
+import { insertDelivery, insertEvent, insertJob, insertSubscription } from '../support/fixtures.js'
 import { delivered, useWorker } from './use-worker.js'
 
 const database = useDatabase()
@@ -33,15 +33,14 @@ async function answeringSubscription(): Promise<string> {
 
 /** A job whose payload is as large as any part reads; four of them are all that a worker holds at once. */
 async function insertLargeJob(subscriptionId: string): Promise<string> {
+  const eventId = await insertEvent(database.pool, {
+    payload: JSON.stringify('x'.repeat(PAYLOAD_BYTES_READ_MAX - 2)),
+  })
   const { rows } = await database.pool.query(
-    `WITH event AS (
-       INSERT INTO sagapost.events (event_type, payload)
-       VALUES ('order.placed', to_json(repeat('x', $2::int - 2))) RETURNING id)
-     INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id)
-     SELECT id, $1 FROM event RETURNING id, event_id`,
-    [subscriptionId, PAYLOAD_BYTES_READ_MAX],
+    'INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) VALUES ($1, $2) RETURNING id',
+    [eventId, subscriptionId],
   )
-  const [{ id, event_id: eventId }] = rows
+  const id = rows[0].id
   await database.pool.query(
     `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE id = $1`,
     [id],
@@ -106,12 +105,13 @@ it('[J8] a job whose payload could not be read is given back, and uses no lease 
 
 it('[U5] a subscription that is active again while its jobs are being put aside is claimed again', async () => {
   const subscriptionId = await answeringSubscription()
+  const { rows: events } = await database.pool.query(
+    `INSERT INTO sagapost.events (event_type, payload)
+     SELECT 'order.placed', '{}' FROM generate_series(1, 2000) RETURNING id`,
+  )
   await database.pool.query(
-    `WITH event AS (
-       INSERT INTO sagapost.events (event_type, payload)
-       SELECT 'order.placed', '{}' FROM generate_series(1, 2000) RETURNING id)
-     INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT id, $1 FROM event`,
-    [subscriptionId],
+    'INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT unnest($1::bigint[]), $2',
+    [events.map(({ id }) => id), subscriptionId],
   )
   await makeJobs(database.as('saga_orchestrator'), { range: window.fresh, batchMax: 5_000, limit: 5 })
   const turn = (active: boolean) =>

@@ -163,7 +163,11 @@ function LatestDeliveries({ id }: { id: string }) {
         columns={columns}
         keyOf={(each) => each.id}
         hrefOf={(each) => `/deliveries/${each.id}`}
-        empty={<EmptyState title="Nothing was delivered yet" />}
+        empty={
+          <EmptyState
+            title={list.hasMore ? 'None among the latest deliveries of all' : 'Nothing was delivered yet'}
+          />
+        }
       />
     </>
   )

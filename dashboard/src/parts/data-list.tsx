@@ -78,7 +78,11 @@ export function DataList<Item>({ label, list, columns, keyOf, hrefOf, empty }: D
           </table>
           {list.hasMore && (
             <div className="flex items-center justify-between gap-3 border-t border-line px-3 py-2">
-              <span className="text-soft">{list.items.length} shown</span>
+              <span className="text-soft">
+                {list.items.length === 0
+                  ? 'None so far, there may be more further back'
+                  : `${list.items.length} shown`}
+              </span>
               <button type="button" className="button" onClick={list.more} disabled={list.isLoadingMore}>
                 {list.isLoadingMore ? 'One moment …' : 'Show more'}
               </button>

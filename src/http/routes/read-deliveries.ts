@@ -82,6 +82,7 @@ export function addDeliveryRoutes(api: Api, { pools, log }: ApiOptions): void {
     schema: {
       operationId: 'listDeliveries',
       summary: 'List deliveries, newest first',
+      description: 'A page may be shorter than its limit, even empty, and still have a nextCursor.',
       tags: ['deliveries'],
       querystring: deliveryFilter,
       response: { 200: pageOf(delivery) },

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useDatabase } from '../../support/database.js'
+import { insertSubscription } from '../../support/fixtures.js'
 import { allowAnyBeginning, inRolledBackTransaction } from './fixtures.js'
 
 const WAITING = 30_000
@@ -17,14 +18,15 @@ const insertWaiting = `
   ), stepped AS (
     INSERT INTO sagapost.saga_steps (id, saga_id, step_index, name, state, attempts, max_attempts, waits_for)
     SELECT id || ':0', id, 0, 'tell', 1, 1, 1, 'delivery:' || id || ':0' FROM made
-  ), stored AS (
-    INSERT INTO sagapost.events (id, event_type, payload) SELECT i, 'told', '1' FROM generate_series(1, $1::int) AS i
-  ), routed AS (
-    INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT i, 1 FROM generate_series(1, $1::int) AS i
   )
   INSERT INTO sagapost.saga_awaited_events (saga_id, step_index, event_id, stored_at, look_at)
   SELECT 'saga-' || i, 0, i, sagapost.now(), sagapost.now() + (CASE WHEN i <= $2 THEN -1 ELSE 1 END) * i * interval '1 hour'
   FROM generate_series(1, $1::int) AS i`
+
+const insertEvents = `
+  INSERT INTO sagapost.events (id, event_type, payload) SELECT i, 'told', '1' FROM generate_series(1, $1::int) AS i`
+const insertDeliveries = `
+  INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT i, $2 FROM generate_series(1, $1::int) AS i`
 
 const countRows = `
   SELECT sum(seq_tup_read)::int AS scanned, sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS read
@@ -35,7 +37,10 @@ describe('with many that wait for deliveries', () => {
 
   beforeAll(async () => {
     await allowAnyBeginning(database.pool)
+    const subscription = await insertSubscription(database.pool, { type: 'told' })
     await database.pool.query(insertWaiting, [WAITING, DUE])
+    await database.pool.query(insertEvents, [WAITING])
+    await database.pool.query(insertDeliveries, [WAITING, subscription])
     await database.pool.query('DELETE FROM sagapost.event_routing_queue')
     for (const status of ['InProgress', 'Completed']) {
       await database.pool.query(
