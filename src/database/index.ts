@@ -42,7 +42,17 @@ export {
   toPage,
 } from './page-rows.js'
 export { prepared } from './prepared.js'
-export { byTime, findInRanges, readEveryRange, readInRanges, readRangesOf } from './read-ranges.js'
+export {
+  byId,
+  byTime,
+  findInRanges,
+  isWithin,
+  readEveryRange,
+  readInRanges,
+  readRanges,
+  readRangesOf,
+  withinRange,
+} from './read-ranges.js'
 export { createReadiness, type Readiness } from './readiness.js'
 export { requireMigrated } from './require-migrated.js'
 export { createRolePool } from './role-pool.js'

@@ -6,7 +6,7 @@ const PARTITIONS_AT_ONCE = 16
 const CACHE_MS = 10_000
 
 /** Event ids from `from` up to, not including, `to`; null where there is no bound. */
-interface ReadRange {
+export interface ReadRange {
   from: string | null
   to: string | null
 }
@@ -31,9 +31,14 @@ export async function readRanges(pool: pg.Pool): Promise<readonly ReadRange[]> {
 /**
  * A statement with the bounds of a range in place of each marker, which names the column: `range of letter.event_id` as a
  * comment, after the other conditions. They are written out, so that the planner does not even lock what lies outside.
+ * `floor of saga_id` is where older rows are not asked for.
  */
-function withinRange(statement: string, { from, to }: ReadRange): string {
-  return statement.replace(/\/\* range of ([a-z_.]+) \*\//g, (_, column) => {
+export function withinRange(statement: string, { from, to }: ReadRange, floor: string | null = null): string {
+  const bounded =
+    floor === null
+      ? statement
+      : statement.replace(/\/\* floor of ([a-z_.]+) \*\//g, `AND $1 >= bigint '${BigInt(floor)}'`)
+  return bounded.replace(/\/\* range of ([a-z_.]+) \*\//g, (_, column) => {
     const lower = from === null ? '' : ` AND ${column} >= bigint '${BigInt(from)}'`
     const upper = to === null ? '' : ` AND ${column} < bigint '${BigInt(to)}'`
     return `${lower}${upper}`.trimStart()
@@ -111,7 +116,7 @@ export async function readRangesOf<Row extends pg.QueryResultRow>(
   return found.flat()
 }
 
-const isWithin = ({ from, to }: ReadRange, id: bigint) =>
+export const isWithin = ({ from, to }: ReadRange, id: bigint) =>
   (from === null || id >= BigInt(from)) && (to === null || id < BigInt(to))
 
 interface Placed {
@@ -119,7 +124,7 @@ interface Placed {
 }
 
 /** Newest first by id. */
-const byId = (one: Placed, other: Placed): number => compare(BigInt(other.id), BigInt(one.id))
+export const byId = (one: Placed, other: Placed): number => compare(BigInt(other.id), BigInt(one.id))
 
 /** Newest first by time, then id. */
 export const byTime = (

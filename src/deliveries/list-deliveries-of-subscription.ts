@@ -1,6 +1,6 @@
-import type pg from 'pg'
+import type { Ranged } from './find-in-each-range.js'
 import { readFewJobsFirst } from './list-open-deliveries.js'
-import { type Found, toFound } from './walk-deliveries.js'
+import { type Found, type FoundRow, toFound } from './walk-deliveries.js'
 
 /**
  * The deliveries of one subscription, newest first, in one statement, so that one that moves meanwhile is seen once. No
@@ -22,14 +22,17 @@ export const selectDeliveriesOfSubscription = `
     SELECT * FROM (
       (SELECT * FROM sagapost.webhook_delivery_sagas
        WHERE status = 'Completed' AND subscription_id = ANY (ARRAY[$2::bigint]) AND ($1::bigint IS NULL OR id < $1)
+         /* range of event_id */
        ORDER BY subscription_id DESC, id DESC LIMIT $3)
       UNION ALL
       (SELECT * FROM sagapost.webhook_delivery_sagas
        WHERE status = 'PendingRetry' AND subscription_id = ANY (ARRAY[$2]) AND ($1 IS NULL OR id < $1)
+         /* range of event_id */
        ORDER BY subscription_id DESC, status DESC, id DESC LIMIT $3)
       UNION ALL
       (SELECT * FROM sagapost.webhook_delivery_sagas
        WHERE status = 'DeadLettered' AND subscription_id = ANY (ARRAY[$2]) AND ($1 IS NULL OR id < $1)
+         /* range of event_id */
        ORDER BY subscription_id DESC, status DESC, id DESC LIMIT $3)
     ) AS indexed
     ORDER BY id DESC LIMIT $3
@@ -38,12 +41,14 @@ export const selectDeliveriesOfSubscription = `
   ), active AS MATERIALIZED (
     SELECT saga_id, event_id, subscription_id FROM sagapost.webhook_delivery_jobs
     WHERE status IN ('Pending', 'Leased') AND ($1 IS NULL OR saga_id < $1) AND saga_id > (SELECT id FROM page_end)
+      /* floor of saga_id */ /* range of event_id */
     ORDER BY saga_id DESC LIMIT $5
   ), sending AS MATERIALIZED (
     SELECT saga.*
     FROM active CROSS JOIN LATERAL (
       SELECT * FROM sagapost.webhook_delivery_sagas
       WHERE id = active.saga_id AND event_id BETWEEN active.event_id AND active.event_id AND status = 'InProgress'
+        /* range of event_id */
       LIMIT 1
     ) AS saga
     WHERE active.subscription_id = $2
@@ -55,7 +60,7 @@ export const selectDeliveriesOfSubscription = `
     LIMIT $4
   ), waiting AS MATERIALIZED (
     SELECT * FROM sagapost.webhook_delivery_sagas
-    WHERE status = ANY (ARRAY['Pending'::sagapost.delivery_status])
+    WHERE status = ANY (ARRAY['Pending'::sagapost.delivery_status]) /* range of event_id */
     ORDER BY status LIMIT $4
   ), crowd AS MATERIALIZED (
     SELECT greatest((SELECT count(*) FROM results), (SELECT count(*) FROM waiting)) = $4 AS is_crowd
@@ -65,11 +70,13 @@ export const selectDeliveriesOfSubscription = `
     CROSS JOIN LATERAL (
       SELECT saga_id, event_id FROM sagapost.webhook_delivery_jobs
       WHERE id = results.job_id AND event_id = results.event_id AND subscription_id = $2
+        /* range of event_id */
       LIMIT 1
     ) AS job
     CROSS JOIN LATERAL (
       SELECT * FROM sagapost.webhook_delivery_sagas
       WHERE id = job.saga_id AND event_id BETWEEN job.event_id AND job.event_id AND status = 'InProgress'
+        /* range of event_id */
       LIMIT 1
     ) AS saga
     WHERE NOT (SELECT is_crowd FROM crowd)
@@ -83,6 +90,7 @@ export const selectDeliveriesOfSubscription = `
   ), walked AS MATERIALIZED (
     SELECT * FROM sagapost.webhook_delivery_sagas
     WHERE (SELECT is_crowd FROM crowd) AND ($1 IS NULL OR id < $1) AND id > (SELECT id FROM page_end)
+      /* floor of id */ /* range of event_id */
     ORDER BY id DESC LIMIT $4
   ), met AS MATERIALIZED (
     SELECT * FROM walked WHERE subscription_id = $2 AND status IN ('Pending', 'InProgress') LIMIT $3
@@ -116,11 +124,11 @@ interface SubscriptionReading {
 }
 
 export async function readDeliveriesOfSubscription(
-  pool: pg.Pool,
+  pool: Ranged,
   { before, subscriptionId, rowsMax, walkedMax }: SubscriptionReading,
 ): Promise<Found> {
   return readFewJobsFirst({ rowsMax, walkedMax }, async (jobsMax) => {
     const values = [before, subscriptionId, rowsMax, walkedMax, jobsMax]
-    return toFound((await pool.query(selectDeliveriesOfSubscription, values)).rows)
+    return toFound((await pool.query<FoundRow>(selectDeliveriesOfSubscription, values)).rows)
   })
 }

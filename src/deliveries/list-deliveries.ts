@@ -3,6 +3,7 @@ import { isRowId, type Page, type PageRequest, readIdCursor, rowsToRead } from '
 import { SagapostError } from '../errors/index.js'
 import { type DeliveryStatus, deliveryMachine } from '../state-machines/index.js'
 import type { Delivery, DeliveryRow } from './delivery.js'
+import { findInEachRange, type Ranged } from './find-in-each-range.js'
 import { readDeliveriesOfSubscription } from './list-deliveries-of-subscription.js'
 import { keepDeliveriesOfType, listDeliveriesOfType } from './list-deliveries-of-type.js'
 import { listOpenDeliveries } from './list-open-deliveries.js'
@@ -26,6 +27,7 @@ export const selectDeliveries = `
     AND ($4::bigint IS NULL OR subscription_id = ANY (ARRAY[$4]))
     -- With an event only: what an error leads to by itself is below.
     AND ($6::text IS NULL OR (final_error_code = $6 AND status IN ('PendingRetry', 'DeadLettered')))
+    /* range of event_id */
   ORDER BY CASE WHEN $4 IS NOT NULL THEN subscription_id END DESC,
            CASE WHEN $2 IN ('PendingRetry', 'DeadLettered') THEN status END DESC,
            id DESC
@@ -43,6 +45,7 @@ export const selectDeliveriesByError = `
      WHERE status = 'PendingRetry' AND final_error_code = ANY (ARRAY[$2]) AND ($1::bigint IS NULL OR id < $1)
        AND ($3::bigint IS NULL OR subscription_id = ANY (ARRAY[$3]))
        AND ($4::sagapost.delivery_status IS NULL OR $4 = 'PendingRetry')
+       /* range of event_id */
      ORDER BY CASE WHEN $3 IS NOT NULL THEN subscription_id END DESC, final_error_code DESC, status DESC, id DESC
      LIMIT $5)
     UNION ALL
@@ -52,6 +55,7 @@ export const selectDeliveriesByError = `
      WHERE status = 'DeadLettered' AND final_error_code = ANY (ARRAY[$2]) AND ($1::bigint IS NULL OR id < $1)
        AND ($3::bigint IS NULL OR subscription_id = ANY (ARRAY[$3]))
        AND ($4::sagapost.delivery_status IS NULL OR $4 = 'DeadLettered')
+       /* range of event_id */
      ORDER BY CASE WHEN $3 IS NOT NULL THEN subscription_id END DESC, final_error_code DESC, status DESC, id DESC
      LIMIT $5)
   ) AS failing
@@ -86,12 +90,12 @@ export async function listDeliveries(
     const alone = Object.values(filters).every((filter) => filter === undefined)
     if (alone) return listDeliveriesOfType(pool, { eventType, cursor, rowsMax })
     const read = (before: string | null, rows: number) =>
-      readRows(pool, { ...filters, before, rowsMax: rows, walkedMax })
+      readFound(pool, { ...filters, before, rowsMax: rows, walkedMax })
     return keepDeliveriesOfType(pool, { eventType, before: readIdCursor(cursor), rowsMax, read })
   }
   const before = readIdCursor(cursor)
   const reading = { status, eventId, subscriptionId, errorCode, before, rowsMax, walkedMax }
-  const found = await readRows(pool, reading)
+  const found = await readFound(pool, reading)
   return pageFound(pool, found, rowsMax)
 }
 
@@ -105,7 +109,12 @@ interface Reading {
   walkedMax: number
 }
 
-async function readRows(pool: pg.Pool, reading: Reading): Promise<Found> {
+/** In each range of events, or in that of the event. */
+function readFound(pool: pg.Pool, reading: Reading): Promise<Found> {
+  return findInEachRange(pool, reading, (ranged) => readRows(ranged, reading))
+}
+
+async function readRows(pool: Ranged, reading: Reading): Promise<Found> {
   const { status = null, eventId = null, subscriptionId = null, errorCode = null, before } = reading
   const { rowsMax, walkedMax } = reading
   if (errorCode !== null && eventId === null) {
@@ -127,6 +136,6 @@ async function readRows(pool: pg.Pool, reading: Reading): Promise<Found> {
 }
 
 /** By a statement that finds every row that is asked for. */
-async function readAll(pool: pg.Pool, sql: string, values: unknown[]): Promise<Found> {
+async function readAll(pool: Ranged, sql: string, values: unknown[]): Promise<Found> {
   return { rows: (await pool.query<DeliveryRow>(sql, values)).rows, examinedTo: null }
 }

@@ -1,4 +1,4 @@
-import type pg from 'pg'
+import type { Ranged } from './find-in-each-range.js'
 import { type Found, type FoundRow, type StatusReading, toFound, walkDeliveries } from './walk-deliveries.js'
 
 /**
@@ -11,7 +11,7 @@ export const selectPendingDeliveries = `
     SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,
            created_at, updated_at
     FROM sagapost.webhook_delivery_sagas
-    WHERE status = ANY (ARRAY['Pending'::sagapost.delivery_status])
+    WHERE status = ANY (ARRAY['Pending'::sagapost.delivery_status]) /* range of event_id */
     ORDER BY status LIMIT $4
   )
   SELECT found.*, crowd.is_crowd
@@ -33,6 +33,7 @@ export const selectInProgressDeliveries = `
   WITH active AS MATERIALIZED (
     SELECT saga_id, event_id, subscription_id FROM sagapost.webhook_delivery_jobs
     WHERE status IN ('Pending', 'Leased') AND ($1::bigint IS NULL OR saga_id < $1)
+      /* floor of saga_id */ /* range of event_id */
     ORDER BY saga_id DESC LIMIT $5
   ), sending AS MATERIALIZED (
     SELECT saga.*
@@ -41,6 +42,7 @@ export const selectInProgressDeliveries = `
              created_at, updated_at
       FROM sagapost.webhook_delivery_sagas
       WHERE id = active.saga_id AND event_id BETWEEN active.event_id AND active.event_id AND status = 'InProgress'
+        /* range of event_id */
       LIMIT 1
     ) AS saga
     WHERE $2::bigint IS NULL OR active.subscription_id = $2
@@ -61,6 +63,7 @@ export const selectInProgressDeliveries = `
     CROSS JOIN LATERAL (
       SELECT saga_id, event_id FROM sagapost.webhook_delivery_jobs
       WHERE id = results.job_id AND event_id = results.event_id AND ($2 IS NULL OR subscription_id = $2)
+        /* range of event_id */
       LIMIT 1
     ) AS job
     CROSS JOIN LATERAL (
@@ -68,6 +71,7 @@ export const selectInProgressDeliveries = `
              created_at, updated_at
       FROM sagapost.webhook_delivery_sagas
       WHERE id = job.saga_id AND event_id BETWEEN job.event_id AND job.event_id AND status = 'InProgress'
+        /* range of event_id */
       LIMIT 1
     ) AS saga
     WHERE NOT (SELECT is_crowd FROM crowd) AND ($1 IS NULL OR job.saga_id < $1)
@@ -87,7 +91,7 @@ export interface OpenReading extends StatusReading {
 }
 
 /** A page of Pending or InProgress, by walking where there are too many to be read whole. */
-export async function listOpenDeliveries(pool: pg.Pool, reading: OpenReading): Promise<Found> {
+export async function listOpenDeliveries(pool: Ranged, reading: OpenReading): Promise<Found> {
   const { before, status, subscriptionId, rowsMax, walkedMax } = reading
   const read = async (sql: string, limits: number[]) => {
     const { rows } = await pool.query<OpenRow>(sql, [before, subscriptionId, rowsMax, ...limits])

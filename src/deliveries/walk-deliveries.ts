@@ -1,6 +1,6 @@
-import type pg from 'pg'
 import type { DeliveryStatus } from '../state-machines/index.js'
 import type { DeliveryRow } from './delivery.js'
+import type { Ranged } from './find-in-each-range.js'
 
 /**
  * In search of a page no request looks through more deliveries than this, nor through more active jobs or waiting results.
@@ -34,7 +34,7 @@ export const selectWalkedDeliveries = `
     SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,
            created_at, updated_at
     FROM sagapost.webhook_delivery_sagas
-    WHERE $1::bigint IS NULL OR id < $1
+    WHERE ($1::bigint IS NULL OR id < $1) /* floor of id */ /* range of event_id */
     ORDER BY id DESC LIMIT $5
   ), found AS MATERIALIZED (
     SELECT * FROM walked WHERE status = $2 AND ($3::bigint IS NULL OR subscription_id = $3) LIMIT $4
@@ -54,7 +54,7 @@ export interface StatusReading {
   walkedMax: number
 }
 
-export async function walkDeliveries(pool: pg.Pool, reading: StatusReading): Promise<Found> {
+export async function walkDeliveries(pool: Ranged, reading: StatusReading): Promise<Found> {
   const { before, status, subscriptionId, rowsMax, walkedMax } = reading
   const values = [before, status, subscriptionId, rowsMax, walkedMax]
   return toFound((await pool.query<FoundRow>(selectWalkedDeliveries, values)).rows)

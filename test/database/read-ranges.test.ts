@@ -13,7 +13,12 @@ import {
 } from '../../src/dead-letters/index.js'
 import { selectDeadLetters } from '../../src/dead-letters/list-dead-letters.js'
 import { countDeadLetters } from '../../src/dead-letters/requeue-dead-letters.js'
-import { cancelDelivery, getDelivery } from '../../src/deliveries/index.js'
+import {
+  cancelDelivery,
+  type DeliveryFilter,
+  getDelivery,
+  listDeliveries,
+} from '../../src/deliveries/index.js'
 import { getEvent, listEvents } from '../../src/events/index.js'
 import { selectEvents } from '../../src/events/list-events.js'
 import { createBacklogCollector } from '../../src/observability/index.js'
@@ -88,6 +93,7 @@ beforeAll(async () => {
   await pool.query('ANALYZE')
 })
 
+const ofType = `event_id IN (SELECT id FROM sagapost.events WHERE event_type = 'type.1')`
 const idsOf = (rows: { id: string }[]) => rows.map(({ id }) => id)
 
 describe('a list over many ranges', () => {
@@ -125,6 +131,53 @@ describe('a list over many ranges', () => {
       }
     },
   )
+})
+
+describe('a list of deliveries over many ranges', () => {
+  it.each<[string, DeliveryFilter, string]>([
+    ['all', {}, 'true'],
+    ['Completed', { status: 'Completed' }, `status = 'Completed'`],
+    ['Pending', { status: 'Pending' }, `status = 'Pending'`],
+    ['InProgress', { status: 'InProgress' }, `status = 'InProgress'`],
+    ['DeadLettered', { status: 'DeadLettered' }, `status = 'DeadLettered'`],
+    ['a subscription', { subscriptionId: '2' }, 'subscription_id = 2'],
+    ['an error', { errorCode: 'http_501' }, `final_error_code = 'http_501'`],
+    ['an event', { eventId: '10003' }, 'event_id = 10003'],
+    ['a type and a status', { eventType: 'type.1', status: 'Pending' }, `status = 'Pending' AND ${ofType}`],
+  ])(
+    '[S21] (%s) has all of them, newest first, however short the search is',
+    async (_, filter, condition) => {
+      const { rows } = await database.pool.query(
+        `SELECT id FROM sagapost.webhook_delivery_sagas WHERE ${condition} ORDER BY id DESC`,
+      )
+      for (const [limit, walkedMax] of [
+        [7, 100_000],
+        [200, 100_000],
+        [7, 9],
+      ] as const) {
+        const seen: string[] = []
+        let cursor: string | undefined
+        do {
+          const page = await listDeliveries(reads(), { ...filter, limit, cursor }, walkedMax)
+          expect(page.data.length).toBeLessThanOrEqual(limit)
+          seen.push(...idsOf(page.data))
+          cursor = page.nextCursor ?? undefined
+        } while (cursor !== undefined)
+        expect(seen).toEqual(idsOf(rows))
+      }
+    },
+  )
+
+  it('[S21] (a type) has all of them by event', async () => {
+    const { rows } = await database.pool.query(
+      `SELECT saga.id FROM sagapost.webhook_delivery_sagas AS saga JOIN sagapost.events AS event ON event.id = event_id
+       WHERE event_type = 'type.1' ORDER BY event.created_at DESC, event.id DESC, saga.id DESC`,
+    )
+    for (const limit of [7, 200]) {
+      const walked = await walkPages((page) => listDeliveries(reads(), page), { eventType: 'type.1', limit })
+      expect(idsOf(walked)).toEqual(idsOf(rows))
+    }
+  })
 })
 
 it('[S21] a page over many ranges has no more rows than one statement over all', async () => {
@@ -209,6 +262,24 @@ const calls: [string, DatabaseRole, Read][] = [
   ['events by key', 'saga_readonly_role', (pool) => listEvents(pool, { idempotencyKey: 'key-0' })],
   ['one event', 'saga_readonly_role', (pool) => getEvent(pool, idOf(5))],
   ['one delivery', 'saga_readonly_role', (pool) => getDelivery(pool, '1')],
+  ...(
+    [
+      {},
+      { status: 'Completed' },
+      { status: 'Pending' },
+      { status: 'InProgress' },
+      { status: 'DeadLettered' },
+      { subscriptionId: '2' },
+      { errorCode: 'http_501' },
+      { eventId: '10003' },
+      { eventType: 'type.1' },
+      { eventType: 'type.1', subscriptionId: '2' },
+    ] as const
+  ).map((filter): [string, DatabaseRole, Read] => [
+    `deliveries ${JSON.stringify(filter)}`,
+    'saga_readonly_role',
+    (pool) => listDeliveries(pool, { ...filter, limit: 200 }),
+  ]),
   ['dead letters', 'saga_readonly_role', (pool) => listDeadLetters(pool, { limit: 200 })],
   ['one dead letter', 'saga_readonly_role', (pool) => getDeadLetter(pool, '1')],
   ['matching dead letters', 'saga_readonly_role', (pool) => countMatching(pool, { all: true })],
