@@ -7,6 +7,8 @@ const rangeTests = testsOf('test/database/read-ranges.test.ts')
 const sameRows = rangeTests('[S21, E1] of events (%s) has the rows of one statement over all, in its order')
 const sameCount = rangeTests('[S21, D4] of dead letters is that of one statement over all')
 const foundById = rangeTests('[S21] (number %i) is found by its id')
+const foundFile = 'src/deliveries/find-in-each-range.ts'
+const foundTest = rangeTests('[S21] (%s) has all of them, newest first, however short the search is')
 const lockTest = rangeTests('[S21] no read locks more partitions the more there are')
 
 /** What reads many partitions a group at a time. */
@@ -119,5 +121,44 @@ export const readRangesMutants: readonly Mutant[] = [
       },
     ],
     test: rangeTests('[S21, D4] a requeue by filter finds the dead letters of all ranges'),
+  },
+  {
+    id: 'search-end-of-one-range',
+    rules: ['S21'],
+    breaks: 'A page goes on past the delivery where the search in one range stopped.',
+    edits: [
+      {
+        file: foundFile,
+        find: 'const known = examinedTo === null ? rows',
+        replace: 'const known = examinedTo !== null ? rows',
+      },
+    ],
+    test: foundTest,
+  },
+  {
+    id: 'search-end-of-oldest-range',
+    rules: ['S21'],
+    breaks: 'The next page begins where the search went furthest, and not where one range stopped it.',
+    edits: [
+      {
+        file: foundFile,
+        find: 'BigInt(one) > BigInt(other) ? one : other',
+        replace: 'BigInt(one) < BigInt(other) ? one : other',
+      },
+    ],
+    test: foundTest,
+  },
+  {
+    id: 'typed-search-end-forgotten',
+    rules: ['S21'],
+    breaks: 'Deliveries of a type are listed past the event where the look into one range stopped.',
+    edits: [
+      {
+        file: 'src/deliveries/list-deliveries-of-type.ts',
+        find: '(!oldest || byTime(eventOf(row), oldest) <= 0)',
+        replace: 'true',
+      },
+    ],
+    test: rangeTests('[S21] (a type) has all of them by event'),
   },
 ]
