@@ -159,6 +159,8 @@ export const readRangesMutants: readonly Mutant[] = [
         replace: 'true',
       },
     ],
-    test: rangeTests('[S21] (a type) has all of them by event'),
+    test: rangeTests(
+      '[S21] deliveries of a type are found by event, also where a search stops in several ranges',
+    ),
   },
 ]

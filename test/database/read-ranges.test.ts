@@ -326,6 +326,34 @@ it('[S21, D4] a requeue by filter finds the dead letters of all ranges', async (
   expect(rows).toEqual([{ batches: [0, 1, 2], letters: matching }])
 })
 
+it('[S21] deliveries of a type are found by event, also where a search stops in several ranges', async () => {
+  // More events than one look examines in each of two groups, and few of them have a delivery.
+  await database.pool.query(
+    `INSERT INTO sagapost.events (id, event_type, created_at, payload)
+     SELECT number / 70 * $1 + 100 + number % 70, 'type.sparse',
+            sagapost.now() - (number * 77 % 2800) * interval '1 second', '{}'
+     FROM generate_series(0, 2799) AS number`,
+    [WIDTH],
+  )
+  await database.pool.query(
+    `INSERT INTO sagapost.webhook_delivery_sagas (id, event_id, subscription_id)
+     SELECT 100000 + id, id, 1 FROM sagapost.events WHERE event_type = 'type.sparse' AND id % 40 = 7`,
+  )
+  const { rows } = await database.pool.query(
+    `SELECT saga.id FROM sagapost.webhook_delivery_sagas AS saga JOIN sagapost.events AS event ON event.id = event_id
+     WHERE event_type = 'type.sparse' ORDER BY event.created_at DESC, event.id DESC`,
+  )
+  const seen: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await listDeliveries(reads(), { eventType: 'type.sparse', limit: 200, cursor })
+    seen.push(...idsOf(page.data))
+    cursor = page.nextCursor ?? undefined
+  } while (cursor !== undefined)
+  expect(seen).toEqual(idsOf(rows))
+  expect(rows.length).toBeGreaterThan(50)
+})
+
 it('[S21] no read locks more partitions the more there are', async () => {
   const few = await measure()
   await addPartitions(database, WIDTH, FEW_RANGES, MANY_RANGES)
