@@ -48,8 +48,8 @@ export const readRangesMutants: readonly Mutant[] = [
     edits: [
       {
         file: rangesFile,
-        find: 'statement.replace(/\\/\\* range of',
-        replace: 'statement.replace(/\\/\\* range Of',
+        find: 'bounded.replace(/\\/\\* range of',
+        replace: 'bounded.replace(/\\/\\* range Of',
       },
     ],
     test: sameCount,

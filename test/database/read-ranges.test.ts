@@ -331,7 +331,7 @@ it('[S21] deliveries of a type are found by event, also where a search stops in 
   await database.pool.query(
     `INSERT INTO sagapost.events (id, event_type, created_at, payload)
      SELECT number / 70 * $1 + 100 + number % 70, 'type.sparse',
-            sagapost.now() - (number * 77 % 2800) * interval '1 second', '{}'
+            sagapost.now() - (number * 1237 % 2801) * interval '1 second', '{}'
      FROM generate_series(0, 2799) AS number`,
     [WIDTH],
   )
