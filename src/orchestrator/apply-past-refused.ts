@@ -9,7 +9,7 @@ const TRY_AGAIN_MS = 60_000
 export interface ResultApplierOptions {
   batchMax: number
   policy: RetryPolicy
-  window?: () => WorkWindow
+  window: () => WorkWindow
   onRefused: (queueId: string, error: Error) => void
 }
 

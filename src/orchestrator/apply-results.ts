@@ -9,7 +9,6 @@ import {
   type QueueRow,
   rangeOf,
   type WorkWindow,
-  wholeWindow,
 } from '../database/index.js'
 import type { Stop } from './decide-delivery.js'
 import type { RetryPolicy } from './retry-policy.js'
@@ -138,7 +137,7 @@ interface QueuedResults extends QueueRow {
 export interface ApplyOptions {
   batchMax: number
   policy: RetryPolicy
-  window?: (() => WorkWindow) | undefined
+  window: () => WorkWindow
   /** Rows of the queue that are left alone. */
   except?: readonly string[]
 }
@@ -156,7 +155,7 @@ export class ResultsRefused extends Error {
 /** Applies new results under the role saga_orchestrator, all in one transaction with the dead letters. */
 export function applyResults(
   pool: pg.Pool,
-  { batchMax, policy, window = wholeWindow, except = [] }: ApplyOptions,
+  { batchMax, policy, window, except = [] }: ApplyOptions,
 ): Promise<AppliedBatch> {
   return applyTaken(pool, policy, async (client) => {
     const { rows } = await client.query<QueuedResults>(takeResults, [batchMax, except])
@@ -169,7 +168,7 @@ export function applyResults(
 export function applyRow(
   pool: pg.Pool,
   queueId: string,
-  { policy, window = wholeWindow }: Pick<ApplyOptions, 'policy' | 'window'>,
+  { policy, window }: Pick<ApplyOptions, 'policy' | 'window'>,
 ): Promise<AppliedBatch> {
   return applyTaken(pool, policy, async (client) => {
     const { rows: batch } = await client.query<QueuedResults>(takeRow, [queueId])

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type EventRange, groupByRange, wholeWindow } from '../database/index.js'
+import { type EventRange, groupByRange, type WorkWindow } from '../database/index.js'
 import { findReported } from './find-reported.js'
 import { type JobReport, reportResults } from './report-results.js'
 
@@ -26,8 +26,8 @@ interface Waiting {
 
 export function createReportBatcher(
   pool: pg.Pool,
+  window: () => WorkWindow,
   onFlushed: () => void,
-  window = wholeWindow,
 ): ReportBatcher {
   const waiting: Waiting[] = []
   let timer: NodeJS.Timeout | undefined

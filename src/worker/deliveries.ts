@@ -84,8 +84,8 @@ export function createDeliveries(
   let probing = 0
   const sending = new Set<Promise<void>>()
   const returned = new Set<Promise<void>>()
-  const largePayloads = createLargePayloads(pool, { window })
-  const reports = createReportBatcher(pool, () => wakeups.wake('results'), window)
+  const largePayloads = createLargePayloads(pool, window)
+  const reports = createReportBatcher(pool, window, () => wakeups.wake('results'))
   let stoppedAtMs: number | undefined
   const silence = setInterval(() => {
     if (!lanes.setAsideSilent(performance.now())) return

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { inRange, prepared, rangeOf, wholeWindow } from '../database/index.js'
+import { inRange, prepared, rangeOf, type WorkWindow } from '../database/index.js'
 import { PAYLOAD_BYTES_READ_MAX } from '../events/index.js'
 
 /**
@@ -32,7 +32,8 @@ export interface LargePayloads {
 /** Payloads that do not come with the claim: read one after the other, and as many at a time as fit into the memory. */
 export function createLargePayloads(
   pool: pg.Pool,
-  { window = wholeWindow, heldBytesMax = HELD_BYTES_MAX } = {},
+  window: () => WorkWindow,
+  heldBytesMax = HELD_BYTES_MAX,
 ): LargePayloads {
   let heldBytes = 0
   let turn: Promise<unknown> = Promise.resolve()

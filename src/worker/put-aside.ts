@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { groupByRange, inRange, wholeWindow } from '../database/index.js'
+import { groupByRange, inRange, type WorkWindow } from '../database/index.js'
 import type { Stop } from './stop.js'
 
 /** A job that this worker holds. */
@@ -33,7 +33,7 @@ const settle = `
 export async function putAside(
   database: Pick<pg.ClientBase, 'query'>,
   jobs: readonly TakenJob[],
-  window = wholeWindow,
+  window: () => WorkWindow,
 ): Promise<void> {
   for (const { range, items } of groupByRange(window(), jobs, ({ eventId }) => eventId)) {
     await database.query(inRange(settle, range), [

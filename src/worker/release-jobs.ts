@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { groupByRange, inRange, wholeWindow } from '../database/index.js'
+import { groupByRange, inRange, type WorkWindow } from '../database/index.js'
 
 // [J12] Jobs that were not sent go back as they were: claimable at once, behind the others, no lost lease counted. Status and
 // keys: see report-results.ts.
@@ -13,7 +13,7 @@ export const release = `
 export async function releaseJobs(
   pool: pg.Pool,
   jobs: readonly { id: string; eventId: string; leaseToken: string }[],
-  window = wholeWindow,
+  window: () => WorkWindow,
 ): Promise<void> {
   for (const { range, items } of groupByRange(window(), jobs, ({ eventId }) => eventId)) {
     await pool.query(inRange(release, range), [

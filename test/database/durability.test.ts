@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it } from 'vitest'
-import { connect, createRolePool, migrate, startEmbeddedPostgres } from '../../src/database/index.js'
+import {
+  connect,
+  createRolePool,
+  migrate,
+  startEmbeddedPostgres,
+  wholeWindow,
+} from '../../src/database/index.js'
 import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrator/index.js'
 import { claimJobs, reportResults } from '../../src/worker/index.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
@@ -94,7 +100,11 @@ it('[S22, J10] what a worker has reported and the orchestrator applied is there 
       [saga],
     )
     expect(rows).toEqual([{ status: 'Completed' }])
-    const { results } = await applyResults(orchestrator, { batchMax: 10, policy: defaultRetryPolicy })
+    const { results } = await applyResults(orchestrator, {
+      batchMax: 10,
+      policy: defaultRetryPolicy,
+      window: wholeWindow,
+    })
     expect(results).toHaveLength(1)
   })
   await killAfter(async ({ owner }) => {

@@ -1,3 +1,4 @@
+import { wholeWindow } from '../../src/database/index.js'
 import { storeEvents } from '../../src/events/index.js'
 import { applyResults, makeJobs } from '../../src/orchestrator/index.js'
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
@@ -65,6 +66,7 @@ export async function stageDeliveries(database: TestDatabase): Promise<Staged> {
     applyResults(database.as('saga_orchestrator'), {
       batchMax: 10,
       policy: { ...policy, baseDelayMs },
+      window: wholeWindow,
     })
   const attempt = async (errorCode: string | null, baseDelayMs = 0) => {
     await offer()

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { wholeWindow } from '../../src/database/index.js'
 import { claimJobs, releaseJobs, reportResults, resetLeases } from '../../src/worker/index.js'
 import { releaseClaims } from '../../src/worker/release-claims.js'
 import { toReport } from '../../src/worker/translate-job.js'
@@ -41,7 +42,7 @@ export function bindJobOperation(world: World, operation: JobOperation, shared: 
         run(pool) {
           // Whatever comes of it: a worker does not send what it has given back.
           world.holdings = world.holdings.filter((each) => each !== holding)
-          return releaseJobs(pool, [job])
+          return releaseJobs(pool, [job], wholeWindow)
         },
         plans: () => [planGiveBack({ job: name, token: job.leaseToken })],
         observe: observeValue(() => ({})),

@@ -1,4 +1,4 @@
-import { inTransaction } from '../../src/database/index.js'
+import { inTransaction, wholeWindow } from '../../src/database/index.js'
 import { type Requeued, requeueDeadLetter } from '../../src/dead-letters/index.js'
 import { sha256 } from '../../src/doctor/index.js'
 import { expireEventKeys, publish, type StoreOutcome, storeEvents } from '../../src/events/index.js'
@@ -107,7 +107,7 @@ export function bindOperation(world: World, operation: Operation, beside?: Opera
       return {
         operation,
         role: 'saga_orchestrator',
-        run: (pool) => applyResults(pool, { batchMax: most, policy: settings.policy }),
+        run: (pool) => applyResults(pool, { batchMax: most, policy: settings.policy, window: wholeWindow }),
         plans: (paused) => [planApply(limits(), { writes: paused?.at === 'locked' })],
         observe: observeValue(({ results, more }: Awaited<ReturnType<typeof applyResults>>) => {
           const ends = { Completed: 0, PendingRetry: 0, DeadLettered: 0 }

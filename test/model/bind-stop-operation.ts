@@ -31,7 +31,7 @@ export function bindStopOperation(world: World, operation: StopOperation, shared
         role: 'job_worker',
         run(pool) {
           world.holdings = world.holdings.filter((each) => each !== holding)
-          return putAside(pool, [job])
+          return putAside(pool, [job], wholeWindow)
         },
         plans: () => [planPutAside(name, job.leaseToken, job.stop as string)],
         observe: observeValue(() => ({})),

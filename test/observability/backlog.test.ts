@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { createRolePool, type EventRange, readWorkWindow } from '../../src/database/index.js'
+import { createRolePool, type EventRange, readWorkWindow, wholeWindow } from '../../src/database/index.js'
 import { createBacklogCollector, createMetrics } from '../../src/observability/index.js'
 import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrator/index.js'
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
@@ -77,7 +77,11 @@ it('[O5] every stage counts what waits there, and ages by the clock of the datab
   await move(3)
   expect(await backlog()).toEqual({ claims: [1, 11], leased: [1, null], results: [2, 4] })
 
-  await applyResults(database.as('saga_orchestrator'), { batchMax: 100, policy: defaultRetryPolicy })
+  await applyResults(database.as('saga_orchestrator'), {
+    batchMax: 100,
+    policy: defaultRetryPolicy,
+    window: wholeWindow,
+  })
   expect(await backlog()).toEqual({ claims: [1, 11], leased: [1, null], retries_waiting: [1, null] })
 
   // 30 s of back-off and 60 s of lease, of which 4 had passed.

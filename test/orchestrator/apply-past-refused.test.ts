@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { wholeWindow } from '../../src/database/index.js'
 import { createResultApplier, defaultRetryPolicy } from '../../src/orchestrator/index.js'
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery, insertJob } from '../support/fixtures.js'
@@ -27,6 +28,7 @@ it('[S17, D3] a result that cannot be applied holds up its own row, is tried aga
     createResultApplier(database.as('saga_orchestrator'), {
       batchMax: 100,
       policy: { ...defaultRetryPolicy, limit: 1 },
+      window: wholeWindow,
       onRefused: (queueId, error) => refused.push([queueId, error.message]),
     })
   await database.pool.query(

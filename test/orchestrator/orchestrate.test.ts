@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type EventRange, readWorkWindow } from '../../src/database/index.js'
+import { type EventRange, readWorkWindow, wholeWindow } from '../../src/database/index.js'
 import { cancelDelivery } from '../../src/deliveries/index.js'
 import { takeResults } from '../../src/orchestrator/apply-results.js'
 import {
@@ -32,7 +32,7 @@ beforeAll(async () => {
 const make = (limit = policy.limit) =>
   makeJobs(database.as('saga_orchestrator'), { range, batchMax: 100, limit })
 const apply = async (limit = policy.limit, retryAfterMaxS = policy.retryAfterMaxS) => {
-  const options = { batchMax: 100, policy: { ...policy, limit, retryAfterMaxS } }
+  const options = { batchMax: 100, policy: { ...policy, limit, retryAfterMaxS }, window: wholeWindow }
   return (await applyResults(database.as('saga_orchestrator'), options)).results
 }
 

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { wholeWindow } from '../../src/database/index.js'
 import { takeResults } from '../../src/orchestrator/apply-results.js'
 import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrator/index.js'
 import { installStoppedClock, moveClock } from '../support/clock.js'
@@ -32,6 +33,7 @@ const apply = (batchMax = ALL, limit = defaultRetryPolicy.limit, except: readonl
   applyResults(database.as('saga_orchestrator'), {
     batchMax,
     policy: { ...defaultRetryPolicy, limit },
+    window: wholeWindow,
     except,
   })
 

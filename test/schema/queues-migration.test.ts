@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
-import { migrate, migrationsFolder } from '../../src/database/index.js'
+import { migrate, migrationsFolder, wholeWindow } from '../../src/database/index.js'
 import { checkInvariants } from '../../src/doctor/index.js'
 import { applyResults, defaultRetryPolicy } from '../../src/orchestrator/index.js'
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
@@ -90,7 +90,7 @@ it('[S4, R1, G11] what waited in the queues of the version before waits in the n
 
   const routed = await routeEvents(database.as('router_worker'), createSubscriptionCache(), 100)
   expect(routed.events).toHaveLength(5)
-  const options = { batchMax: 100, policy: defaultRetryPolicy }
+  const options = { batchMax: 100, policy: defaultRetryPolicy, window: wholeWindow }
   const applied = await applyResults(database.as('saga_orchestrator'), options)
   expect(applied.results.map(({ sagaId, status }) => [sagaId, status])).toEqual(
     [reported, sending].map(({ id }) => [id, 'Completed']),

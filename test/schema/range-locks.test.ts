@@ -88,7 +88,7 @@ const way: [string, DatabaseRole, Work][] = [
       const { jobs } = await claimJobs(pool, claim)
       expect((await reportResults(pool, range, jobs.map(report))).size).toBe(BATCH)
       expect((await findReported(pool, range, jobs.map(report))).size).toBe(BATCH)
-      const payloads = createLargePayloads(pool, { window: () => window })
+      const payloads = createLargePayloads(pool, () => window)
       expect(await payloads.with(jobs[0]?.eventId as string, async (payload) => payload)).toContain('order')
     },
   ],

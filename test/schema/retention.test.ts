@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
+import { wholeWindow } from '../../src/database/index.js'
 import { checkInvariants } from '../../src/doctor/index.js'
 import { requeueEvents } from '../../src/events/index.js'
 import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrator/index.js'
@@ -46,7 +47,11 @@ async function deliver(): Promise<(string | null)[]> {
       ...{ durationMs: 5, responseExcerpt: null },
     })),
   )
-  await applyResults(database.as('saga_orchestrator'), { batchMax: 100, policy: defaultRetryPolicy })
+  await applyResults(database.as('saga_orchestrator'), {
+    batchMax: 100,
+    policy: defaultRetryPolicy,
+    window: wholeWindow,
+  })
   return jobs.map(({ payload }) => payload)
 }
 

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type EventRange, readWorkWindow } from '../../src/database/index.js'
+import { type EventRange, readWorkWindow, wholeWindow } from '../../src/database/index.js'
 import { createReportBatcher } from '../../src/worker/batch-reports.js'
 import { type ClaimedJob, claimJobs } from '../../src/worker/claim-jobs.js'
 import { useDatabase } from '../support/database.js'
@@ -52,7 +52,7 @@ describe('reports', () => {
     const jobs = await claimedJobs(5)
     const { pool, gates } = gated(database.as('job_worker'))
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    const reports = createReportBatcher(pool, () => {})
+    const reports = createReportBatcher(pool, wholeWindow, () => {})
     const [first, second, third, fourth, fifth] = jobs.map((job) => () => reports.report(delivered(job)))
     const answers = [first?.()]
     vi.advanceTimersByTime(2)
@@ -79,7 +79,7 @@ describe('reports', () => {
   it('[J5] that come together share a statement, each with its own answer', async () => {
     const jobs = await claimedJobs(41)
     let flushes = 0
-    const reports = createReportBatcher(database.as('job_worker'), () => {
+    const reports = createReportBatcher(database.as('job_worker'), wholeWindow, () => {
       flushes += 1
     })
     const [first, ...others] = jobs as [ClaimedJob, ...ClaimedJob[]]
@@ -93,7 +93,7 @@ describe('reports', () => {
 
   it('[J5] do not wait for one that stands at a locked row', async () => {
     const [stuck, free] = (await claimedJobs(2)) as [ClaimedJob, ClaimedJob]
-    const reports = createReportBatcher(database.as('job_worker'), () => {})
+    const reports = createReportBatcher(database.as('job_worker'), wholeWindow, () => {})
     const holder = await database.pool.connect()
     try {
       await holder.query('BEGIN')

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type EventRange, readWorkWindow } from '../../src/database/index.js'
+import { type EventRange, readWorkWindow, wholeWindow } from '../../src/database/index.js'
 import { claim as claimStatement } from '../../src/worker/claim-jobs.js'
 import { claimJobs, releaseJobs, reportResults, resetLeases } from '../../src/worker/index.js'
 import { reset as resetStatement } from '../../src/worker/reset-leases.js'
@@ -331,9 +331,10 @@ it('[J12] a released job is free at once, and only for the holder to release', a
   await releaseJobs(
     database.as('job_worker'),
     held.map((each) => ({ ...each, leaseToken: TOKEN })),
+    wholeWindow,
   )
   expect(await job(id)).toMatchObject({ status: 'Leased' })
-  await releaseJobs(database.as('job_worker'), held)
+  await releaseJobs(database.as('job_worker'), held, wholeWindow)
   expect(await job(id)).toMatchObject({ status: 'Pending', lease_resets: 0 })
   expect(await claim()).toHaveLength(1)
 })

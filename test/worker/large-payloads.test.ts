@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
+import { readWorkWindow, type WorkWindow, wholeWindow } from '../../src/database/index.js'
 import { getDeadLetter } from '../../src/dead-letters/index.js'
 import { getEvent, PAYLOAD_BYTES_READ_MAX } from '../../src/events/index.js'
 import { claimJobs } from '../../src/worker/index.js'
@@ -149,7 +149,7 @@ describe('a large payload', () => {
         return pool.query(sql, values)
       },
     } as unknown as typeof pool
-    const payloads = createLargePayloads(counting, { heldBytesMax: MIB })
+    const payloads = createLargePayloads(counting, wholeWindow, MIB)
     const ids = [await newEvent(MIB), await newEvent(MIB)] as [string, string]
     const begun: string[] = []
     let release = () => {}
@@ -187,7 +187,7 @@ describe('a large payload', () => {
   })
 
   it('that cannot be read keeps no other waiting', async () => {
-    const payloads = createLargePayloads(database.as('job_worker'))
+    const payloads = createLargePayloads(database.as('job_worker'), wholeWindow)
     const eventId = await newEvent(MIB)
     const missing = payloads.with('999999', async (payload) => payload)
     const next = payloads.with(eventId, async (payload) => payload?.length)

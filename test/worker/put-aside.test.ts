@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { wholeWindow } from '../../src/database/index.js'
 import { putAside } from '../../src/worker/put-aside.js'
 import type { Stop } from '../../src/worker/stop.js'
 import { useDatabase } from '../support/database.js'
@@ -25,7 +26,11 @@ it.each<[Stop | null, string]>([
   const { lease_token: leaseToken } = await rowOf(id)
   const { id: sagaId, eventId, subscriptionId } = delivery
   const again = () =>
-    putAside(database.as('job_worker'), [{ id, sagaId, eventId, subscriptionId, leaseToken, stop }])
+    putAside(
+      database.as('job_worker'),
+      [{ id, sagaId, eventId, subscriptionId, leaseToken, stop }],
+      wholeWindow,
+    )
   await again()
   const first = await rowOf(id)
   expect(first.status).toBe(status)
