@@ -4,7 +4,7 @@ import { guards, rights, tables, testsOf } from './named-tests.js'
 const requeueTests = testsOf('test/schema/requeue.test.ts')
 const guardsFile = 'migrations/0005_delivery_guards.sql'
 const queuesFile = 'migrations/0026_queues_of_batches.sql'
-const requeueFile = 'migrations/0051_partition_groups.sql'
+const requeueFile = 'migrations/0048_partition_groups.sql'
 
 /** Dead letters and their requeue. */
 export const deadLetters: readonly Mutant[] = [

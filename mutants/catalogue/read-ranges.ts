@@ -2,7 +2,7 @@ import type { Mutant } from '../mutant.js'
 import { testsOf } from './named-tests.js'
 
 const rangesFile = 'src/database/read-ranges.ts'
-const functionsFile = 'migrations/0051_partition_groups.sql'
+const functionsFile = 'migrations/0048_partition_groups.sql'
 const rangeTests = testsOf('test/database/read-ranges.test.ts')
 const sameRows = rangeTests('[S21, E1] of events (%s) has the rows of one statement over all, in its order')
 const sameCount = rangeTests('[S21, D4] of dead letters is that of one statement over all')
