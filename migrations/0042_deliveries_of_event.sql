@@ -11,13 +11,40 @@ ALTER INDEX sagapost.saga_event_subscription RENAME TO uniq_saga_event_subscript
 SELECT sagapost.name_partition_indexes();
 
 -- Two requeues of one dead letter now meet in two unique indexes. A conflict counts as such in those that ON CONFLICT
--- names, and is an error in any other: so it names none. All else in these functions is as in 0032 and 0023.
+-- names, and is an error in any other: so it names none. A conflict that is no requeue of the letter (the sequence was set
+-- back, so that the id is taken) is an error still. All else in these functions is as in 0032 and 0023.
 DO $$
 DECLARE
   requeue regprocedure;
   definition text;
   named CONSTANT text := 'ON CONFLICT (requeued_from, event_id) WHERE requeued_from IS NOT NULL DO NOTHING';
   unnamed CONSTANT text := 'ON CONFLICT DO NOTHING';
+  found CONSTANT text := '    SELECT id INTO STRICT delivery_id FROM sagapost.webhook_delivery_sagas
+    WHERE requeued_from = letter.id AND event_id = letter.event_id;
+';
+  found_or_taken CONSTANT text := replace(found, ' STRICT', '') || $raise$    IF NOT FOUND THEN
+      RAISE EXCEPTION USING ERRCODE = 'unique_violation',
+        MESSAGE = format('dead letter %s cannot be requeued: the id of its new delivery is taken', letter.id),
+        CONSTRAINT = 'webhook_delivery_sagas_pkey', SCHEMA = 'sagapost', TABLE = 'webhook_delivery_sagas';
+    END IF;
+$raise$;
+  counted CONSTANT text := '
+  total := total || jsonb_build_object(';
+  taken_or_counted CONSTANT text := $raise$
+  -- Letters of active subscriptions that neither this batch nor another request has requeued.
+  SELECT given.id INTO todo
+  FROM unnest(todo.letters, todo.events) AS given (id, event_id)
+  JOIN sagapost.dead_letters AS letter ON letter.id = given.id AND letter.event_id = given.event_id
+  WHERE letter.subscription_id = ANY (active) AND NOT EXISTS (
+    SELECT FROM sagapost.webhook_delivery_sagas AS saga
+    WHERE saga.requeued_from = given.id AND saga.event_id = given.event_id)
+  LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'unique_violation',
+      MESSAGE = format('dead letter %s cannot be requeued: the id of its new delivery is taken', todo.id),
+      CONSTRAINT = 'webhook_delivery_sagas_pkey', SCHEMA = 'sagapost', TABLE = 'webhook_delivery_sagas';
+  END IF;
+$raise$ || counted;
 BEGIN
   FOREACH requeue IN ARRAY ARRAY[
     'sagapost.requeue_dead_letter(bigint)', 'sagapost.requeue_batch(varchar, integer)']::regprocedure[]
@@ -26,7 +53,11 @@ BEGIN
     IF position(named IN definition) = 0 THEN
       RAISE EXCEPTION '% is not what this migration expects', requeue;
     END IF;
-    EXECUTE replace(definition, named, unnamed);
+    definition := replace(definition, named, unnamed);
+    IF position(found IN definition) + position(counted IN definition) = 0 THEN
+      RAISE EXCEPTION '% is not what this migration expects', requeue;
+    END IF;
+    EXECUTE replace(replace(definition, found, found_or_taken), counted, taken_or_counted);
   END LOOP;
 END
 $$;

@@ -150,6 +150,33 @@ export const deadLetters: readonly Mutant[] = [
     ),
   },
   {
+    id: 'requeue-with-a-taken-id-finds-no-rows',
+    rules: ['D4', 'S19'],
+    breaks:
+      'A requeue whose delivery gets an id that is taken answers with no delivery, instead of an error.',
+    edits: [
+      {
+        file: keyFile,
+        find: `found_or_taken CONSTANT text := replace(found, ' STRICT', '') || $raise$    IF NOT FOUND THEN`,
+        replace: `found_or_taken CONSTANT text := replace(found, ' STRICT', '') || $raise$    IF false THEN`,
+      },
+    ],
+    test: requeueTests('[D4, S19] a requeue fails with a unique violation'),
+  },
+  {
+    id: 'batch-with-a-taken-id-is-refused',
+    rules: ['D4', 'S19'],
+    breaks: 'A letter whose delivery gets an id that is taken counts as refused by an inactive subscription.',
+    edits: [
+      {
+        file: keyFile,
+        find: `    EXECUTE replace(replace(definition, found, found_or_taken), counted, taken_or_counted);`,
+        replace: `    EXECUTE replace(definition, found, found_or_taken);`,
+      },
+    ],
+    test: requeueTests('[D4, S19] a batch fails with the same error, and counts no letter as refused'),
+  },
+  {
     id: 'requeue-forgets-its-letter',
     rules: ['S19', 'D4'],
     breaks: 'A requeued delivery does not say which dead letter it takes up, as if it were routed again.',
