@@ -124,8 +124,14 @@ BEGIN
   IF created THEN
     PERFORM sagapost.look_at_requeued(ARRAY[letter.event_id]);
   ELSE
-    SELECT id INTO STRICT delivery_id FROM sagapost.webhook_delivery_sagas
+    SELECT id INTO delivery_id FROM sagapost.webhook_delivery_sagas
     WHERE requeued_from = letter.id AND event_id = of_event;
+    -- Another conflict than that of a requeue: the sequence was set back.
+    IF NOT FOUND THEN
+      RAISE EXCEPTION USING ERRCODE = 'unique_violation',
+        MESSAGE = format('dead letter %s cannot be requeued: the id of its new delivery is taken', letter.id),
+        CONSTRAINT = 'webhook_delivery_sagas_pkey', SCHEMA = 'sagapost', TABLE = 'webhook_delivery_sagas';
+    END IF;
   END IF;
 END
 $$;
@@ -342,6 +348,22 @@ BEGIN
         WHERE letter.id = given.id AND letter.event_id = given.event_id
           AND letter.event_id >= first_id AND letter.event_id <= last_id), 'dead_letter_not_found') END AS refusal
   ) AS outcome;
+
+  -- Letters of active subscriptions that neither this batch nor another request has requeued: as in requeue_dead_letter.
+  SELECT given.id INTO todo
+  FROM unnest(todo.letters, todo.events) AS given (id, event_id)
+  JOIN sagapost.dead_letters AS letter ON letter.id = given.id AND letter.event_id = given.event_id
+    AND letter.event_id >= first_id AND letter.event_id <= last_id
+  WHERE letter.subscription_id = ANY (active) AND NOT EXISTS (
+    SELECT FROM sagapost.webhook_delivery_sagas AS saga
+    WHERE saga.requeued_from = given.id AND saga.event_id = given.event_id
+      AND saga.event_id >= first_id AND saga.event_id <= last_id)
+  LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'unique_violation',
+      MESSAGE = format('dead letter %s cannot be requeued: the id of its new delivery is taken', todo.id),
+      CONSTRAINT = 'webhook_delivery_sagas_pkey', SCHEMA = 'sagapost', TABLE = 'webhook_delivery_sagas';
+  END IF;
 
   total := total || jsonb_build_object(
     'requeued', (total ->> 'requeued')::bigint + requeued_now,

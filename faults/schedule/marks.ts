@@ -11,7 +11,7 @@ interface Mark {
 export const marks = {
   'store-events': { of: 'api', text: 'sagapost.publish_batch(' },
   'take-events': { of: 'router', text: 'cardinality(event_ids) AS size' },
-  'make-sagas': { of: 'router', text: 'webhook_delivery_sagas (event_id, subscription_id, correlation_id)' },
+  'make-sagas': { of: 'router', text: 'SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[])' },
   'commit-routing': { of: 'router', text: 'COMMIT' },
   'make-first-jobs': { of: 'orchestrator', text: 'FROM lazily CROSS JOIN due' },
   'make-retry-jobs': { of: 'orchestrator', text: 'CASE WHEN decided.retry THEN' },

@@ -150,6 +150,37 @@ export const deadLetters: readonly Mutant[] = [
     ),
   },
   {
+    id: 'requeue-with-a-taken-id-finds-no-rows',
+    rules: ['D4', 'S19'],
+    breaks:
+      'A requeue whose delivery gets an id that is taken answers with no delivery, instead of an error.',
+    edits: [
+      {
+        file: 'migrations/0048_partition_groups.sql',
+        find: `    IF NOT FOUND THEN
+      RAISE EXCEPTION USING ERRCODE = 'unique_violation',`,
+        replace: `    IF false THEN
+      RAISE EXCEPTION USING ERRCODE = 'unique_violation',`,
+      },
+    ],
+    test: requeueTests('[D4, S19] a requeue fails with a unique violation'),
+  },
+  {
+    id: 'batch-with-a-taken-id-is-refused',
+    rules: ['D4', 'S19'],
+    breaks: 'A letter whose delivery gets an id that is taken counts as refused by an inactive subscription.',
+    edits: [
+      {
+        file: 'migrations/0048_partition_groups.sql',
+        find: `  IF FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'unique_violation',`,
+        replace: `  IF false THEN
+    RAISE EXCEPTION USING ERRCODE = 'unique_violation',`,
+      },
+    ],
+    test: requeueTests('[D4, S19] a batch fails with the same error, and counts no letter as refused'),
+  },
+  {
     id: 'requeue-forgets-its-letter',
     rules: ['S19', 'D4'],
     breaks: 'A requeued delivery does not say which dead letter it takes up, as if it were routed again.',

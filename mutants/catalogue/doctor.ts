@@ -65,6 +65,32 @@ export const doctor: readonly Mutant[] = [
     test: schema,
   },
   {
+    id: 'schema-owner-unseen',
+    rules: ['G11'],
+    breaks: 'A function or table that belongs to another role than the schema is not named.',
+    edits: [
+      {
+        file: 'src/doctor/schema/read-objects.ts',
+        find: `FROM other_owner CROSS JOIN own WHERE owner <> nspowner`,
+        replace: `FROM other_owner CROSS JOIN own WHERE owner <> owner`,
+      },
+    ],
+    test: schema,
+  },
+  {
+    id: 'schema-partition-owner-unseen',
+    rules: ['G11'],
+    breaks: 'A partition that belongs to another role than the schema is not named.',
+    edits: [
+      {
+        file: partitions,
+        find: `FROM part CROSS JOIN own WHERE relowner <> nspowner`,
+        replace: `FROM part CROSS JOIN own WHERE relowner <> relowner`,
+      },
+    ],
+    test: schema,
+  },
+  {
     id: 'doctor-lost-process-runs',
     rules: ['O6'],
     breaks: 'A process that was killed still counts as one that works on what waits.',

@@ -68,6 +68,41 @@ describe('a schema of which', () => {
   })
 })
 
+it('[G11] each object that does not belong to the owner of the schema is named with both owners', async () => {
+  const client = await database.pool.connect()
+  try {
+    await client.query(`
+      BEGIN;
+      CREATE ROLE "Another owner";
+      ALTER FUNCTION sagapost.check_made_jobs() OWNER TO "Another owner";
+      ALTER TABLE sagapost.saga_instances OWNER TO "Another owner";
+      ALTER TABLE sagapost.events_from_0 OWNER TO "Another owner"`)
+    const { rows } = await client.query('SELECT quote_ident(current_user) AS owner')
+    const detail = `belongs to "Another owner" instead of ${rows[0].owner}`
+    const difference = (what: string) => ({
+      code: 'object_altered',
+      severity: 'failing',
+      object: what,
+      detail,
+      mend: [`ALTER ${what.replace(/^\w+/, (kind) => kind.toUpperCase())} OWNER TO ${rows[0].owner}`],
+    })
+    const found = await compareWithin(client)
+    expect(found).toHaveLength(3)
+    expect(found).toEqual(
+      expect.arrayContaining(
+        [
+          'function sagapost.check_made_jobs()',
+          'table sagapost.saga_instances',
+          'table sagapost.events_from_0',
+        ].map(difference),
+      ),
+    )
+  } finally {
+    await client.query('ROLLBACK')
+    client.release()
+  }
+})
+
 it('[G11, G15] saga_events that an operator has partitioned differ in nothing, and their breaks are named', async () => {
   await database.pool.query('SELECT sagapost.partition_saga_events()')
   expect(await compare()).toEqual([])

@@ -310,6 +310,37 @@ export const schemaBreaks: readonly SchemaBreak[] = [
     code: 'object_altered',
     object: 'sequence sagapost.events_id_seq',
   },
+  {
+    by: 'a function that runs with the rights of its owner belongs to another role',
+    sql: 'ALTER FUNCTION sagapost.check_made_jobs() OWNER TO router_worker',
+    code: 'object_altered',
+    object: 'function sagapost.check_made_jobs()',
+  },
+  {
+    by: 'a table belongs to a role with a grant on it',
+    sql: 'ALTER TABLE sagapost.dead_letters OWNER TO dead_letter_operator',
+    code: 'object_altered',
+    object: 'table sagapost.dead_letters',
+  },
+  {
+    by: 'a partition belongs to another role',
+    sql: 'ALTER TABLE sagapost.events_from_0 OWNER TO router_worker',
+    code: 'object_altered',
+    object: 'table sagapost.events_from_0',
+  },
+  {
+    by: 'a view belongs to another role',
+    sql: 'ALTER VIEW sagapost.active_sagas OWNER TO saga_app_role',
+    code: 'object_altered',
+    object: 'view sagapost.active_sagas',
+  },
+  {
+    by: 'a sequence belongs to another role',
+    sql: `ALTER SEQUENCE sagapost.events_id_seq OWNED BY NONE;
+      ALTER SEQUENCE sagapost.events_id_seq OWNER TO router_worker`,
+    code: 'object_altered',
+    object: 'sequence sagapost.events_id_seq',
+  },
 ]
 
 /** Roles belong to the cluster: these are made in a transaction that is rolled back. */

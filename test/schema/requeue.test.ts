@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { requeueDeadLetters } from '../../src/dead-letters/index.js'
+import { requeueBatch } from '../../src/dead-letters/requeue-batch.js'
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery } from '../support/fixtures.js'
 import { countLockWaiters } from '../support/lock-waiters.js'
@@ -171,6 +173,43 @@ describe('requeue_dead_letter', () => {
 
   it('[D4] of a dead letter that is not there is refused', async () => {
     expect(await codeOf(requeue('987654321'))).toBe('dead_letter_not_found')
+  })
+
+  describe('while the sequence of deliveries is set back to an id that is taken', () => {
+    const taken = {
+      code: undefined,
+      sqlState: '23505',
+      constraint: 'webhook_delivery_sagas_pkey',
+    }
+
+    /** To the dead delivery, which has the id that the requeued one of the same event would get. */
+    const setBack = ({ id }: Delivery) =>
+      database.pool.query(`SELECT setval('sagapost.webhook_delivery_sagas_id_seq', $1, false)`, [id])
+
+    it('[D4, S19] a requeue fails with a unique violation', async () => {
+      const dead = await insertDelivery(database.pool, 'DeadLettered')
+      const letter = await deadLetterOf(dead)
+      await setBack(dead)
+      expect(await outcomeOf(requeue(letter))).toEqual(taken)
+    })
+
+    it('[D4, S19] a batch fails with the same error, and counts no letter as refused', async () => {
+      const dead = await insertDelivery(database.pool, 'DeadLettered')
+      const letter = await deadLetterOf(dead)
+      const { sagaId } = await requeueDeadLetters(database.as('dead_letter_operator'), {
+        subscriptionId: dead.subscriptionId,
+      })
+      await database.pool.query(
+        `UPDATE sagapost.saga_steps SET state = 1, attempts = 1 WHERE id = $1 || ':0'`,
+        [sagaId],
+      )
+      await setBack(dead)
+      const batch = () => requeueBatch(database.as('saga_app_role'), sagaId, 1)
+      expect(await outcomeOf(batch())).toEqual(taken)
+      // The next attempt takes the next id.
+      expect(await batch()).toMatchObject({ requeued: 1, progress: { refused: 0, remaining: 0 } })
+      expect(await requeue(letter)).toMatchObject({ created: false })
+    })
   })
 
   it('[D5] nobody makes a requeued delivery past the function', async () => {

@@ -36,7 +36,7 @@ function isWithin({ kind, on, name }: SchemaObject, objects: ReadonlyMap<string,
     objects.has(keyOf({ kind: parentKind, on: parentOn, name: parentName, definition: '' }))
   if (kind === 'membership') return has('role', on)
   const [, objectKind = '', objectName = ''] = /^(\w+) (?:sagapost\.)?(.+)$/.exec(on) ?? []
-  if (['grant', 'column_grant', 'owner_lacks'].includes(kind)) {
+  if (['other_owner', 'grant', 'column_grant', 'owner_lacks'].includes(kind)) {
     return (
       objectKind === 'SCHEMA' ||
       (['table', 'view', 'sequence', 'function', 'type'] as const).some((each) => has(each, objectName))
@@ -161,6 +161,9 @@ function extra(object: SchemaObject, wanted: ReadonlyMap<string, SchemaObject>):
   if (kind === 'owner_lacks') {
     return { ...difference, code: 'grant_missing', severity: 'failing', detail: 'was revoked from the owner' }
   }
+  if (kind === 'other_owner') {
+    return { ...difference, code: 'object_altered', severity: 'failing', detail: detailOfOwner(object) }
+  }
   if (kind === 'index' || (kind === 'index_state' && !wanted.has(keyOf({ ...object, kind: 'index' })))) {
     return { ...difference, code: 'index_extra', severity: 'note', detail: 'is not part of this release' }
   }
@@ -186,6 +189,11 @@ function extra(object: SchemaObject, wanted: ReadonlyMap<string, SchemaObject>):
   }
 }
 
+/** A function may run with other rights than it should, and the owner of a table can take its guards away. */
+export function detailOfOwner({ name, definition }: Pick<SchemaObject, 'name' | 'definition'>): string {
+  return `belongs to ${name} instead of ${definition}`
+}
+
 /** `SELECT TO router_worker`, perhaps with the grant option. */
 function granteeOf(name: string): string {
   return name.replace(/^.* TO /, '').replace(' WITH GRANT OPTION', '')
@@ -206,6 +214,8 @@ function describe({ kind, on, name, definition }: SchemaObject): string {
       return `membership of ${on} in ${name}`
     case 'role':
       return `role ${name}`
+    case 'other_owner':
+      return on.replace(/^\w+/, (what) => what.toLowerCase())
     default: {
       const what = kind
         .replace('_state', '')

@@ -1,4 +1,4 @@
-import { isOurs } from './compare-objects.js'
+import { detailOfOwner, isOurs } from './compare-objects.js'
 import type { Difference } from './difference.js'
 import { createPartitionIndex } from './mend-object.js'
 import type { PartitionFault, PartitionTrigger } from './read-partitions.js'
@@ -67,6 +67,14 @@ export function explainPartitionFault(
         mend: isOurs(name.replace(/^.* TO /, ''))
           ? [`REVOKE ${name.replace(' TO ', ` ON TABLE sagapost.${partition} FROM `)}`]
           : [],
+      }
+    case 'other_owner':
+      return {
+        code: 'object_altered',
+        severity: 'failing',
+        object: `table sagapost.${partition}`,
+        detail: detailOfOwner({ name, definition: detail }),
+        mend: [`${alter} OWNER TO ${detail}`],
       }
     default:
       return {

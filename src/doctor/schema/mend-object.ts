@@ -98,8 +98,10 @@ export function mendAltered(object: SchemaObject, live: SchemaObject, surroundin
 
 /** Statements that take away what the release has not; of the operator's own objects, none. */
 export function mendExtra(object: SchemaObject): string[] {
-  const { kind, on, name } = object
+  const { kind, on, name, definition } = object
   switch (kind) {
+    case 'other_owner':
+      return [`ALTER ${on} OWNER TO ${definition}`]
     case 'grant':
     case 'column_grant':
       return [revoke(object)]

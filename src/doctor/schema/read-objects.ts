@@ -30,6 +30,15 @@ const selectObjects = `
            acldefault('f', proowner) FROM routine
     UNION ALL
     SELECT 'TYPE sagapost.' || name, typowner, typacl, acldefault('T', typowner) FROM enum),
+  other_owner AS MATERIALIZED (
+    SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END || ' sagapost.' || name AS object,
+           relowner AS owner
+    FROM relation
+    -- A sequence of a column belongs to the owner of its table.
+    WHERE NOT (relkind = 'S' AND EXISTS (
+      SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = relation.oid AND deptype IN ('a', 'i')))
+    UNION ALL
+    SELECT object, owner FROM owned WHERE object ~ '^(FUNCTION|PROCEDURE|TYPE) '),
   part AS MATERIALIZED (SELECT * FROM pg_roles WHERE rolname = ANY ($1::text[]))
   SELECT 'role' AS kind, '' AS on, quote_ident(rolname) AS name,
          concat_ws(' ', CASE WHEN rolsuper THEN 'SUPERUSER' END, CASE WHEN rolcreaterole THEN 'CREATEROLE' END,
@@ -39,6 +48,9 @@ const selectObjects = `
   UNION ALL
   SELECT 'membership', quote_ident(rolname), roleid::regrole::text, ''
   FROM part JOIN pg_auth_members ON member = part.oid
+  UNION ALL
+  SELECT 'other_owner', object, owner::regrole::text, nspowner::regrole::text
+  FROM other_owner CROSS JOIN own WHERE owner <> nspowner
   UNION ALL
   SELECT 'type', '', name, coalesce((
     SELECT string_agg(quote_literal(enumlabel), ', ' ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = enum.oid), '')

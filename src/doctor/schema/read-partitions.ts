@@ -15,6 +15,7 @@ export interface PartitionFault {
     | 'row_security'
     | 'detach_pending'
     | 'grant'
+    | 'other_owner'
   name: string
   detail: string
 }
@@ -29,7 +30,7 @@ export interface PartitionTrigger {
 
 // All partitions in sets, from the catalogue: no partition is opened or locked, however many there are.
 const partitions = `
-  own AS MATERIALIZED (SELECT oid FROM pg_namespace WHERE nspname = 'sagapost'),
+  own AS MATERIALIZED (SELECT oid, nspowner FROM pg_namespace WHERE nspname = 'sagapost'),
   part AS MATERIALIZED (
     SELECT parent.oid AS parent_oid, quote_ident(parent.relname) AS table, child.oid, quote_ident(child.relname) AS partition,
            child.relowner, child.relacl, child.relpersistence, child.relrowsecurity OR child.relforcerowsecurity AS has_policies,
@@ -109,6 +110,9 @@ const selectFaults = `
   SELECT part.table, partition, 'row_security', '', '' FROM part WHERE has_policies
   UNION ALL
   SELECT part.table, partition, 'detach_pending', '', '' FROM part WHERE inhdetachpending
+  UNION ALL
+  SELECT part.table, partition, 'other_owner', relowner::regrole::text, nspowner::regrole::text
+  FROM part CROSS JOIN own WHERE relowner <> nspowner
   UNION ALL
   SELECT part.table, partition, 'grant', format('%s TO %s', privilege_type, coalesce(quote_ident(rolname), 'PUBLIC')), ''
   FROM part CROSS JOIN aclexplode(relacl) LEFT JOIN pg_roles ON pg_roles.oid = grantee WHERE grantee <> relowner

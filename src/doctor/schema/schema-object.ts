@@ -10,6 +10,8 @@ export interface SchemaObject {
 export const objectKinds = [
   'role',
   'membership',
+  // Before the grants: a new owner takes the place of the old one in them.
+  'other_owner',
   'type',
   'sequence',
   'table',
