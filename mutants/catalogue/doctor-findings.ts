@@ -47,6 +47,19 @@ export const doctorFindings: readonly Mutant[] = [
     test: named,
   },
   {
+    id: 'doctor-ends-process-zero',
+    rules: ['O6'],
+    breaks: 'The remedy for a lock of a prepared transaction ends process 0.',
+    edits: [
+      {
+        file: 'src/doctor/examine-sessions.ts',
+        find: 'const NO_PROCESS = 0',
+        replace: 'const NO_PROCESS = -1',
+      },
+    ],
+    test: outages('[O6] ten minutes on: a session that waits for a prepared transaction: lock_waited_for'),
+  },
+  {
     id: 'doctor-exhaustion-is-nearly',
     rules: ['O6'],
     breaks: 'A server without a connection left is named as one that has a few, with exit code 0.',

@@ -14,7 +14,7 @@ const applications = [...rolesOfParts, 'listen'].map((name) => `sagapost ${name}
 
 // Of the login, whatever role the connection runs under.
 const selectMissingRoles = `
-  SELECT array_agg(wanted.name ORDER BY wanted.name) AS missing, session_user AS login
+  SELECT array_agg(wanted.name ORDER BY wanted.name) AS missing, pg_catalog.quote_ident(session_user) AS login
   FROM unnest($1::text[]) AS wanted (name)
   LEFT JOIN pg_catalog.pg_roles AS role ON role.rolname = wanted.name
   WHERE role.oid IS NULL OR NOT pg_catalog.pg_has_role(session_user, role.oid,

@@ -8,6 +8,10 @@ const OPEN_XIDS_MAX = 100_000
 const LOCK_S_MAX = 60
 const NEARLY = 0.9
 const NAMED_MAX = 10
+/** What pg_blocking_pids() has for a prepared transaction. */
+const NO_PROCESS = 0
+const FIND_PREPARED =
+  'SELECT gid, prepared, owner, database FROM pg_prepared_xacts, then COMMIT PREPARED or ROLLBACK PREPARED the one that holds the lock'
 
 const selectNow = 'SELECT sagapost.now() AS now'
 
@@ -23,17 +27,30 @@ const selectOpen = `
     AND coalesce(xact_start < $1::timestamptz - $2 * interval '1 second',
                  greatest(age(backend_xmin), age(backend_xid)) > $3)
   UNION ALL
-  SELECT NULL, owner, NULL, 'prepared', extract(epoch FROM $1::timestamptz - prepared)::float8, age(transaction), gid
+  SELECT NULL, owner, NULL, 'prepared', extract(epoch FROM $1::timestamptz - prepared)::float8, age(transaction), pg_catalog.quote_literal(gid)
   FROM pg_catalog.pg_prepared_xacts
   WHERE database = pg_catalog.current_database() AND prepared < $1::timestamptz - $2 * interval '1 second'
   ORDER BY open_s DESC NULLS LAST, open_xids DESC
   LIMIT $4`
 
-// Waiters for a table of ours, or of ours for any: of rows and transactions, no table is known.
+// Waiters for a table of ours, or of ours for any: of rows and transactions, no table is known. A prepared transaction has
+// no process: it is 0 among those that block, holds its locks
+// without a pid, and has a lock on its own id.
 const selectWaiting = `
   SELECT waiter.pid, session.application_name AS application, pg_class.relname AS table,
          extract(epoch FROM $1::timestamptz - waiter.waitstart)::float8 AS waiting_s,
-         pg_catalog.pg_blocking_pids(waiter.pid) AS held_by
+         pg_catalog.pg_blocking_pids(waiter.pid) AS held_by,
+         ARRAY(
+           SELECT DISTINCT pg_catalog.quote_literal(gid)
+           FROM pg_catalog.pg_locks AS held
+           JOIN pg_catalog.pg_locks AS own ON own.pid IS NULL AND own.virtualtransaction = held.virtualtransaction
+             AND own.locktype = 'transactionid' AND own.granted
+           JOIN pg_catalog.pg_prepared_xacts ON transaction = own.transactionid
+           WHERE held.pid IS NULL AND held.granted AND held.locktype = waiter.locktype
+             AND (held.database, held.relation, held.page, held.tuple, held.transactionid, held.classid, held.objid, held.objsubid)
+               IS NOT DISTINCT FROM
+               (waiter.database, waiter.relation, waiter.page, waiter.tuple, waiter.transactionid, waiter.classid, waiter.objid, waiter.objsubid)
+           ORDER BY 1) AS prepared
   FROM pg_catalog.pg_locks AS waiter
   JOIN pg_catalog.pg_stat_activity AS session ON session.pid = waiter.pid AND session.datname = pg_catalog.current_database()
   LEFT JOIN pg_catalog.pg_class ON pg_class.oid = waiter.relation
@@ -66,6 +83,7 @@ interface Open {
   state: string | null
   open_s: number | null
   open_xids: number | null
+  /** Its gid, quoted for SQL. */
   prepared: string | null
 }
 
@@ -75,6 +93,8 @@ interface Waiting {
   table: string | null
   waiting_s: number
   held_by: number[]
+  /** The gids, quoted for SQL, of prepared transactions with a lock on the same: perhaps one that lets the waiter pass. */
+  prepared: string[]
 }
 
 /** Who holds others up. As the login itself, which sees the times of its own sessions. */
@@ -107,19 +127,37 @@ function describeOpen({ pid, login, application, state, open_s, open_xids, prepa
 }
 
 function endOf({ pid, prepared }: Open): string {
-  return prepared === null
-    ? `SELECT pg_terminate_backend(${pid})`
-    : `COMMIT or ROLLBACK PREPARED '${prepared}'`
+  return prepared === null ? `SELECT pg_terminate_backend(${pid})` : endPrepared(prepared)
 }
 
-function describeWaiting({ pid, application, table, waiting_s, held_by }: Waiting): Finding {
+function endPrepared(gid: string): string {
+  return `COMMIT PREPARED ${gid} or ROLLBACK PREPARED ${gid}`
+}
+
+function describeWaiting(waiting: Waiting): Finding {
+  const { pid, application, table, waiting_s } = waiting
   const what = table === null ? 'a row or a transaction' : table
+  const holders = holdersOf(waiting)
   return finding(
     'sessions',
     'lock_waited_for',
-    `pid ${pid} (${application || 'no application name'}) has waited ${Math.round(waiting_s)} s for a lock on ${what}, held by pid ${held_by.join(', ')}`,
-    held_by.map((holder) => `SELECT pg_terminate_backend(${holder})`).join('; '),
+    `pid ${pid} (${application || 'no application name'}) has waited ${Math.round(waiting_s)} s for a lock on ${what}, held by ${holders.map(({ name }) => name).join(', ')}`,
+    holders.map(({ end }) => end).join('; '),
   )
+}
+
+/** A prepared transaction is named where it is certain which one holds the lock: to end another one loses its work. */
+function holdersOf({ held_by, prepared }: Waiting): { name: string; end: string }[] {
+  const pids = [...new Set(held_by.filter((pid) => pid !== NO_PROCESS))]
+  const sessions = pids.map((pid) => ({ name: `pid ${pid}`, end: `SELECT pg_terminate_backend(${pid})` }))
+  const preparedCount = held_by.length - held_by.filter((pid) => pid !== NO_PROCESS).length
+  if (preparedCount === 0) return sessions
+  if (preparedCount !== prepared.length)
+    return [...sessions, { name: 'a prepared transaction', end: FIND_PREPARED }]
+  return [
+    ...sessions,
+    ...prepared.map((gid) => ({ name: `the prepared transaction ${gid}`, end: endPrepared(gid) })),
+  ]
 }
 
 function describeConnections({ of, used, most }: { of: string; used: number; most: number }): Finding[] {

@@ -8,7 +8,7 @@ const selectOff = `
   SELECT name, true AS is_server FROM pg_catalog.pg_settings
   WHERE name IN ('autovacuum', 'track_counts') AND setting = 'off'
   UNION ALL
-  SELECT pg_class.relname, false
+  SELECT pg_catalog.quote_ident(pg_class.relname), false
   FROM pg_catalog.pg_class
   JOIN pg_catalog.pg_namespace AS schema ON schema.oid = relnamespace AND nspname = 'sagapost'
   LEFT JOIN pg_catalog.pg_class AS toast ON toast.oid = pg_class.reltoastrelid

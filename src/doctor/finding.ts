@@ -311,7 +311,8 @@ export const findingCatalogue = {
     severity: 'failing',
     means:
       'A session of Sagapost, or one that needs a Sagapost table, has waited for a lock for more than a minute',
-    remedy: 'End the session that holds the lock: SELECT pg_terminate_backend(pid)',
+    remedy:
+      'End the session that holds the lock: SELECT pg_terminate_backend(pid), or ROLLBACK PREPARED (pg_prepared_xacts lists them)',
   },
   connections_nearly_exhausted: {
     severity: 'attention',

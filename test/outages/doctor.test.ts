@@ -448,8 +448,8 @@ describe('the doctor names', () => {
       const idle = await connect('monthly report')
       await idle.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM sagapost.events')
       const other = await connect('importer')
-      await other.query(`BEGIN; CREATE TABLE public.prepared (id int); PREPARE TRANSACTION 'left over'`)
-      onTestFinished(() => postgres.admin.query(`ROLLBACK PREPARED 'left over'`).then(() => {}))
+      await other.query(`BEGIN; CREATE TABLE public.prepared (id int); PREPARE TRANSACTION 'it''s left over'`)
+      onTestFinished(() => postgres.admin.query(`ROLLBACK PREPARED 'it''s left over'`).then(() => {}))
       expect(await named('snapshot_held')).toEqual([])
       await shift(600)
       const found = await named('snapshot_held')
@@ -466,8 +466,9 @@ describe('the doctor names', () => {
       expect(found).toContainEqual(
         expect.objectContaining({
           detail: expect.stringMatching(
-            /^the prepared transaction left over of sagapost has been open for 6\d\d s$/,
+            /^the prepared transaction 'it''s left over' of sagapost has been open for 6\d\d s$/,
           ),
+          remedy: `COMMIT PREPARED 'it''s left over' or ROLLBACK PREPARED 'it''s left over'`,
         }),
       )
     })
@@ -492,6 +493,57 @@ describe('the doctor names', () => {
           },
         ])
       await holder.query('ROLLBACK')
+      await waiting
+    })
+
+    const rollBack = (gid: string) => postgres.admin.query(`ROLLBACK PREPARED '${gid}'`).catch(() => {})
+
+    it('[O6] ten minutes on: a session that waits for a prepared transaction: lock_waited_for', async () => {
+      const holder = await connect('importer')
+      await holder.query(`BEGIN; LOCK TABLE sagapost.event_minutes; PREPARE TRANSACTION 'it''s held'`)
+      const waiter = await connect('sagapost router_worker')
+      onTestFinished(async () => void (await rollBack(`it''s held`)))
+      const waiting = waiter.query('SELECT FROM sagapost.event_minutes')
+      await shift(600)
+      await expect
+        .poll(() => named('lock_waited_for'))
+        .toMatchObject([
+          {
+            detail: expect.stringMatching(
+              / for a lock on event_minutes, held by the prepared transaction 'it''s held'$/,
+            ),
+            remedy: `COMMIT PREPARED 'it''s held' or ROLLBACK PREPARED 'it''s held'`,
+          },
+        ])
+      await rollBack(`it''s held`)
+      await waiting
+    })
+
+    it('[O6] of two prepared transactions with a lock on one table, none is named to be rolled back', async () => {
+      const holder = await connect('importer')
+      await holder.query(
+        `BEGIN; LOCK TABLE sagapost.event_minutes IN SHARE MODE; PREPARE TRANSACTION 'writers wait'`,
+      )
+      await holder.query(
+        `BEGIN; LOCK TABLE sagapost.event_minutes IN ACCESS SHARE MODE; PREPARE TRANSACTION 'none waits'`,
+      )
+      const waiter = await connect('sagapost router_worker')
+      onTestFinished(async () => {
+        for (const gid of ['writers wait', 'none waits']) await rollBack(gid)
+      })
+      const waiting = waiter
+        .query('BEGIN; LOCK TABLE sagapost.event_minutes IN ROW EXCLUSIVE MODE; COMMIT')
+        .catch(() => {})
+      await shift(600)
+      await expect
+        .poll(() => named('lock_waited_for'))
+        .toMatchObject([
+          {
+            detail: expect.stringMatching(/, held by a prepared transaction$/),
+            remedy: expect.stringMatching(/^SELECT gid, .* FROM pg_prepared_xacts, /),
+          },
+        ])
+      for (const gid of ['writers wait', 'none waits']) await rollBack(gid)
       await waiting
     })
   })
