@@ -144,7 +144,10 @@ async function measure(pool: pg.Pool, pid: number, bounded: boolean): Promise<Sa
   }
 }
 
-const everything: WorkWindow = { ...wholeWindow(), fresh: { ...wholeWindow().fresh, isFresh: true } }
+const everything: WorkWindow = {
+  ...wholeWindow(),
+  fresh: { ...wholeWindow().fresh, planned: wholeWindow().fresh },
+}
 
 /** Plain tables have no ranges. */
 async function boundedWindow(pool: pg.Pool): Promise<WorkWindow> {

@@ -24,8 +24,10 @@ BEGIN
     RETURN NULL;
   END IF;
   -- One plan for all values locks every partition at each call. Where they are many, it costs less to plan each time.
+  -- The next partition is opened as well: of a single one PostgreSQL 18 would read all rows (0044).
   IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'sagapost.webhook_delivery_sagas'::regclass OFFSET 24) THEN
     PERFORM set_config('plan_cache_mode', 'force_custom_plan', true);
+    SELECT last_id + events_per_partition INTO last_id FROM sagapost.partition_settings;
   END IF;
   own_xid := pg_current_xact_id()::xid;
   SELECT count(*) INTO fitting

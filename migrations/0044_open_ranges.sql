@@ -6,7 +6,8 @@ DROP FUNCTION sagapost.work_window();
 -- Where the parts look for fresh work, as in 0028, and which of the ranges that begin at `looked_at` have open work. The
 -- ranges are read off the partitions' names; `borders` has where each begins, and where the last one ends.
 CREATE FUNCTION sagapost.work_window(
-  looked_at bigint[], OUT borders bigint[], OUT fresh_from bigint, OUT fresh_to bigint, OUT open_ranges bigint[])
+  looked_at bigint[], OUT borders bigint[], OUT fresh_from bigint, OUT fresh_to bigint, OUT planned_to bigint,
+  OUT open_ranges bigint[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -60,10 +61,11 @@ BEGIN
     END IF;
   END LOOP;
 
-  -- At least two partitions: PostgreSQL 18 forgets for a single one that reading all of it is switched off
-  -- (database/role-pool.ts), and plans that were made while it was empty stay while it fills.
+  -- Plans are made for at least two partitions: for a single one PostgreSQL 18 forgets that reading all of it is switched
+  -- off (database/role-pool.ts), and a plan that was made while it was empty stays while it fills.
+  planned_to := fresh_to;
   IF fresh_to = (SELECT min(border) FROM unnest(borders) AS border WHERE border > fresh_from) THEN
-    SELECT coalesce(min(border), fresh_to) INTO fresh_to FROM unnest(borders) AS border WHERE border > fresh_to;
+    SELECT coalesce(min(border), fresh_to) INTO planned_to FROM unnest(borders) AS border WHERE border > fresh_to;
   END IF;
 END
 $$;

@@ -33,7 +33,7 @@ export const partitions: readonly Mutant[] = [
       {
         file: 'src/worker/report-results.ts',
         find: 'pool.query<{ id: string }>(inRange(report, range), [',
-        replace: 'pool.query<{ id: string }>(report, [range.from, range.to,',
+        replace: 'pool.query<{ id: string }>(report, [',
       },
     ],
     test: lockTest,
@@ -100,9 +100,9 @@ export const partitions: readonly Mutant[] = [
     ),
   },
   {
-    id: 'fresh-range-of-one-partition',
+    id: 'plan-for-one-partition',
     rules: ['S21', 'J9'],
-    breaks: 'The fresh range is a single partition, of which PostgreSQL 18 plans to read all rows.',
+    breaks: 'Plans are made for a single partition, of which PostgreSQL 18 reads all rows.',
     edits: [
       {
         file: 'migrations/0044_open_ranges.sql',
@@ -111,7 +111,7 @@ export const partitions: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/database/work-window.test.ts')(
-      '[S21] is the partition of the newest event and the one ahead of it, and the one before near the border',
+      '[S21] is the partition of the newest event, and its neighbour near the border',
     ),
   },
   {
@@ -142,6 +142,52 @@ export const partitions: readonly Mutant[] = [
     ],
     test: testsOf('test/orchestrator/result-queue.test.ts')(
       '[S18, S21] are applied range by range, also when one row has events of two',
+    ),
+  },
+  {
+    id: 'due-range-left-behind',
+    rules: ['S16', 'R1'],
+    breaks: 'The orchestrator looks at some older ranges, and works in others.',
+    edits: [
+      {
+        file: 'src/runtime/start-orchestrator.ts',
+        find: '[...dueOlder, ...(told ? nextOlder(older) : [])]',
+        replace: 'nextOlder(older)',
+      },
+    ],
+    test: testsOf('test/runtime/start-orchestrator.test.ts')(
+      '[S16, R1] finds what is due in one of %i quiet older ranges',
+    ),
+  },
+  {
+    id: 'range-lost-at-the-border',
+    rules: ['S21', 'J9'],
+    breaks: 'A range that leaves the fresh one with open work is found again when its turn comes.',
+    edits: [{ file: windowFile, find: 'if (known && BigInt', replace: 'if (false && known && BigInt' }],
+    test: windowTests('[S21, J9] has what leaves the fresh range with open work in the very next look'),
+  },
+  {
+    id: 'switch-forgotten-by-the-window',
+    rules: ['U5'],
+    breaks: 'A switch is forgotten while something is held in a range that is not in the window.',
+    edits: [
+      {
+        file: 'src/worker/read-switches.ts',
+        find: 'of newestRanges(window))',
+        replace: 'of [window.fresh, ...window.older])',
+      },
+    ],
+    test: testsOf('test/worker/stopped-while-waiting.test.ts')(
+      '[U5] a switch is not forgotten while something is held in a range that the window does not have yet',
+    ),
+  },
+  {
+    id: 'idle-worker-polls-older-ranges',
+    rules: ['J9'],
+    breaks: 'While an older range has open work, a worker with nothing to do looks twenty times a second.',
+    edits: [{ file: 'src/worker/start-worker.ts', find: 'if (olderLeft > 0 && lanes', replace: 'if (lanes' }],
+    test: testsOf('test/worker/start-worker.test.ts')(
+      '[J9] costs a worker that has nothing to do no more than its polls',
     ),
   },
 ]

@@ -4,8 +4,8 @@ import type pg from 'pg'
 export interface EventRange {
   from: string
   to: string
-  /** It is the window's own, which nearly all statements are for. */
-  isFresh?: true
+  /** Of the window's own range, which nearly all statements are for: its statements are prepared for this range. */
+  planned?: { from: string; to: string }
 }
 
 export interface WorkWindow {
@@ -34,8 +34,8 @@ export function rangeOf({ fresh, borders }: WorkWindow, eventId: string): EventR
   return from !== undefined && to !== undefined ? { from, to } : { from: eventId, to: String(id + 1n) }
 }
 
-/** The fresh range, and so many partitions before it, newest first. */
-export function newestRanges({ fresh, borders }: WorkWindow, count: number): EventRange[] {
+/** The fresh range, and the partitions before it, newest first. */
+export function newestRanges({ fresh, borders }: WorkWindow, count = borders.length): EventRange[] {
   return [fresh, ...rangesBefore(fresh, borders).slice(-count).reverse()]
 }
 
@@ -55,10 +55,11 @@ export function groupByRange<Item>(
   return [...groups.values()]
 }
 
-const isWithin = ({ from, to }: EventRange, eventId: string) => {
-  const id = BigInt(eventId)
-  return id >= BigInt(from) && id < BigInt(to)
-}
+const isWithin = ({ from, to }: EventRange, eventId: string) =>
+  compareIds(eventId, from) >= 0 && compareIds(eventId, to) < 0
+
+/** Of ids as the database writes them: without a number for each. */
+const compareIds = (a: string, b: string) => a.length - b.length || (a < b ? -1 : Number(a > b))
 
 /** How many older partitions a loop visits in one round: what it costs must not follow how many there are. */
 const OLDER_AT_A_TIME = 4
@@ -81,7 +82,7 @@ const PROBED_AT_A_TIME = 16
 const LINGER_MS = 30_000
 
 const selectWindow = `
-  SELECT borders::text[] AS borders, fresh_from, fresh_to, open_ranges::text[] AS open_ranges
+  SELECT borders::text[] AS borders, fresh_from, fresh_to, planned_to, open_ranges::text[] AS open_ranges
   FROM sagapost.work_window($1)`
 
 /**
@@ -101,15 +102,20 @@ export function createWindowReader(pool: pg.Pool): () => Promise<WorkWindow> {
       borders: string[]
       fresh_from: string
       fresh_to: string
+      planned_to: string
       open_ranges: string[]
     }>(selectWindow, [lookedAt])
     const window = rows[0]
     if (!window) throw new Error('sagapost.work_window() returned nothing')
-    const { borders, open_ranges } = window
-    const fresh = { from: window.fresh_from, to: window.fresh_to, isFresh: true } as const
+    const { borders, open_ranges, fresh_from: from, fresh_to: to } = window
+    const fresh = { from, to, planned: { from, to: window.planned_to } }
     const nowMs = performance.now()
     for (const from of open_ranges) openAtMs.set(from, nowMs)
     const older = rangesBefore(fresh, borders)
+    // What was fresh until now may have open work: only a look at it tells.
+    for (const range of older) {
+      if (known && BigInt(range.from) >= BigInt(known.fresh.from)) openAtMs.set(range.from, nowMs)
+    }
     for (const [from, atMs] of openAtMs) {
       const isGone = !older.some((range) => range.from === from)
       if (isGone || (lookedAt.includes(from) && nowMs - atMs > LINGER_MS)) openAtMs.delete(from)

@@ -212,6 +212,8 @@ async function applyTaken(
       if (batch.length === 0) return { results: [], more: false }
       queueIds = batch.map(({ id }) => id)
       const { rows: applied } = await client.query<Row>(inRange(applyNewResults, range), [
+        range.from,
+        range.to,
         queueIds,
         policy.limit,
         policy.baseDelayMs,
@@ -223,6 +225,8 @@ async function applyTaken(
       const dead = applied.filter(isDead)
       if (dead.length > 0) {
         await client.query(inRange(deadLetter, range), [
+          range.from,
+          range.to,
           dead.map(({ saga_id }) => saga_id),
           dead.map(({ event_id }) => event_id),
           dead.map(({ stop }) => stop),

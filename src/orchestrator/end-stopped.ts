@@ -66,8 +66,9 @@ export async function endStopped(
   pool: pg.Pool,
   { range, batchMax }: { range: EventRange; batchMax: number },
 ): Promise<DeadDelivery[]> {
-  const { rows: deleted } = await pool.query<DeadRow>(inRange(endDeleted, range), [batchMax])
-  const { rows: cancelled } = await pool.query<DeadRow>(inRange(endCancelled, range), [batchMax])
+  const bounds = [range.from, range.to, batchMax]
+  const { rows: deleted } = await pool.query<DeadRow>(inRange(endDeleted, range), bounds)
+  const { rows: cancelled } = await pool.query<DeadRow>(inRange(endCancelled, range), bounds)
   return [...deleted, ...cancelled].map(toDead)
 }
 
@@ -86,6 +87,6 @@ const forgetEnded = prepared(`
 export async function forgetEndedCancellations(pool: pg.Pool, window: WorkWindow): Promise<void> {
   const { rows } = await pool.query<{ event_id: string }>(selectCancelled)
   for (const { range } of groupByRange(window, rows, ({ event_id }) => event_id)) {
-    await pool.query(inRange(forgetEnded, range))
+    await pool.query(inRange(forgetEnded, range), [range.from, range.to])
   }
 }

@@ -15,6 +15,7 @@ export const lookAhead = prepared(`
 export async function workDueInMs(pool: pg.Pool, range: EventRange): Promise<number> {
   const { rows } = await pool.query<{ work: boolean; next_retry_ms: number | null }>(
     inRange(lookAhead, range),
+    [range.from, range.to],
   )
   const { work = false, next_retry_ms = null } = rows[0] ?? {}
   if (work) return 0

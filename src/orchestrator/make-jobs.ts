@@ -118,11 +118,10 @@ export async function makeJobs(
   pool: pg.Pool,
   { range, batchMax, limit, retries = true, hasBacklog = false }: MakeJobsOptions,
 ): Promise<MadeJobs> {
-  const past = hasBacklog
-    ? await pool.query(inRange(makeJobsPastBacklog, range), [batchMax])
-    : { rowCount: 0 }
-  const first = await pool.query(inRange(makeFirstJobs, range), [batchMax])
-  const { rows } = retries ? await retryDue(pool, range, [batchMax, limit]) : { rows: [] }
+  const bounds = [range.from, range.to, batchMax]
+  const past = hasBacklog ? await pool.query(inRange(makeJobsPastBacklog, range), bounds) : { rowCount: 0 }
+  const first = await pool.query(inRange(makeFirstJobs, range), bounds)
+  const { rows } = retries ? await retryDue(pool, range, [...bounds, limit]) : { rows: [] }
   const dead = rows.filter(({ retry }) => !retry)
   return {
     first: (past.rowCount ?? 0) + (first.rowCount ?? 0),

@@ -1,12 +1,11 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { visitInTurn, type WorkWindow } from '../database/index.js'
+import type { WorkWindow } from '../database/index.js'
 import { type Loop, startLoop, type Wakeups } from '../loop/index.js'
 import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import { resetLeases } from '../worker/index.js'
 
 const JOBS_PER_BATCH_MAX = 500
-const OLDER_RANGES_PER_ROUND = 16
 /** After so many lost leases a job fails with `lease_expired` (DESIGN 2.8). */
 const LOST_LEASES_MAX = 3
 
@@ -22,12 +21,11 @@ export interface CleanerOptions {
 
 /** The Lease Reset Cleaner: frees the jobs of workers that were lost [J8]. */
 export function startCleaner({ pool, window, wakeups, log, metrics, intervalMs }: CleanerOptions): Loop {
-  const nextOlder = visitInTurn(OLDER_RANGES_PER_ROUND)
   return startLoop({
     round: async () => {
       const { fresh, older } = window()
       let more = false
-      for (const range of [fresh, ...nextOlder(older)]) {
+      for (const range of [fresh, ...older]) {
         const resets = await resetLeases(pool, {
           range,
           batchMax: JOBS_PER_BATCH_MAX,

@@ -18,6 +18,8 @@ const PAUSE_MS_MIN = 20
 const SETTLE_MS = 100
 /** Retries wait for seconds at the least, usually: while work is announced, they are not looked for each time. */
 const RETRIES_EVERY_MS = 50
+/** In one look for what is due; each costs half a ms of PostgreSQL's CPU. */
+const OLDER_LOOKED_AT = 16
 
 export interface OrchestratorOptions {
   /** Under the role saga_orchestrator. */
@@ -113,6 +115,9 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
   })
 
   const nextOlder = visitInTurn()
+  const nextLooked = visitInTurn(OLDER_LOOKED_AT)
+  /** Older ranges whose work is due, as the last look has found. */
+  let dueOlder: readonly EventRange[] = []
   const spacing = spaceRounds(wakeups.hasBacklog)
   let dueInMs = 0
   let retriesAtMs = 0
@@ -120,8 +125,9 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
   const loop = startLoop({
     round: async (told) => {
       const { fresh, older } = window()
-      const ranges = [fresh, ...nextOlder(older)]
       if (told || dueInMs === 0) {
+        const ranges = [fresh, ...new Set([...dueOlder, ...(told ? nextOlder(older) : [])])]
+        dueOlder = []
         const retries = dueInMs === 0 || performance.now() >= retriesAtMs
         const startedAtMs = performance.now()
         if (retries) retriesAtMs = startedAtMs + RETRIES_EVERY_MS
@@ -138,7 +144,11 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
         }
       }
       spacing.ended(0, 0)
-      dueInMs = Math.min(...(await Promise.all(ranges.map((range) => workDueInMs(pool, range)))))
+      const looked = [fresh, ...nextLooked(older)]
+      const dueInEachMs: number[] = []
+      for (const range of looked) dueInEachMs.push(await workDueInMs(pool, range))
+      dueInMs = Math.min(...dueInEachMs)
+      dueOlder = looked.filter((range, at) => range !== fresh && dueInEachMs[at] === 0)
       return false
     },
     idleMs: () => (dueInMs === 0 ? lockedPauseMs : Math.min(Math.ceil(dueInMs), pollMs())),

@@ -87,6 +87,8 @@ export interface Claim {
 export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<Claim> {
   const { range, batchMax, leaseMs, workerId, leaseToken = randomUUID(), except, freeSince, only } = options
   const { rows } = await pool.query(inRange(claim, range), [
+    range.from,
+    range.to,
     batchMax,
     leaseMs,
     workerId,

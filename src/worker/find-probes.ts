@@ -15,6 +15,8 @@ export async function findProbes(
   subscriptionIds: readonly string[],
 ): Promise<Map<string, string>> {
   const { rows } = await pool.query<{ id: string; subscription_id: string }>(inRange(findOldestFree, range), [
+    range.from,
+    range.to,
     subscriptionIds,
   ])
   return new Map(rows.map(({ id, subscription_id }) => [subscription_id, id]))

@@ -18,6 +18,8 @@ export async function findReported(
   reports: readonly JobReport[],
 ): Promise<Set<string>> {
   const { rows } = await pool.query<{ id: string }>(inRange(selectReported, range), [
+    range.from,
+    range.to,
     reports.map(({ jobId }) => jobId),
     reports.map(({ eventId }) => eventId),
     reports.map(({ leaseToken }) => leaseToken),

@@ -34,7 +34,7 @@ export async function findWaiting(
     subscription_id: string
     is_full: boolean
     until_ms: number
-  }>(inRange(selectWaiting, range), [from ?? '-infinity', JOBS_PER_LOOK])
+  }>(inRange(selectWaiting, range), [range.from, range.to, from ?? '-infinity', JOBS_PER_LOOK])
   const oldest = new Map(rows.map(({ id, subscription_id }) => [subscription_id, id]))
   const [first] = rows
   if (!first?.is_full) return { oldest, next: undefined }

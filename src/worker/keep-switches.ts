@@ -54,6 +54,9 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
   let busy = new Set<string>()
   /** Up to where free jobs of a range were looked at; absent: a look begins. */
   const lookedUntil = new Map<string, Date>()
+  /** So many older ranges have yet to be looked at since something was told or found. */
+  let olderLeft = 0
+  let isTold = true
   let stoppedAtMs = Number.POSITIVE_INFINITY
 
   const isStopped = (job: ClaimedJob) =>
@@ -104,17 +107,22 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
   /** One batch of each kind in each range, of the older ones in a few; true when there may be more. */
   async function work(): Promise<boolean> {
     const { fresh, older } = window()
+    const { on, off, deleted } = known
+    const starts = new Set([fresh, ...older].map(({ from }) => from))
+    for (const from of lookedUntil.keys()) if (!starts.has(from)) lookedUntil.delete(from)
+    const visited = nextOlder(older)
     let jobs = 0
     let more = false
-    for (const range of [fresh, ...nextOlder(older)]) {
+    for (const range of [fresh, ...visited]) {
       const done = await workIn(range)
       jobs += done.jobs
       more ||= done.more
     }
     if (lookedUntil.size === 0) busy = new Set()
-    const { on, off, deleted } = known
+    for (const id of busy) if (!off.has(id) && !deleted.has(id)) busy.delete(id)
+    olderLeft = jobs > 0 ? older.length : Math.max(0, olderLeft - visited.length)
     if (jobs === 0) await forgetSwitches(pool, window(), [...on, ...off, ...deleted])
-    return more
+    return more || olderLeft > 0
   }
 
   async function workIn(range: EventRange): Promise<{ jobs: number; more: boolean }> {
@@ -142,6 +150,8 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
 
   const loop = startLoop({
     round: async () => {
+      if (isTold) olderLeft = window().older.length
+      isTold = false
       known = await readSwitches(pool)
       knownAtMs = performance.now()
       const { on, off, deleted, cancelled } = known
@@ -159,7 +169,10 @@ export function keepSwitches(options: SwitchKeeperOptions): SwitchKeeper {
       logFailure(log, error, 'reading stopped subscriptions and cancelled deliveries failed; will try again')
     },
   })
-  const unsubscribe = wakeups.onWake('switches', loop.wake)
+  const unsubscribe = wakeups.onWake('switches', () => {
+    isTold = true
+    loop.wake()
+  })
 
   return {
     admit(jobs, askedAtMs) {

@@ -14,7 +14,7 @@ const selectPayload = prepared(`
   SELECT octet_length(text) AS bytes, CASE WHEN octet_length(text) <= $4 THEN text END AS payload
   FROM (
     SELECT CASE WHEN pg_column_size(payload) <= $4 THEN payload::text END AS text
-    FROM sagapost.events WHERE id = $3 AND id >= $1 AND id < $2 OFFSET 0
+    FROM sagapost.events WHERE id >= $1 AND id < $2 AND id = $3 OFFSET 0
   ) AS event`)
 
 export interface LargePayloads {
@@ -49,9 +49,10 @@ export function createLargePayloads(
       })
     }
     if (isOver()) return null
+    const range = rangeOf(window(), eventId)
     const { rows } = await pool.query<{ payload: string | null; bytes: number | null }>(
-      inRange(selectPayload, rangeOf(window(), eventId)),
-      [eventId, PAYLOAD_BYTES_READ_MAX],
+      inRange(selectPayload, range),
+      [range.from, range.to, eventId, PAYLOAD_BYTES_READ_MAX],
     )
     const [row] = rows
     if (!row) throw new Error(`event ${eventId} is not there any more`)

@@ -30,7 +30,7 @@ export function createLostClaims(pool: pg.Pool, leaseMs: number): LostClaims {
     async giveBack() {
       if (lost.size === 0) return 0
       const askedAtMs = performance.now()
-      const ranges = new Map([...lost.values()].map(({ range }) => [range.from, range]))
+      const ranges = new Map([...lost.values()].map(({ range }) => [`${range.from} ${range.to}`, range]))
       const released: string[] = []
       for (const range of ranges.values())
         released.push(...(await releaseClaims(pool, range, [...lost.keys()])))

@@ -37,6 +37,8 @@ export async function putAside(
 ): Promise<void> {
   for (const { range, items } of groupByRange(window(), jobs, ({ eventId }) => eventId)) {
     await database.query(inRange(settle, range), [
+      range.from,
+      range.to,
       items.map(({ id }) => id),
       items.map(({ eventId }) => eventId),
       items.map(({ leaseToken }) => leaseToken),

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { inRange, prepared, type WorkWindow } from '../database/index.js'
+import { inRange, newestRanges, prepared, type WorkWindow } from '../database/index.js'
 
 export interface Switches {
   /** Subscriptions by what they are now, of those that were switched a short while ago. */
@@ -61,18 +61,22 @@ const forgetThose = `
   DELETE FROM sagapost.subscription_switches
   WHERE subscription_id = ANY ($1::bigint[]) AND switched_at < sagapost.now() - $2 * interval '1 millisecond'`
 
-/** Nothing is left to do for these. What is open is in the window. */
+/** Nothing is left to do for these, in any range: what is open may not be in the window yet. */
 export async function forgetSwitches(
   pool: pg.Pool,
-  { fresh, older }: WorkWindow,
+  window: WorkWindow,
   subscriptionIds: readonly string[],
 ): Promise<void> {
   if (subscriptionIds.length === 0) return
   const { rows } = await pool.query<{ id: string }>(selectOld, [subscriptionIds, KNOWN_FOR_MS])
   let done = rows.map(({ id }) => id)
-  for (const range of [fresh, ...older]) {
+  for (const range of newestRanges(window)) {
     if (done.length === 0) return
-    const { rows: unfinished } = await pool.query<{ id: string }>(inRange(selectUnfinished, range), [done])
+    const { rows: unfinished } = await pool.query<{ id: string }>(inRange(selectUnfinished, range), [
+      range.from,
+      range.to,
+      done,
+    ])
     const left = new Set(unfinished.map(({ id }) => id))
     done = done.filter((id) => !left.has(id))
   }

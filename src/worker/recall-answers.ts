@@ -24,7 +24,11 @@ export async function recallAnswers(
   for (const range of newestRanges(window, PARTITIONS_ASKED)) {
     const asked = subscriptionIds.filter((id) => !answered.has(id))
     if (asked.length === 0) break
-    const { rows } = await pool.query<{ id: string }>(inRange(selectAnswered, range), [asked])
+    const { rows } = await pool.query<{ id: string }>(inRange(selectAnswered, range), [
+      range.from,
+      range.to,
+      asked,
+    ])
     for (const { id } of rows) answered.add(id)
   }
   return [...answered]

@@ -14,6 +14,10 @@ export async function releaseClaims(
   range: EventRange,
   leaseTokens: readonly string[],
 ): Promise<string[]> {
-  const { rows } = await pool.query<{ lease_token: string }>(inRange(releaseLeased, range), [leaseTokens])
+  const { rows } = await pool.query<{ lease_token: string }>(inRange(releaseLeased, range), [
+    range.from,
+    range.to,
+    leaseTokens,
+  ])
   return rows.map(({ lease_token }) => lease_token)
 }

@@ -17,6 +17,8 @@ export async function releaseJobs(
 ): Promise<void> {
   for (const { range, items } of groupByRange(window(), jobs, ({ eventId }) => eventId)) {
     await pool.query(inRange(release, range), [
+      range.from,
+      range.to,
       items.map(({ id }) => id),
       items.map(({ eventId }) => eventId),
       items.map(({ leaseToken }) => leaseToken),

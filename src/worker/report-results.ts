@@ -36,6 +36,8 @@ export async function reportResults(
   reports: readonly JobReport[],
 ): Promise<Set<string>> {
   const { rows } = await pool.query<{ id: string }>(inRange(report, range), [
+    range.from,
+    range.to,
     reports.map(({ jobId }) => jobId),
     reports.map(({ eventId }) => eventId),
     reports.map(({ leaseToken }) => leaseToken),

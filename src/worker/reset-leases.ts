@@ -40,7 +40,7 @@ export async function resetLeases(
   pool: pg.Pool,
   { range, batchMax, lostLeasesMax }: { range: EventRange; batchMax: number; lostLeasesMax: number },
 ): Promise<LeaseReset[]> {
-  const { rows } = await pool.query(inRange(reset, range), [batchMax, lostLeasesMax])
+  const { rows } = await pool.query(inRange(reset, range), [range.from, range.to, batchMax, lostLeasesMax])
   return rows.map((row) => ({
     jobId: row.id,
     sagaId: row.saga_id,

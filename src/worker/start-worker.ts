@@ -48,12 +48,13 @@ export interface Worker {
 
 export function startWorker(options: WorkerOptions): Worker {
   const { pool, wakeups, log, metrics, workerId, leaseMs } = options
+  let isTold = true
   const deliveries = createDeliveries({
     ...options,
     breakers: () => breakers,
     admit: (jobs, askedAtMs) => switches.admit(jobs, askedAtMs),
     isStopped: (job) => switches.isStopped(job),
-    onDone: () => loop.wake(),
+    onDone: tell,
   })
   const { lanes } = deliveries
   const turns = createTurns(
@@ -66,8 +67,9 @@ export function startWorker(options: WorkerOptions): Worker {
   const passedOver = new Map<string, PassedOver>()
   const nextOlder = visitInTurn()
   const nextTurns = visitInTurn(1)
-  const nextProbed = visitInTurn()
   let olderAtMs = 0
+  /** How many of them are to be visited before the next pause: new work was told of, or some was found. */
+  let olderLeft = 0
   /** The ranges that are left of the look at whose turn it is, and where it goes on in the first of them. */
   let look: { ranges: EventRange[]; from: Date | undefined } = { ranges: [], from: undefined }
   let isFirstRound = true
@@ -82,11 +84,17 @@ export function startWorker(options: WorkerOptions): Worker {
     log,
     metrics,
     onOpen: deliveries.giveBackPaused,
-    onClose: () => loop.wake(),
+    onClose: tell,
     roomForProbes: deliveries.roomForProbes,
     onProbe: probe,
   })
   const switches = keepSwitches({ ...options, ...deliveries })
+
+  /** There may be more to claim, in older ranges as well. */
+  function tell(): void {
+    isTold = true
+    loop.wake()
+  }
 
   async function claimRound(): Promise<boolean> {
     if (!breakers.isKnown()) return false
@@ -98,8 +106,10 @@ export function startWorker(options: WorkerOptions): Worker {
     if (!claims.mayClaim(lanes.room(), performance.now())) return false
     const { fresh, older } = options.window()
     forgetPassedOver([fresh, ...older])
-    const isOldersTime = older.length > 0 && performance.now() >= olderAtMs
-    const ranges = [fresh, ...(isOldersTime ? nextOlder(older) : [])]
+    if (isTold) olderLeft = older.length
+    isTold = false
+    const visited = performance.now() >= olderAtMs ? nextOlder(older) : []
+    const ranges = [fresh, ...visited]
     // In turns: with more to do than it can, a worker's room is taken by the range that is asked first.
     if (isOldersTurn) ranges.reverse()
     isOldersTurn = !isOldersTurn
@@ -110,7 +120,10 @@ export function startWorker(options: WorkerOptions): Worker {
       more ||= isFull
       moreOlder ||= isFull && range !== fresh
     }
-    if (isOldersTime) olderAtMs = moreOlder ? 0 : performance.now() + OLDER_EVERY_MS
+    if (visited.length > 0) {
+      olderAtMs = moreOlder ? 0 : performance.now() + OLDER_EVERY_MS
+      olderLeft = moreOlder ? older.length : Math.max(0, olderLeft - visited.length)
+    }
     if (!more) claims.foundFew(passedOverCount, performance.now())
     wakeups.tellBacklog(more)
     return more
@@ -178,7 +191,8 @@ export function startWorker(options: WorkerOptions): Worker {
   async function probe(subscriptionIds: readonly string[]): Promise<void> {
     const { fresh, older } = options.window()
     let wanted = subscriptionIds
-    for (const range of [...nextProbed(older), fresh]) {
+    for (const range of [...older, fresh]) {
+      if (wanted.length === 0) return
       const found = await findProbes(pool, range, wanted)
       wanted = wanted.filter((id) => !found.has(id))
       await claimOnly(range, [...found.values()], { askedAtMs: performance.now(), probe: true })
@@ -218,7 +232,7 @@ export function startWorker(options: WorkerOptions): Worker {
     idleMs: () => {
       const nowMs = performance.now()
       const looks = [claims.lookInMs(lanes.room(), nowMs), lostClaims.lookInMs(nowMs), lookInMs()]
-      if (options.window().older.length > 0) looks.push(Math.max(0, olderAtMs - nowMs))
+      if (olderLeft > 0 && lanes.room() > 0) looks.push(Math.max(OLDER_EVERY_MS / 2, olderAtMs - nowMs))
       return Math.min(options.pollMs(), ...looks)
     },
     spacingMs: ROUND_SPACING_MS,
@@ -227,7 +241,7 @@ export function startWorker(options: WorkerOptions): Worker {
       logFailure(log, error, 'claiming jobs failed; will try again')
     },
   })
-  const unsubscribe = wakeups.onWake('claims', loop.wake)
+  const unsubscribe = wakeups.onWake('claims', tell)
 
   return {
     stop() {

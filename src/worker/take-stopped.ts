@@ -71,6 +71,8 @@ async function take(
   return inTransaction(pool, async (client) => {
     const leaseToken = randomUUID()
     const { rows } = await client.query(inRange(statement, range), [
+      range.from,
+      range.to,
       batchMax,
       leaseMs,
       leaseToken,

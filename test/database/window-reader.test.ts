@@ -75,6 +75,17 @@ describe('the window of work', () => {
     clock.mockRestore()
   })
 
+  it('[S21, J9] has what leaves the fresh range with open work in the very next look', async () => {
+    await waitAt(LAST_EVENT - 2 * WIDTH)
+    await setNextId(LAST_EVENT - 2 * WIDTH + 1)
+    const read = createWindowReader(database.as('saga_orchestrator'))
+    const start = `${LAST_EVENT - 2 * WIDTH - 500}`
+    const before = await read()
+    expect([before.fresh.from, ...startsOf(before)]).not.toContain(start)
+    await setNextId(LAST_EVENT)
+    expect(startsOf(await read())).toContain(start)
+  })
+
   it('[S21] tells of each event which range is its own', async () => {
     const window = await createWindowReader(database.as('saga_orchestrator'))()
     const { fresh } = window

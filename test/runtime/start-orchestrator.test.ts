@@ -114,6 +114,21 @@ describe('the orchestrator', () => {
     window = whole
   })
 
+  it.each([3, 8, 12])('[S16, R1] finds what is due in one of %i quiet older ranges', async (count) => {
+    const { eventId } = await insertDelivery(database.pool, 'Completed')
+    const borders = Array.from({ length: count + 1 }, (_, n) => String(Number(eventId) + 1 + n))
+    const older = borders.slice(0, -1).map((from, n) => ({ from, to: borders[n + 1] as string }))
+    const whole = window
+    window = { fresh: { from: '0', to: '0' }, older, borders }
+    const looks = vi.spyOn(database.as('saga_orchestrator'), 'query')
+    start({})
+    // It has gone through all of them and come to rest: nobody tells of what comes now.
+    await expect.poll(() => looks.mock.calls.length).toBeGreaterThan(3 * count)
+    const { id } = await insertDelivery(database.pool)
+    await expect.poll(() => status(id)).toBe('InProgress')
+    window = whole
+  })
+
   it('[S7] lets the deliveries of other subscriptions pass a backlog', async () => {
     const { subscriptionId } = await insertDelivery(database.pool)
     const { rows: burst } = await database.pool.query(

@@ -104,7 +104,12 @@ function statementsFor({ after, count }: Filling): [string, DatabaseRole, string
     ['giving back', 'job_worker', release, [unsent, unsent, tokens]],
     ['resetting leases', 'job_worker', reset, [BATCH, 3]],
   ]
-  return statements.map(([name, role, statement, values]) => [name, role, inRange(statement, range), values])
+  return statements.map(([name, role, statement, values]) => [
+    name,
+    role,
+    inRange(statement, range),
+    [range.from, range.to, ...values],
+  ])
 }
 
 // A plan that was made for an empty partition, or for one with a few rows, stays until there are other statistics: a
@@ -158,7 +163,7 @@ describe('with work in one of two partitions', () => {
       if (!statement.includes('FOR UPDATE')) continue
       const own = createRolePool({ databaseUrl: database.url, role, connectionsMax: 1, pinnedPlans: true })
       // The last job is looked up for those that end: here all of them have reached their limit.
-      const ending = name === 'making retry jobs' ? [BATCH, 0] : values
+      const ending = name === 'making retry jobs' ? [range.from, range.to, BATCH, 0] : values
       // It is no partition, and is looked into by its key only when it is not empty.
       const partitions = (table: string) => table !== 'delivery_cancellations'
       leftOut[name] = (await findLeftOut(own, statement, ending)).filter(partitions)

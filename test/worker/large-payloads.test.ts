@@ -145,7 +145,7 @@ describe('a large payload', () => {
     const reads: unknown[] = []
     const counting = {
       query: (sql: string, values: unknown[]) => {
-        reads.push(values[0])
+        reads.push(values[2])
         return pool.query(sql, values)
       },
     } as unknown as typeof pool

@@ -401,7 +401,7 @@ describe('jobs that were claimed and not begun', () => {
     sent[0]?.answer(delivered)
     await expect.poll(leased).toBe(begun - 1)
     const releases = queries.mock.calls.filter(([text]) => String(text).includes('AS held (id'))
-    expect(releases.map(([, values]) => (values as unknown as string[][])[0]?.length)).toEqual([waiting])
+    expect(releases.map(([, values]) => (values as unknown as string[][])[2]?.length)).toEqual([waiting])
   })
 
   it('[J5] are begun as long as the lease has time for the exchange and the report', async () => {
@@ -642,6 +642,16 @@ describe('an older range of the window', () => {
     window = { ...nothing, older, borders }
     start({ respond: () => delivered })
     for (const job of jobs) await expect.poll(() => status(job)).toBe('Completed')
+  })
+
+  it('[J9] costs a worker that has nothing to do no more than its polls', async () => {
+    const older = [1, 2, 3, 4, 5].map((from) => ({ from: String(from), to: String(from + 1) }))
+    window = { ...nothing, older, borders: ['1', '2', '3', '4', '5', '6'] }
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    start({ pollMs: () => 4_321 })
+    const pauses = () => timers.mock.calls.map(([, ms]) => ms).filter((ms) => ms === 4_321)
+    await expect.poll(() => pauses().length).toBeGreaterThan(1)
+    vi.restoreAllMocks()
   })
 
   it('[J7] is probed first, and one delivery is enough for both', async () => {

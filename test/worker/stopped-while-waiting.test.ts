@@ -93,7 +93,7 @@ it('[J8] a job whose payload could not be read is given back, and uses no lease 
   const job = await insertLargeJob(await answeringSubscription())
   let failures = 0
   const pool = watched((text) => {
-    if (failures > 0 || !/FROM sagapost.events WHERE id = .* OFFSET 0/.test(text)) return
+    if (failures > 0 || !/FROM sagapost.events WHERE .* OFFSET 0/.test(text)) return
     failures += 1
     throw Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
   })
@@ -154,6 +154,29 @@ it('[U5] a switch is not forgotten while a job is held that is to go on', async 
     [delivery.subscriptionId],
   )
   await forgetSwitches(database.as('job_worker'), window, [delivery.subscriptionId])
+  const { rowCount } = await database.pool.query(
+    'SELECT FROM sagapost.subscription_switches WHERE subscription_id = $1',
+    [delivery.subscriptionId],
+  )
+  expect(rowCount).toBe(1)
+})
+
+it('[U5] a switch is not forgotten while something is held in a range that the window does not have yet', async () => {
+  const delivery = await insertDelivery(database.pool, 'InProgress')
+  const id = await insertJob(database.pool, delivery)
+  for (const change of [
+    `status = 'Leased', lease_token = gen_random_uuid()`,
+    `status = 'Pending', lease_until = sagapost.held_until(subscription_id)`,
+  ]) {
+    await database.pool.query(`UPDATE sagapost.webhook_delivery_jobs SET ${change} WHERE id = $1`, [id])
+  }
+  await database.pool.query(
+    `INSERT INTO sagapost.subscription_switches VALUES ($1, sagapost.now() - interval '5 minutes')
+     ON CONFLICT (subscription_id) DO UPDATE SET switched_at = excluded.switched_at`,
+    [delivery.subscriptionId],
+  )
+  const left = { fresh: { from: '1000000', to: '2000000' }, older: [], borders: ['0', '1000000', '2000000'] }
+  await forgetSwitches(database.as('job_worker'), left, [delivery.subscriptionId])
   const { rowCount } = await database.pool.query(
     'SELECT FROM sagapost.subscription_switches WHERE subscription_id = $1',
     [delivery.subscriptionId],
