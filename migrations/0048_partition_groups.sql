@@ -7,7 +7,7 @@ CREATE FUNCTION sagapost.partition_groups(size integer DEFAULT 16) RETURNS TABLE
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
   WITH borders AS (
-    SELECT DISTINCT substring(partition.relname FROM '_from_(\d+)$')::bigint AS border
+    SELECT DISTINCT substring(partition.relname FROM '_from_([0-9]+)$')::bigint AS border
     FROM pg_inherits JOIN pg_class AS partition ON partition.oid = inhrelid
     WHERE inhparent IN ('sagapost.events'::regclass, 'sagapost.webhook_delivery_sagas'::regclass,
                         'sagapost.webhook_delivery_jobs'::regclass, 'sagapost.dead_letters'::regclass)
@@ -144,7 +144,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
   bounds record;
-  found record;
+  matching record;
   gone bigint[] := '{}';
   times timestamptz[] := '{}';
 BEGIN
@@ -161,11 +161,11 @@ BEGIN
           GROUP BY job.subscription_id
         ) AS of_group
         $gone$, ' AND job.event_id >= ' || bounds.from_id, ' AND job.event_id < ' || bounds.to_id)
-      INTO found USING since;
+      INTO matching USING since;
       RAISE SQLSTATE 'SP000';
     EXCEPTION WHEN SQLSTATE 'SP000' THEN
-      gone := gone || found.ids;
-      times := times || found.times;
+      gone := gone || matching.ids;
+      times := times || matching.times;
     END;
   END LOOP;
   RETURN QUERY
@@ -195,7 +195,7 @@ DECLARE
   before constant timestamptz := filter ->> 'to';
   made record;
   bounds record;
-  found record;
+  matching record;
   matched bigint := 0;
   batches integer := 0;
 BEGIN
@@ -232,17 +232,17 @@ BEGIN
         ) AS matching
         $find$, ' AND heir.event_id >= ' || bounds.from_id, ' AND heir.event_id < ' || bounds.to_id,
         ' AND letter.event_id >= ' || bounds.from_id, ' AND letter.event_id < ' || bounds.to_id)
-      INTO found USING of_subscription, of_type, with_code, since, before, most + 1 - matched;
+      INTO matching USING of_subscription, of_type, with_code, since, before, most + 1 - matched;
       RAISE SQLSTATE 'SP000';
     EXCEPTION WHEN SQLSTATE 'SP000' THEN
-      CONTINUE WHEN found.letters IS NULL;
+      CONTINUE WHEN matching.letters IS NULL;
     END;
     INSERT INTO sagapost.requeue_batches (saga_id, batch, letters, events)
     SELECT made.saga_id, batches + (place - 1) / batch_size, array_agg(id ORDER BY id), array_agg(event_id ORDER BY id)
-    FROM unnest(found.letters, found.events) WITH ORDINALITY AS placed (id, event_id, place)
+    FROM unnest(matching.letters, matching.events) WITH ORDINALITY AS placed (id, event_id, place)
     GROUP BY 2;
-    matched := matched + cardinality(found.letters);
-    batches := batches + (cardinality(found.letters) + batch_size - 1) / batch_size;
+    matched := matched + cardinality(matching.letters);
+    batches := batches + (cardinality(matching.letters) + batch_size - 1) / batch_size;
     EXIT WHEN matched > most;
   END LOOP;
   IF matched > most THEN

@@ -73,7 +73,7 @@ export function startWorker(options: WorkerOptions): Worker {
   /** The ranges that are left of the look at whose turn it is, and where it goes on in the first of them. */
   let look: { ranges: EventRange[]; from: Date | undefined } = { ranges: [], from: undefined }
   let isFirstRound = true
-  let isOldersTurn = false
+  let isOldersTurn = true
   /** How many subscriptions the last claim passed over. */
   let passedOverCount = 0
 
@@ -108,11 +108,10 @@ export function startWorker(options: WorkerOptions): Worker {
     forgetPassedOver([fresh, ...older])
     if (isTold) olderLeft = older.length
     isTold = false
-    const visited = performance.now() >= olderAtMs ? nextOlder(older) : []
-    const ranges = [fresh, ...visited]
     // In turns: with more to do than it can, a worker's room is taken by the range that is asked first.
-    if (isOldersTurn) ranges.reverse()
-    isOldersTurn = !isOldersTurn
+    const visited = isOldersTurn && performance.now() >= olderAtMs ? nextOlder(older) : []
+    isOldersTurn = visited.length === 0
+    const ranges = [...visited, fresh]
     let more = false
     let moreOlder = false
     for (const range of ranges) {
