@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { findInRanges, isRowId } from '../database/index.js'
+import { readWebhookIds } from '../deliveries/index.js'
 import { PAYLOAD_BYTES_READ_MAX } from '../events/index.js'
-import { readWebhookIds } from '../webhook-id/index.js'
 import { type DeadLetter, type DeadLetterRow, toDeadLetter } from './dead-letter.js'
 
 /**

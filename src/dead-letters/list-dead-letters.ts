@@ -9,7 +9,7 @@ import {
   rowsToRead,
   toPage,
 } from '../database/index.js'
-import { readWebhookIds } from '../webhook-id/index.js'
+import { readWebhookIds } from '../deliveries/index.js'
 import { checkFilter, type DeadLetterMatch } from './check-filter.js'
 import { type DeadLetter, type DeadLetterRow, toDeadLetter } from './dead-letter.js'
 

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import { findInRanges, isRowId } from '../database/index.js'
 import type { JobStatus } from '../state-machines/index.js'
-import { readWebhookIds } from '../webhook-id/index.js'
 import { type Attempt, type Delivery, type DeliveryRow, toDelivery } from './delivery.js'
+import { readWebhookIds } from './read-webhook-ids.js'
 
 /**
  * One row per attempt, oldest first, at least one row; in one statement, so that the delivery and its attempts

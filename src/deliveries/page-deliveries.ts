@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { encodeCursor, type Page, type PagePosition, toPage } from '../database/index.js'
-import { readWebhookIds } from '../webhook-id/index.js'
 import { type Delivery, type DeliveryRow, toDelivery } from './delivery.js'
+import { readWebhookIds } from './read-webhook-ids.js'
 import type { Found } from './walk-deliveries.js'
 
 /**

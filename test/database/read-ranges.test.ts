@@ -19,12 +19,12 @@ import {
   getDelivery,
   listDeliveries,
 } from '../../src/deliveries/index.js'
+import { readWebhookIds } from '../../src/deliveries/read-webhook-ids.js'
 import { getEvent, listEvents } from '../../src/events/index.js'
 import { selectEvents } from '../../src/events/list-events.js'
 import { createBacklogCollector } from '../../src/observability/index.js'
 import { listProcesses } from '../../src/processes/index.js'
 import { deactivateGoneSubscriptions } from '../../src/subscriptions/index.js'
-import { readWebhookIds } from '../../src/webhook-id/index.js'
 import { countLocks } from '../support/count-locks.js'
 import { useDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'

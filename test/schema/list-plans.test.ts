@@ -15,10 +15,10 @@ import {
   selectInProgressDeliveries,
   selectPendingDeliveries,
 } from '../../src/deliveries/list-open-deliveries.js'
+import { selectEventTimes } from '../../src/deliveries/read-webhook-ids.js'
 import { selectWalkedDeliveries, WALKED_MAX } from '../../src/deliveries/walk-deliveries.js'
 import { selectEvent } from '../../src/events/get-event.js'
 import { selectEventByKey, selectEvents } from '../../src/events/list-events.js'
-import { selectEventTimes } from '../../src/webhook-id/read-webhook-ids.js'
 import { useDatabase } from '../support/database.js'
 import { countRowsRead, explain } from '../support/explain.js'
 import { narrowPartitions } from '../support/partitions.js'

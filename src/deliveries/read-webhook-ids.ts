@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { readRangesOf } from '../database/index.js'
-import { eventTimeUs, webhookIdOf } from './webhook-id.js'
+import { eventTimeUs, webhookIdOf } from '../webhook-id/index.js'
 
 /** By events_pkey, one by one, each in the partition that its id tells: LIMIT keeps the planner from reading them all. */
 export const selectEventTimes = `
