@@ -647,10 +647,16 @@ describe('an older range of the window', () => {
   it('[J9] costs a worker that has nothing to do no more than its polls', async () => {
     const older = [1, 2, 3, 4, 5].map((from) => ({ from: String(from), to: String(from + 1) }))
     window = { ...nothing, older, borders: ['1', '2', '3', '4', '5', '6'] }
-    const timers = vi.spyOn(globalThis, 'setTimeout')
-    start({ pollMs: () => 4_321 })
-    const pauses = () => timers.mock.calls.map(([, ms]) => ms).filter((ms) => ms === 4_321)
-    await expect.poll(() => pauses().length).toBeGreaterThan(1)
+    const queries = vi.spyOn(database.as('job_worker'), 'query')
+    start({ pollMs: () => 300 })
+    const count = (part: string) => queries.mock.calls.filter(([text]) => String(text).includes(part)).length
+    // The look at switches polls as often as the claims do, and does nothing else.
+    const polls = () => count('subscription_switches AS switch')
+    await expect.poll(polls).toBeGreaterThan(3)
+    const [claimsBefore, pollsBefore] = [count('AS looked_at_ms'), polls()]
+    await expect.poll(polls).toBeGreaterThan(pollsBefore + 7)
+    // One claim in the fresh range and four in older ones for each poll, and as much again to be sure.
+    expect(count('AS looked_at_ms') - claimsBefore).toBeLessThan((polls() - pollsBefore) * 10)
     vi.restoreAllMocks()
   })
 
