@@ -147,12 +147,12 @@ export const partitions: readonly Mutant[] = [
   {
     id: 'due-range-left-behind',
     rules: ['S16', 'R1'],
-    breaks: 'The orchestrator looks at some older ranges, and works in others.',
+    breaks: 'The orchestrator sees what is due in an older range, and does not work there.',
     edits: [
       {
         file: 'src/runtime/start-orchestrator.ts',
         find: '[...dueOlder, ...(told ? nextOlder(older) : [])]',
-        replace: 'nextOlder(older)',
+        replace: '(told ? nextOlder(older) : [])',
       },
     ],
     test: testsOf('test/runtime/start-orchestrator.test.ts')(
