@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { withSettings } from '../src/database/connect.js'
-import { readWorkWindow, startEmbeddedPostgres, type WorkWindow, wholeWindow } from '../src/database/index.js'
+import { readWorkWindow, startEmbeddedPostgres, type WorkWindow } from '../src/database/index.js'
 import { PreparingClient } from '../src/database/prepared.js'
 import { pinnedPlans } from '../src/database/role-pool.js'
 import { storeEvents } from '../src/events/index.js'
@@ -144,9 +144,11 @@ async function measure(pool: pg.Pool, pid: number, bounded: boolean): Promise<Sa
   }
 }
 
+const allIds = { from: '0', to: '9223372036854775807' }
 const everything: WorkWindow = {
-  ...wholeWindow(),
-  fresh: { ...wholeWindow().fresh, planned: wholeWindow().fresh },
+  older: [],
+  borders: [],
+  fresh: { ...allIds, planned: allIds },
 }
 
 /** Plain tables have no ranges. */

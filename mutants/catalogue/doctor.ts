@@ -134,12 +134,12 @@ export const doctor: readonly Mutant[] = [
   {
     id: 'doctor-range-skipped',
     rules: ['E2', 'R2'],
-    breaks: 'The invariants leave out the last range of each span.',
+    breaks: 'The invariants leave out the last event of each span.',
     edits: [
       {
         file: spans,
-        find: `lead(from_id, 1, 9223372036854775807) OVER (ORDER BY from_id)::text AS "to"`,
-        replace: `(from_id + 7 * 1000000)::text AS "to"`,
+        find: `coalesce(to_id, 9223372036854775807)::text AS "to"`,
+        replace: `coalesce(to_id - 1, 9223372036854775807)::text AS "to"`,
       },
     ],
     test: manyPartitions('[E2, R2] no range is left out, and what is wrong in each adds up'),
@@ -151,8 +151,8 @@ export const doctor: readonly Mutant[] = [
     edits: [
       {
         file: spans,
-        find: `lead(from_id, 1, 9223372036854775807)`,
-        replace: `lead(from_id, 1, (SELECT max(to_id) FROM sagapost.partitions))`,
+        find: `coalesce(to_id, 9223372036854775807)::text`,
+        replace: `coalesce(to_id, (SELECT max(last.to_id) FROM sagapost.partitions AS last))::text`,
       },
     ],
     test: manyPartitions('[R1] what waits in the queue beyond the last partition is looked at too'),

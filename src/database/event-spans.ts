@@ -7,14 +7,13 @@ export const RANGES_PER_SPAN = 8
 /** The first id that any of the tables can hold. */
 export const FIRST_EVENT_ID = '0'
 
-// From the catalogue. Each span ends where the next begins, so that ids without a partition belong to one as well.
-// $1 is the first id, $2 RANGES_PER_SPAN.
+// Each span ends where the next begins, so that ids without a partition belong to one as well. $1 is the first id, $2
+// RANGES_PER_SPAN.
 export const selectEventSpans = `
-  SELECT from_id::text AS "from", lead(from_id, 1, 9223372036854775807) OVER (ORDER BY from_id)::text AS "to"
-  FROM (SELECT from_id, row_number() OVER (ORDER BY from_id) - 1 AS place
-        FROM (SELECT DISTINCT from_id FROM sagapost.partitions WHERE from_id >= $1) AS part) AS numbered
-  WHERE place % $2 = 0
-  ORDER BY from_id`
+  SELECT greatest(coalesce(from_id, 0), $1)::text AS "from", coalesce(to_id, 9223372036854775807)::text AS "to"
+  FROM sagapost.partition_groups($2)
+  WHERE to_id IS NULL OR to_id > $1
+  ORDER BY from_id NULLS FIRST`
 
 /**
  * All event ids, cut where partitions begin, oldest first. Hundreds of partitions are not read by

@@ -65,5 +65,4 @@ export {
   readWorkWindow,
   visitInTurn,
   type WorkWindow,
-  wholeWindow,
 } from './work-window.js'

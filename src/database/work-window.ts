@@ -17,13 +17,6 @@ export interface WorkWindow {
   borders: readonly string[]
 }
 
-/** For calls outside of the loops: all partitions are one range. */
-export const wholeWindow = (): WorkWindow => ({
-  fresh: { from: '0', to: '9223372036854775807' },
-  older: [],
-  borders: [],
-})
-
 /** The fresh range, or the older partition, that an event belongs to. */
 export function rangeOf({ fresh, borders }: WorkWindow, eventId: string): EventRange {
   if (isWithin(fresh, eventId)) return fresh

@@ -3,16 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it } from 'vitest'
-import {
-  connect,
-  createRolePool,
-  migrate,
-  startEmbeddedPostgres,
-  wholeWindow,
-} from '../../src/database/index.js'
+import { connect, createRolePool, migrate, startEmbeddedPostgres } from '../../src/database/index.js'
 import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrator/index.js'
 import { claimJobs, reportResults } from '../../src/worker/index.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
+import { wholeWindow } from '../support/whole-window.js'
 
 it('[S22, J10] what was acknowledged is there after the server was killed', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sagapost-durable-'))

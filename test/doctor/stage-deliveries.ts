@@ -1,4 +1,3 @@
-import { wholeWindow } from '../../src/database/index.js'
 import { storeEvents } from '../../src/events/index.js'
 import { applyResults, makeJobs } from '../../src/orchestrator/index.js'
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
@@ -6,6 +5,7 @@ import { type ClaimedJob, claimJobs } from '../../src/worker/claim-jobs.js'
 import { reportResults } from '../../src/worker/report-results.js'
 import type { TestDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
+import { wholeWindow } from '../support/whole-window.js'
 
 const range = { from: '0', to: '1000000' }
 const policy = { baseDelayMs: 0, maxDelayMs: 3_600_000, retryAfterMaxS: 3_600, limit: 2 }

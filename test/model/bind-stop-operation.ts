@@ -1,4 +1,3 @@
-import { wholeWindow } from '../../src/database/index.js'
 import { cancelDelivery } from '../../src/deliveries/index.js'
 import { endStopped, forgetEndedCancellations } from '../../src/orchestrator/index.js'
 import { putAside } from '../../src/worker/put-aside.js'
@@ -8,6 +7,7 @@ import {
   stopCancelledJobs,
   stopFreeJobs,
 } from '../../src/worker/take-stopped.js'
+import { wholeWindow } from '../support/whole-window.js'
 import { killWorker, waitsFor, workerId } from './bind-job-operation.js'
 import { settings } from './rules.js'
 import type { Operation } from './steps.js'

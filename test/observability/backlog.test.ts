@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { createRolePool, type EventRange, readWorkWindow, wholeWindow } from '../../src/database/index.js'
+import { createRolePool, type EventRange, readWorkWindow } from '../../src/database/index.js'
 import { createBacklogCollector, createMetrics } from '../../src/observability/index.js'
 import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrator/index.js'
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
@@ -12,6 +12,7 @@ import { installStoppedClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { insertEvent, insertSubscription } from '../support/fixtures.js'
 import { insertSaga, insertStuckSaga } from '../support/sagas.js'
+import { wholeWindow } from '../support/whole-window.js'
 import { parseMetrics, pipelineSeries } from './parse-metrics.js'
 
 const database = useDatabase()

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { wholeWindow } from '../../src/database/index.js'
 import { createResultApplier, defaultRetryPolicy } from '../../src/orchestrator/index.js'
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery, insertJob } from '../support/fixtures.js'
+import { wholeWindow } from '../support/whole-window.js'
 
 const database = useDatabase()
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type EventRange, readWorkWindow, wholeWindow } from '../../src/database/index.js'
+import { type EventRange, readWorkWindow } from '../../src/database/index.js'
 import { cancelDelivery } from '../../src/deliveries/index.js'
 import { takeResults } from '../../src/orchestrator/apply-results.js'
 import {
@@ -19,6 +19,7 @@ import { installStoppedClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery } from '../support/fixtures.js'
 import { withoutWaiting } from '../support/lock-waiters.js'
+import { wholeWindow } from '../support/whole-window.js'
 
 const database = useDatabase()
 const policy = defaultRetryPolicy

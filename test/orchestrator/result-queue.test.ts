@@ -1,5 +1,4 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { wholeWindow } from '../../src/database/index.js'
 import { takeResults } from '../../src/orchestrator/apply-results.js'
 import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrator/index.js'
 import { installStoppedClock, moveClock } from '../support/clock.js'
@@ -7,6 +6,7 @@ import { useDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
 import { withoutWaiting } from '../support/lock-waiters.js'
 import { codeOf, outcomeOf } from '../support/refusal.js'
+import { wholeWindow } from '../support/whole-window.js'
 
 const database = useDatabase()
 const jobsTable = 'sagapost.webhook_delivery_jobs'

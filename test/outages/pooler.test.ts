@@ -14,8 +14,10 @@ const roles = databaseRoles.filter((role) => role !== 'event_publisher')
 const page = await readFile(new URL('../../docs/operating/database.md', import.meta.url), 'utf8')
 const [, makeLogin = ''] = /^```sql\n(CREATE ROLE login_job_worker.*?)^```/ms.exec(page) ?? []
 
-/** Not run where there is no pgbouncer: test/support/pgbouncer.ts looks for it (Debian: apt install pgbouncer). */
-describe.skipIf(pgbouncer === undefined)('behind a pgbouncer in transaction mode, with {role} logins', () => {
+/** test/support/pgbouncer.ts looks for it (Debian: apt install pgbouncer). */
+const notRun = pgbouncer === undefined ? 'not run, there is no pgbouncer: ' : ''
+
+describe.skipIf(notRun !== '')(`${notRun}behind one in transaction mode, with {role} logins`, () => {
   const postgres = useOwnPostgres({ settings: {} })
   let pooler: Pooler
   const urlFor = (login: string) => `postgres://${login}:${PASSWORD}@127.0.0.1:${pooler.port}/sagapost`

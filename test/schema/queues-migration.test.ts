@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
-import { migrate, migrationsFolder, wholeWindow } from '../../src/database/index.js'
+import { migrate, migrationsFolder } from '../../src/database/index.js'
 import { checkInvariants } from '../../src/doctor/index.js'
 import { applyResults, defaultRetryPolicy } from '../../src/orchestrator/index.js'
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertEvent, insertJob } from '../support/fixtures.js'
+import { wholeWindow } from '../support/whole-window.js'
 
 const database = useDatabase({ migrated: false })
 const databaseUrl = database.url

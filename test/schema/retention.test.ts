@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { wholeWindow } from '../../src/database/index.js'
 import { checkInvariants } from '../../src/doctor/index.js'
 import { requeueEvents } from '../../src/events/index.js'
 import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrator/index.js'
@@ -11,6 +10,7 @@ import { useDatabase } from '../support/database.js'
 import { insertEvent, insertSubscription } from '../support/fixtures.js'
 import { countLockWaiters } from '../support/lock-waiters.js'
 import { codeOf } from '../support/refusal.js'
+import { wholeWindow } from '../support/whole-window.js'
 
 const database = useDatabase()
 const range = { from: '0', to: '1000000' }

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type EventRange, readWorkWindow, wholeWindow } from '../../src/database/index.js'
+import { type EventRange, readWorkWindow } from '../../src/database/index.js'
 import { claim as claimStatement } from '../../src/worker/claim-jobs.js'
 import { claimJobs, releaseJobs, reportResults, resetLeases } from '../../src/worker/index.js'
 import { reset as resetStatement } from '../../src/worker/reset-leases.js'
@@ -8,6 +8,7 @@ import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
 import { withoutWaiting } from '../support/lock-waiters.js'
 import { webhookIdOfStored } from '../support/webhook-ids.js'
+import { wholeWindow } from '../support/whole-window.js'
 
 const database = useDatabase()
 let range: EventRange

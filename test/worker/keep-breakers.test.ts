@@ -1,11 +1,11 @@
 import type pg from 'pg'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { wholeWindow } from '../../src/database/index.js'
 import { keepBreakers } from '../../src/worker/keep-breakers.js'
 import { type BreakerPolicy, defaultBreakerPolicy } from '../../src/worker/note-outcomes.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertSubscription } from '../support/fixtures.js'
+import { wholeWindow } from '../support/whole-window.js'
 
 const database = useDatabase()
 const stops: (() => Promise<void>)[] = []

@@ -1,11 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { readWorkWindow, type WorkWindow, wholeWindow } from '../../src/database/index.js'
+import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
 import { getDeadLetter } from '../../src/dead-letters/index.js'
 import { getEvent, PAYLOAD_BYTES_READ_MAX } from '../../src/events/index.js'
 import { claimJobs } from '../../src/worker/index.js'
 import { createLargePayloads } from '../../src/worker/large-payloads.js'
 import { useDatabase } from '../support/database.js'
 import { insertJob, insertSubscription } from '../support/fixtures.js'
+import { wholeWindow } from '../support/whole-window.js'
 import { delivered, useWorker } from './use-worker.js'
 
 const MIB = 1024 * 1024

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { wholeWindow } from '../../src/database/index.js'
 import { putAside } from '../../src/worker/put-aside.js'
 import type { Stop } from '../../src/worker/stop.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
+import { wholeWindow } from '../support/whole-window.js'
 
 const database = useDatabase()
 
