@@ -11,6 +11,7 @@ import {
   defaultRetryPolicy,
   endStopped,
   makeJobs,
+  makePassingJobs,
   workDueInMs,
 } from '../../src/orchestrator/index.js'
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
@@ -73,8 +74,9 @@ const way: [string, DatabaseRole, Work][] = [
     'making jobs',
     'saga_orchestrator',
     async (pool, _, range) => {
-      const made = await makeJobs(pool, { range, batchMax: 100, limit: 1, hasBacklog: true })
+      const made = await makeJobs(pool, { range, batchMax: 100, limit: 1 })
       expect(made.first).toBe(BATCH)
+      expect(await makePassingJobs(pool, { range, batchMax: 100, pastSaga: '0' })).toMatchObject({ made: 0 })
     },
   ],
   [
