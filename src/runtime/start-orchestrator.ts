@@ -120,6 +120,7 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
       batchMax: BATCH_MAX,
       pastSaga: mark.pastSaga(),
     })
+    pace.passed(made)
     noteMade(made, 0)
     if (last !== null) mark.looked(last)
     return false
@@ -163,12 +164,14 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
       if (told || dueInMs === 0) {
         const ranges = [fresh, ...new Set([...dueOlder, ...(told ? nextOlder(older) : [])])]
         dueOlder = []
-        const all = dueInMs === 0 || performance.now() >= allAtMs
+        // New deliveries are told to the other loop: here they are looked for when the last look found some.
+        const first = dueInMs === 0
+        const all = first || performance.now() >= allAtMs
         const startedAtMs = performance.now()
         if (all) allAtMs = startedAtMs + ALL_EVERY_MS
         const work = [await apply()]
         for (const range of all ? ranges : []) {
-          const done = await make(range, { first: true, retries: true })
+          const done = await make(range, { first, retries: true })
           work.push({ done, more: done >= BATCH_MAX })
         }
         const found = work.some(({ done }) => done > 0)
@@ -204,7 +207,7 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
   const passing: Loop = startLoop({
     round: makePassing,
     idleMs: NEVER_MS,
-    spacingMs: ROUND_SPACING_MS,
+    spacingMs: pace.passingSpacingMs,
     onError,
   })
   const unsubscribe = [

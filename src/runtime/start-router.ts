@@ -113,11 +113,14 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
   // Beside a backlog, whose rounds take long, the events of other types have rounds of their own.
   const passing: Loop = startLoop({
     round: async () => {
-      if (pace.hasMore()) tell(await routeEvents(pool, cache, PASSING_EVENTS_MAX, { passing: true }))
+      if (!pace.hasMore()) return false
+      const batch = await routeEvents(pool, cache, PASSING_EVENTS_MAX, { passing: true })
+      pace.passed(batch.events.length)
+      tell(batch)
       return false
     },
     idleMs: () => (pace.hasMore() ? POLL_MS : NEVER_MS),
-    spacingMs: ROUND_SPACING_MS,
+    spacingMs: pace.passingSpacingMs,
     onError,
   })
   const wake = () => {

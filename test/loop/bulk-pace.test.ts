@@ -20,3 +20,12 @@ it('[R1, S7] full rounds wait for their turn only while more is left and workers
   pace.ended(1_060, false)
   expect([pace.hasMore(), pace.dueInMs()]).toEqual([false, 0])
 })
+
+it('[R1, S7] rounds past a backlog that meet other bursts are as far apart as full ones', () => {
+  const pace = createBulkPace(() => true)
+  const after = (count: number) => {
+    pace.passed(count)
+    return pace.passingSpacingMs()
+  }
+  expect([after(0), after(50), after(51), after(1)]).toEqual([10, 10, 50, 10])
+})
