@@ -191,8 +191,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT sagapost.publish(event_type, payload::json, idempotency_key, correlation_id, traceparent) $$;
 
 -- Many events in one statement, by the rules of publish. An item whose key belongs to another event comes back with
--- `conflict` and is not stored; the others are. Payloads are json: texts of an array would be parsed twice. New keys,
--- nearly all, are not looked up again. LIMIT keeps the look-up of a key to one look by event_keys_pkey.
+-- `conflict` and is not stored; the others are. Payloads are json, because an array of texts would be parsed twice. If all
+-- keys are new, as nearly always, they are not looked up again. LIMIT keeps the planner from hashing all known keys.
 CREATE FUNCTION sagapost.publish_batch(
   event_types text[], payloads json[], idempotency_keys text[], correlation_ids text[], traceparents text[]
 ) RETURNS TABLE (item integer, id bigint, created_at timestamptz, duplicate boolean, conflict boolean)

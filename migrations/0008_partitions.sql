@@ -4,7 +4,7 @@ CREATE TABLE sagapost.partition_settings (
   only_row             boolean  NOT NULL DEFAULT true,
   -- How many event ids a new partition holds. Existing ones keep their ranges.
   events_per_partition bigint   NOT NULL DEFAULT 1000000,
-  -- For how many partitions' worth of ids beyond the newest event partitions are ready.
+  -- How many partitions' worth of ids are ready beyond the newest event.
   partitions_ahead     integer  NOT NULL DEFAULT 2,
   -- Partitions of saga_events are by time, and off by default.
   saga_events_every    interval NOT NULL DEFAULT '1 month',

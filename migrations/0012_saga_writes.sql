@@ -122,9 +122,9 @@ COMMENT ON FUNCTION sagapost.start_sagas(jsonb) IS
   'Stores sagas with their steps and, if they begin at once, their first events; returns the stored ones';
 
 -- The changes of many sagas. One whose fence (`version`) is outdated drops out of `moved`, with its steps, events, children
--- and news; `sequence` counts on under the lock of the saga's row. A released saga wakes at its deadline at the latest, and
--- at once if it was cancelled or woken meanwhile, unless it is past its pivot or waits for its parent. A locked row delays
--- the batch for half a second at most; then the coordinator tries each saga alone.
+-- and news. A released saga is due at once if it was woken meanwhile, or cancelled before its pivot; at its deadline at the
+-- latest, unless it is past its pivot or waits for its parent. A locked row delays the batch for half a second at most;
+-- then the coordinator tries each saga alone.
 CREATE FUNCTION sagapost.write_saga_changes(given jsonb, lease_ms bigint)
 RETURNS TABLE (saga_id varchar, cancel_requested boolean, overdue boolean, moment timestamptz)
 LANGUAGE plpgsql
