@@ -27,6 +27,7 @@ COMMENT ON FUNCTION sagapost.payload_bytes_max() IS
 COMMENT ON FUNCTION sagapost.limit_payloads(integer) IS
   'Sets the largest payload of an event, 1 to 16 MiB; for the owner of the schema';
 
+-- Not an identity column: before PostgreSQL 17, partitioned tables have none.
 CREATE SEQUENCE sagapost.events_id_seq;
 
 -- Events, deliveries, jobs and dead letters are never deleted row by row. All four tables are partitioned by ranges of
@@ -52,6 +53,7 @@ CREATE TABLE sagapost.events (
 
 ALTER SEQUENCE sagapost.events_id_seq OWNED BY sagapost.events.id;
 
+-- For the lists of events, by time and by type.
 CREATE INDEX idx_event_created ON sagapost.events (created_at);
 CREATE INDEX idx_event_type ON sagapost.events (event_type, created_at);
 
@@ -75,6 +77,7 @@ CREATE INDEX idx_event_keys_created ON sagapost.event_keys USING brin (created_a
 
 -- Guards --------------------------------------------------------------------------------------------------------------
 
+-- [E2]
 CREATE TRIGGER event_is_append_only
   BEFORE UPDATE OR DELETE ON sagapost.events
   FOR EACH ROW EXECUTE FUNCTION sagapost.refuse('SP005', 'events are append-only');

@@ -1,5 +1,6 @@
 -- Deliveries, the API's word for delivery sagas [S1–S3, S5]: one per event and subscription.
 
+-- The states of docs/concepts/state-machines.md; a test compares every pair of them with the guards below.
 CREATE TYPE sagapost.delivery_status AS ENUM ('Pending', 'InProgress', 'PendingRetry', 'Completed', 'DeadLettered');
 
 CREATE SEQUENCE sagapost.webhook_delivery_sagas_id_seq;

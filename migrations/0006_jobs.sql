@@ -1,9 +1,11 @@
 -- Jobs [J1, J2], one per attempt of a delivery, and the queue of their results [S4].
 
+-- The states of docs/concepts/state-machines.md, compared with the guards below as those of deliveries are.
 CREATE TYPE sagapost.job_status AS ENUM ('Pending', 'Leased', 'Completed', 'Failed');
 
 CREATE SEQUENCE sagapost.webhook_delivery_jobs_id_seq;
 
+-- Partitioned like the deliveries, without foreign keys for the same reason. A job holds one attempt and its result.
 CREATE TABLE sagapost.webhook_delivery_jobs (
   id               bigint              NOT NULL DEFAULT nextval('sagapost.webhook_delivery_jobs_id_seq'),
   saga_id          bigint              NOT NULL,

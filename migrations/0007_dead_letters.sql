@@ -2,6 +2,7 @@
 
 CREATE SEQUENCE sagapost.dead_letters_id_seq;
 
+-- Partitioned like the deliveries. The payload is json, as the event's: byte for byte [D2].
 CREATE TABLE sagapost.dead_letters (
   id               bigint       NOT NULL DEFAULT nextval('sagapost.dead_letters_id_seq'),
   saga_id          bigint       NOT NULL,

@@ -1,5 +1,6 @@
 -- Partitions of the four growing tables, made ahead of the ids, and how statements over many of them stay small.
 
+-- One row. A table and not settings of the session, which the functions below would take from any caller.
 CREATE TABLE sagapost.partition_settings (
   only_row             boolean  NOT NULL DEFAULT true,
   -- How many event ids a new partition holds. Existing ones keep their ranges.
@@ -18,6 +19,7 @@ INSERT INTO sagapost.partition_settings DEFAULT VALUES;
 COMMENT ON COLUMN sagapost.partition_settings.saga_events_every IS
   'How long a partition of saga_events lasts; set by partition_saga_events and ensure_saga_event_partitions';
 
+-- The tables that are partitioned by ranges of the event id.
 CREATE FUNCTION sagapost.growing_tables() RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY['events', 'webhook_delivery_sagas', 'webhook_delivery_jobs', 'dead_letters'];

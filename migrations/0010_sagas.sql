@@ -121,6 +121,7 @@ $$;
 
 -- Tables --------------------------------------------------------------------------------------------------------------
 
+-- [G1] The document's columns in the document's order, then those of the coordinators.
 CREATE TABLE sagapost.saga_instances (
   id                  varchar(255) NOT NULL,
   definition_id       varchar(255) NOT NULL,
@@ -180,6 +181,7 @@ CREATE TABLE sagapost.saga_instances (
     CHECK (cancel_requested_at IS NOT NULL OR (cancel_requested_by IS NULL AND cancel_reason IS NULL))
 );
 
+-- [G2]
 CREATE TABLE sagapost.saga_steps (
   id                 varchar(255) NOT NULL,
   saga_id            varchar(255) NOT NULL,
@@ -216,6 +218,7 @@ CREATE TABLE sagapost.saga_steps (
 -- the planner would read all waiting steps for any news.
 ALTER TABLE sagapost.saga_steps ALTER COLUMN waits_for SET (n_distinct = -1);
 
+-- [G3]
 CREATE TABLE sagapost.saga_events (
   id          bigserial    NOT NULL,
   saga_id     varchar(255) NOT NULL,

@@ -102,6 +102,7 @@ CREATE TABLE sagapost.saga_signals (
 );
 COMMENT ON TABLE sagapost.saga_signals IS 'What sagas wait for: the first signal of a name and key, kept for 30 days';
 
+-- For the removal of expired signals.
 CREATE INDEX idx_saga_signals_expires ON sagapost.saga_signals (expires_at);
 
 -- Keeps a signal in the caller's transaction. If the name and key were used before, the first signal counts, unless it has
@@ -177,6 +178,7 @@ COMMENT ON COLUMN sagapost.saga_awaited_events.told IS
   'The state and the numbers of the deliveries when the saga was last told';
 COMMENT ON COLUMN sagapost.saga_awaited_events.look_at IS 'When a coordinator looks next; null: no step waits';
 
+-- The rows that are due.
 CREATE INDEX idx_saga_awaited_look ON sagapost.saga_awaited_events (look_at) WHERE look_at IS NOT NULL;
 -- For look_at_requeued.
 CREATE INDEX idx_saga_awaited_event ON sagapost.saga_awaited_events (event_id) WHERE look_at IS NOT NULL;
