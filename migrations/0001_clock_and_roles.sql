@@ -1,7 +1,7 @@
 -- What everything else rests on: the clock, one database role for each part, and the refusal that the guards call.
 
--- Leases and schedules follow the database's clock, never a worker's. SQL calls sagapost.now() instead of now(), so that
--- tests can move time in their own database. The planner inlines the function, so it costs nothing.
+-- Leases and schedules follow the database's clock, never a worker's. SQL calls sagapost.now() instead of now(), so
+-- that tests can move time in their own database. The planner inlines the function, so it costs nothing.
 CREATE FUNCTION sagapost.now() RETURNS timestamptz
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN pg_catalog.now();
@@ -42,9 +42,9 @@ BEGIN
 END
 $$;
 
--- What a guard does. A guard is a trigger whose WHEN clause is the rule itself, so that a legal write calls no function;
--- ENABLE ALWAYS, so that session_replication_role does not switch it off. The first argument becomes the SQLSTATE and
--- the trigger's name the constraint: the application turns both into an error code.
+-- What a guard does. A guard is a trigger whose WHEN clause is the rule itself, so that a legal write calls no
+-- function; ENABLE ALWAYS, so that session_replication_role does not switch it off. The first argument becomes the
+-- SQLSTATE and the trigger's name the constraint: the application turns both into an error code.
 CREATE FUNCTION sagapost.refuse() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$

@@ -57,9 +57,9 @@ ALTER SEQUENCE sagapost.events_id_seq OWNED BY sagapost.events.id;
 CREATE INDEX idx_event_created ON sagapost.events (created_at);
 CREATE INDEX idx_event_type ON sagapost.events (event_type, created_at);
 
--- One row per idempotency key. A key is a duplicate as long as its row exists; expire_event_keys removes rows older than
--- the deduplication window. The fingerprint tells a repeated event from another event under the same key, even when the
--- event's partition has been dropped.
+-- One row per idempotency key. A key is a duplicate as long as its row exists; expire_event_keys removes rows older
+-- than the deduplication window. The fingerprint tells a repeated event from another event under the same key, even
+-- when the event's partition has been dropped.
 CREATE TABLE sagapost.event_keys (
   -- text, not varchar(255): a cast to varchar silently cuts trailing spaces.
   key         text        NOT NULL,
@@ -87,8 +87,9 @@ CREATE TRIGGER truncate_is_refused
   FOR EACH STATEMENT EXECUTE FUNCTION sagapost.refuse('SP005', 'rows are never deleted');
 
 -- Types that begin with saga. or sagapost. are Sagapost's own, so that a receiver can trust their sender. The owner may
--- store them (a saga's history, a restore of the data), but not through the functions that publish for others: those run
--- as the owner too, so the call stack tells them apart. Not SECURITY DEFINER: current_user is the role that inserts.
+-- store them (a saga's history, a restore of the data), but not through the functions that publish for others: those
+-- run as the owner too, so the call stack tells them apart. Not SECURITY DEFINER: current_user is the role that
+-- inserts.
 CREATE FUNCTION sagapost.refuse_reserved_type() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
@@ -120,9 +121,9 @@ ALTER TABLE sagapost.events
 -- Publishing ----------------------------------------------------------------------------------------------------------
 
 -- sagapost.publish('order.placed', '{"id": 7}', 'order-7') stores an event in the caller's transaction and returns its
--- id. The same key with the same type and payload returns the first id; with another type or payload it is refused [E3].
--- With one new key in two calls, the second waits for the first. The key is looked up before an id is taken: a client
--- that repeats itself burns no ids, which would bring the end of the partitions nearer.
+-- id. The same key with the same type and payload returns the first id; with another type or payload it is refused
+-- [E3]. With one new key in two calls, the second waits for the first. The key is looked up before an id is taken: a
+-- client that repeats itself burns no ids, which would bring the end of the partitions nearer.
 CREATE FUNCTION sagapost.publish(
   event_type text, payload json, idempotency_key text DEFAULT NULL,
   correlation_id text DEFAULT NULL, traceparent text DEFAULT NULL
@@ -135,7 +136,8 @@ DECLARE
   known sagapost.event_keys;
   new_fingerprint bytea;
 BEGIN
-  -- The rules of the columns, under the names of their constraints: columns would refuse with other messages, or truncate.
+  -- The rules of the columns, under the names of their constraints: columns would refuse with other messages, or
+  -- truncate.
   IF event_type !~ '^[A-Za-z0-9_.-]{1,100}$' THEN
     RAISE EXCEPTION USING ERRCODE = 'check_violation',
       MESSAGE = 'an event type is 1 to 100 characters of A-Z, a-z, 0-9, _, . and -',
@@ -194,8 +196,9 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT sagapost.publish(event_type, payload::json, idempotency_key, correlation_id, traceparent) $$;
 
 -- Many events in one statement, by the rules of publish. An item whose key belongs to another event comes back with
--- `conflict` and is not stored; the others are. Payloads are json, because an array of texts would be parsed twice. If all
--- keys are new, as nearly always, they are not looked up again. LIMIT keeps the planner from hashing all known keys.
+-- `conflict` and is not stored; the others are. Payloads are json, because an array of texts would be parsed twice. If
+-- all keys are new, as nearly always, they are not looked up again. LIMIT keeps the planner from hashing all known
+-- keys.
 CREATE FUNCTION sagapost.publish_batch(
   event_types text[], payloads json[], idempotency_keys text[], correlation_ids text[], traceparents text[]
 ) RETURNS TABLE (item integer, id bigint, created_at timestamptz, duplicate boolean, conflict boolean)

@@ -5,9 +5,9 @@ CREATE TYPE sagapost.delivery_status AS ENUM ('Pending', 'InProgress', 'PendingR
 
 CREATE SEQUENCE sagapost.webhook_delivery_sagas_id_seq;
 
--- Partitioned like the events. A delivery has one event, so every unique key can include event_id without a change of its
--- meaning. No foreign keys among the four partitioned tables: they would tie partitions together and lock rows on the hot
--- path.
+-- Partitioned like the events. A delivery has one event, so every unique key can include event_id without a change of
+-- its meaning. No foreign keys among the four partitioned tables: they would tie partitions together and lock rows on
+-- the hot path.
 CREATE TABLE sagapost.webhook_delivery_sagas (
   id               bigint                   NOT NULL DEFAULT nextval('sagapost.webhook_delivery_sagas_id_seq'),
   event_id         bigint                   NOT NULL,
@@ -44,8 +44,8 @@ CREATE INDEX idx_saga_status ON sagapost.webhook_delivery_sagas (status) WHERE s
 CREATE INDEX idx_saga_status_retry ON sagapost.webhook_delivery_sagas (status, next_attempt_at)
   WHERE status = 'PendingRetry';
 
--- For the lists of the API, each in the order of its list. The first is the only one that a successful delivery pays for,
--- with one entry instead of one per status: the lists of the other statuses have ways of their own.
+-- For the lists of the API, each in the order of its list. The first is the only one that a successful delivery pays
+-- for, with one entry instead of one per status: the lists of the other statuses have ways of their own.
 CREATE INDEX idx_saga_subscription ON sagapost.webhook_delivery_sagas (subscription_id, id) WHERE status = 'Completed';
 -- Deliveries that failed: all, of one subscription, with one error, and both.
 CREATE INDEX idx_saga_failing ON sagapost.webhook_delivery_sagas (status, id)
@@ -68,8 +68,8 @@ CREATE TRIGGER saga_begins_pending
   FOR EACH ROW WHEN (NEW.status <> 'Pending' OR NEW.attempt_count <> 0 OR NEW.final_error_code IS NOT NULL)
   EXECUTE FUNCTION sagapost.refuse('SP001', 'a delivery begins as Pending with 0 attempts and no error');
 
--- [S5] The five moves, [S10] the time of the retry, and attempt_count, which moves by one at most and only when a result
--- is applied. Finished rows are left to the next trigger.
+-- [S5] The five moves, [S10] the time of the retry, and attempt_count, which moves by one at most and only when a
+-- result is applied. Finished rows are left to the next trigger.
 CREATE TRIGGER saga_moves_legally
   AFTER UPDATE ON sagapost.webhook_delivery_sagas
   FOR EACH ROW WHEN (OLD.status NOT IN ('Completed', 'DeadLettered') AND NOT (
@@ -106,8 +106,9 @@ CREATE TRIGGER truncate_is_refused
   FOR EACH STATEMENT EXECUTE FUNCTION sagapost.refuse('SP005', 'rows are never deleted');
 
 -- [U5, R2] A delivery needs a stored event and an active, verified subscription; a routed one the event's type as well.
--- One check per statement. STABLE: it has the snapshot of the INSERT, which is therefore never refused for a subscription
--- that is deactivated meanwhile; its delivery is held or ended like the others. docs/internals/decisions.md has the price.
+-- One check per statement. STABLE: it has the snapshot of the INSERT, which is therefore never refused for a
+-- subscription that is deactivated meanwhile; its delivery is held or ended like the others.
+-- docs/internals/decisions.md has the price.
 CREATE FUNCTION sagapost.check_made_deliveries() RETURNS trigger
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 AS $$
@@ -178,9 +179,9 @@ ALTER TABLE sagapost.webhook_delivery_sagas
 
 -- Events that were lost -----------------------------------------------------------------------------------------------
 
--- Events of a range of ids (to_id excluded) that lack a delivery and do not wait to be routed: their entry in the queue was
--- deleted, or never written. EXCEPT and NOT IN sort and hash: without statistics, anti joins became nested loops over all
--- deliveries (a minute for 10,000 events with 30,000 deliveries).
+-- Events of a range of ids (to_id excluded) that lack a delivery and do not wait to be routed: their entry in the queue
+-- was deleted, or never written. EXCEPT and NOT IN sort and hash: without statistics, anti joins became nested loops
+-- over all deliveries (a minute for 10,000 events with 30,000 deliveries).
 CREATE FUNCTION sagapost.lost_events(from_id bigint, to_id bigint)
 RETURNS TABLE (event_id bigint, subscription_id bigint)
 LANGUAGE sql STABLE

@@ -12,8 +12,8 @@ CREATE TABLE sagapost.webhook_delivery_jobs (
   event_id         bigint              NOT NULL,
   subscription_id  bigint              NOT NULL,
   status           sagapost.job_status NOT NULL DEFAULT 'Pending',
-  -- Leased: when the lease ends. Pending: from when on the job may be claimed. So one index in one order serves the claim
-  -- and the cleaner [J9].
+  -- Leased: when the lease ends. Pending: from when on the job may be claimed. So one index in one order serves the
+  -- claim and the cleaner [J9].
   lease_until      timestamptz         NOT NULL DEFAULT sagapost.now(),
   attempt_at       timestamptz         NOT NULL DEFAULT sagapost.now(),
   attempt          integer             NOT NULL DEFAULT 1,
@@ -69,8 +69,8 @@ CREATE TRIGGER job_moves_legally
   ))
   EXECUTE FUNCTION sagapost.refuse('SP002', 'this is not a legal move of a job');
 
--- [J12] Only a job without a request goes back, so an unfinished job has nothing of a result. Lost leases are counted one
--- by one and never down: a payload that ends its workers is tried that many times and no more.
+-- [J12] Only a job without a request goes back, so an unfinished job has nothing of a result. Lost leases are counted
+-- one by one and never down: a payload that ends its workers is tried that many times and no more.
 CREATE TRIGGER job_goes_back_unsent
   AFTER UPDATE ON sagapost.webhook_delivery_jobs
   FOR EACH ROW WHEN (NEW.lease_resets <> OLD.lease_resets AND
@@ -101,9 +101,9 @@ CREATE TRIGGER truncate_is_refused
   FOR EACH STATEMENT EXECUTE FUNCTION sagapost.refuse('SP005', 'rows are never deleted');
 
 -- [S16, S19, S9, J3] A job is made only for an InProgress delivery, under its event and subscription and as its next
--- attempt: any other result would count as applied before [S4], and the delivery would stay InProgress for ever. Deliveries
--- that the same statement moved are this transaction's own versions (xmin) and need no lock; all others are locked and
--- looked at again. docs/internals/decisions.md has the price, docs/internals/hot-statements.md the bounds.
+-- attempt: any other result would count as applied before [S4], and the delivery would stay InProgress for ever.
+-- Deliveries that the same statement moved are this transaction's own versions (xmin) and need no lock; all others are
+-- locked and looked at again. docs/internals/decisions.md has the price, docs/internals/hot-statements.md the bounds.
 CREATE FUNCTION sagapost.check_made_jobs() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 AS $$
@@ -225,9 +225,9 @@ CROSS JOIN LATERAL unnest(queued.job_ids, queued.event_ids) AS finished (job_id,
 JOIN sagapost.webhook_delivery_jobs AS job ON job.id = finished.job_id AND job.event_id = finished.event_id
   AND job.event_id BETWEEN queued.first_event_id AND queued.last_event_id;
 
--- [S21] InProgress has no index: it would make a delivery a fifth dearer, and draw the statement that applies results to
--- itself. Such a delivery has an active job or a result that waits, and both have an index: this view costs what is in
--- progress, however many deliveries there are.
+-- [S21] InProgress has no index: it would make a delivery a fifth dearer, and draw the statement that applies results
+-- to itself. Such a delivery has an active job or a result that waits, and both have an index: this view costs what is
+-- in progress, however many deliveries there are.
 CREATE VIEW sagapost.deliveries_in_progress WITH (security_invoker = true) AS
 SELECT saga.*
 FROM (

@@ -42,8 +42,8 @@ CREATE TRIGGER truncate_is_refused
   FOR EACH STATEMENT EXECUTE FUNCTION sagapost.refuse('SP005', 'rows are never deleted');
 
 -- [D3] A delivery cannot be DeadLettered without its dead letter: the move itself writes it, with the payload as it is
--- [D2], and fails while a job of the delivery may still be sent [S19]. SECURITY DEFINER, because the orchestrator reads no
--- payload [S8] and may not write dead letters.
+-- [D2], and fails while a job of the delivery may still be sent [S19]. SECURITY DEFINER, because the orchestrator reads
+-- no payload [S8] and may not write dead letters.
 CREATE FUNCTION sagapost.write_dead_letter() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 AS $$

@@ -54,8 +54,8 @@ AS $$
 $$;
 
 -- How many event ids can still be given out before publishing fails for want of a partition: the smallest number of the
--- four tables. `low` fails readiness: less than one partition's worth is left, so the loop that makes partitions has not
--- run for a long time, or cannot.
+-- four tables. `low` fails readiness: less than one partition's worth is left, so the loop that makes partitions has
+-- not run for a long time, or cannot.
 CREATE FUNCTION sagapost.partition_headroom(OUT headroom bigint, OUT low boolean)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
@@ -71,8 +71,9 @@ $$;
 -- Making them ---------------------------------------------------------------------------------------------------------
 
 -- Names the indexes of partitions after those of the table, with the range as suffix, so that the name of a violated
--- constraint tells the rule (`uniq_saga_event_subscription_from_1000000`). A migration that adds an index to a partitioned
--- table calls it afterwards. Ranges are read off the names: reading 300 bounds made a new partition take 250 ms.
+-- constraint tells the rule (`uniq_saga_event_subscription_from_1000000`). A migration that adds an index to a
+-- partitioned table calls it afterwards. Ranges are read off the names: reading 300 bounds made a new partition take
+-- 250 ms.
 CREATE FUNCTION sagapost.name_partition_indexes() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
@@ -97,8 +98,8 @@ BEGIN
 END
 $$;
 
--- ATTACH clones row triggers, with their state, but no statement triggers: a partition gets those of its table that act on
--- rows which are inserted into it directly.
+-- ATTACH clones row triggers, with their state, but no statement triggers: a partition gets those of its table that act
+-- on rows which are inserted into it directly.
 CREATE FUNCTION sagapost.add_statement_triggers(parent text, partition text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
@@ -127,8 +128,8 @@ END
 $$;
 
 -- One range of one table. CREATE … PARTITION OF takes ACCESS EXCLUSIVE on the parent: it would wait for every open
--- publishing transaction, with all publishing behind it. CREATE … LIKE and ATTACH take SHARE UPDATE EXCLUSIVE, which blocks
--- no reader or writer. There is no DEFAULT partition: it forbids DETACH … CONCURRENTLY.
+-- publishing transaction, with all publishing behind it. CREATE … LIKE and ATTACH take SHARE UPDATE EXCLUSIVE, which
+-- blocks no reader or writer. There is no DEFAULT partition: it forbids DETACH … CONCURRENTLY.
 CREATE FUNCTION sagapost.make_partition(parent text, from_id bigint, to_id bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
@@ -215,8 +216,8 @@ SELECT sagapost.ensure_partitions();
 -- Reading them --------------------------------------------------------------------------------------------------------
 
 -- A statement over all partitions locks each of them and each of its indexes: some 2,400 locks with 301 ranges. Such
--- statements run for one group of at most `size` ranges after another, newest first. The newest group has no end and the
--- oldest no beginning, so that together they hold every event, whatever partitions come or go meanwhile.
+-- statements run for one group of at most `size` ranges after another, newest first. The newest group has no end and
+-- the oldest no beginning, so that together they hold every event, whatever partitions come or go meanwhile.
 CREATE FUNCTION sagapost.partition_groups(size integer DEFAULT 16) RETURNS TABLE (from_id bigint, to_id bigint)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -258,9 +259,9 @@ BEGIN
 END
 $$;
 
--- In which ranges the parts look for work. The fresh range holds the newest events; of the older ranges, the caller names
--- a few at a time (`looked_at`) and gets those with open work: one call over 301 ranges took 113 ms. `borders` has where
--- each range begins and where the last one ends. docs/internals/hot-statements.md explains `planned_to`.
+-- In which ranges the parts look for work. The fresh range holds the newest events; of the older ranges, the caller
+-- names a few at a time (`looked_at`) and gets those with open work: one call over 301 ranges took 113 ms. `borders`
+-- has where each range begins and where the last one ends. docs/internals/hot-statements.md explains `planned_to`.
 CREATE FUNCTION sagapost.work_window(
   looked_at bigint[], OUT borders bigint[], OUT fresh_from bigint, OUT fresh_to bigint, OUT planned_to bigint,
   OUT open_ranges bigint[])
@@ -317,8 +318,8 @@ BEGIN
     END IF;
   END LOOP;
 
-  -- Plans are made for at least two partitions: for a single one, PostgreSQL 18 ignores enable_seqscan = off, and a plan
-  -- that was made while it was empty stays while it fills.
+  -- Plans are made for at least two partitions: for a single one, PostgreSQL 18 ignores enable_seqscan = off, and a
+  -- plan that was made while it was empty stays while it fills.
   planned_to := fresh_to;
   IF fresh_to = (SELECT min(border) FROM unnest(borders) AS border WHERE border > fresh_from) THEN
     SELECT coalesce(min(border), fresh_to) INTO planned_to FROM unnest(borders) AS border WHERE border > fresh_to;

@@ -1,5 +1,5 @@
--- How sending pauses and stops: a breaker pauses an endpoint that fails, an inactive subscription holds its deliveries, a
--- deleted one ends them, an operator cancels one, and 410 Gone deactivates a subscription. The state machines stay as
+-- How sending pauses and stops: a breaker pauses an endpoint that fails, an inactive subscription holds its deliveries,
+-- a deleted one ends them, an operator cancels one, and 410 Gone deactivates a subscription. The state machines stay as
 -- they are: only the orchestrator moves deliveries, only workers and the cleaner move jobs.
 
 -- A breaker per subscription: while it is open, the endpoint is paused, and deliveries wait instead of using up their
@@ -43,8 +43,8 @@ CREATE TRIGGER subscription_closes_breaker
   EXECUTE FUNCTION sagapost.close_breaker();
 ALTER TABLE sagapost.subscriptions ENABLE ALWAYS TRIGGER subscription_closes_breaker;
 
--- Subscriptions that were activated, deactivated or deleted a short while ago: their open deliveries need a look. Workers
--- read the table every few seconds and delete a row when nothing is left to do for it.
+-- Subscriptions that were activated, deactivated or deleted a short while ago: their open deliveries need a look.
+-- Workers read the table every few seconds and delete a row when nothing is left to do for it.
 CREATE TABLE sagapost.subscription_switches (
   subscription_id bigint      NOT NULL,
   switched_at     timestamptz NOT NULL DEFAULT sagapost.now(),
@@ -71,8 +71,8 @@ CREATE TRIGGER subscription_notes_switch
   EXECUTE FUNCTION sagapost.note_switch();
 ALTER TABLE sagapost.subscriptions ENABLE ALWAYS TRIGGER subscription_notes_switch;
 
--- A held job is Pending and may be claimed from a time that never comes, one per subscription: no claim meets it however
--- long it is held, and idx_job_status_lease finds the held jobs of one subscription.
+-- A held job is Pending and may be claimed from a time that never comes, one per subscription: no claim meets it
+-- however long it is held, and idx_job_status_lease finds the held jobs of one subscription.
 CREATE FUNCTION sagapost.held_until(subscription_id bigint) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN timestamptz '3000-01-01 00:00:00+00' + subscription_id * interval '1 microsecond';
@@ -87,8 +87,8 @@ CREATE TABLE sagapost.delivery_cancellations (
 COMMENT ON TABLE sagapost.delivery_cancellations IS
   'Deliveries that an operator has cancelled and that are still open; the orchestrator ends them';
 
--- Requests the end of a delivery; the parts bring it about. A repeated request has the same answer, also when the delivery
--- has ended by it.
+-- Requests the end of a delivery; the parts bring it about. A repeated request has the same answer, also when the
+-- delivery has ended by it.
 CREATE FUNCTION sagapost.cancel_delivery(delivery_id bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_custom_plan
@@ -119,8 +119,8 @@ BEGIN
 END
 $$;
 
--- Active subscriptions with a 410 Gone since their last change: a late answer from an old URL does not count against a new
--- one, because its job was made before the change. Workers and orchestrators may not deactivate a subscription, and
+-- Active subscriptions with a 410 Gone since their last change: a late answer from an old URL does not count against a
+-- new one, because its job was made before the change. Workers and orchestrators may not deactivate a subscription, and
 -- subscription_admin may not read jobs: this function tells it only which are gone. Group by group.
 CREATE FUNCTION sagapost.gone_subscriptions(since timestamptz)
 RETURNS TABLE (subscription_id bigint, observed_at timestamptz)

@@ -1,10 +1,11 @@
--- General sagas: instances [G1], steps [G2], the audit trail [G3], what their coordinators need [G14], and the guards of
--- the two state machines. docs/reference/general-sagas-schema.md describes the tables, saga-states.md the moves.
+-- General sagas: instances [G1], steps [G2], the audit trail [G3], what their coordinators need [G14], and the guards
+-- of the two state machines. docs/reference/general-sagas-schema.md describes the tables, saga-states.md the moves.
 
 -- JSON shapes [G5] ----------------------------------------------------------------------------------------------------
 
 -- Each answers true or false for any jsonb and never raises. Those that tables check are PL/pgSQL: in SQL they would be
--- inlined into the checks, which every statement plans again (1 ms of each write). PL/pgSQL plans them once a connection.
+-- inlined into the checks, which every statement plans again (1 ms of each write). PL/pgSQL plans them once a
+-- connection.
 
 -- A JSON number without a fraction, within the bounds. The cast stands in a CASE behind the test of its type.
 CREATE FUNCTION sagapost.is_json_integer(value jsonb, low bigint, high bigint) RETURNS boolean
@@ -15,8 +16,8 @@ RETURN CASE
   ELSE false
 END;
 
--- A date and time by RFC 3339, section 5.6, on a day that exists. A pattern: a cast to timestamptz would raise, and would
--- depend on the settings of the session.
+-- A date and time by RFC 3339, section 5.6, on a day that exists. A pattern: a cast to timestamptz would raise, and
+-- would depend on the settings of the session.
 CREATE FUNCTION sagapost.is_rfc3339(value text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(
@@ -32,8 +33,8 @@ RETURN coalesce(
   false
 );
 
--- {code, message, type?, retryable?, timestamp?, stack_trace?, details?, cause?}: an optional key may be absent or null. A
--- cause is an error itself; a chain has at most 32 errors.
+-- {code, message, type?, retryable?, timestamp?, stack_trace?, details?, cause?}: an optional key may be absent or
+-- null. A cause is an error itself; a chain has at most 32 errors.
 CREATE FUNCTION sagapost.is_saga_error(value jsonb) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -62,8 +63,8 @@ BEGIN
 END
 $$;
 
--- {max_attempts, initial_interval_ms?, max_interval_ms?, multiplier?, retry_on?}: an optional key may be absent or null.
--- Intervals end at 2^53 − 1, the largest integer that every JSON parser keeps exactly.
+-- {max_attempts, initial_interval_ms?, max_interval_ms?, multiplier?, retry_on?}: an optional key may be absent or
+-- null. Intervals end at 2^53 − 1, the largest integer that every JSON parser keeps exactly.
 CREATE FUNCTION sagapost.is_saga_retry_policy(value jsonb) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -86,8 +87,8 @@ BEGIN
 END
 $$;
 
--- {state, attempts, max_attempts, started_at?, completed_at?, error?}: an optional key may be absent or null. The states
--- are those of a step.
+-- {state, attempts, max_attempts, started_at?, completed_at?, error?}: an optional key may be absent or null. The
+-- states are those of a step.
 CREATE FUNCTION sagapost.is_saga_compensation_state(value jsonb) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -214,8 +215,8 @@ CREATE TABLE sagapost.saga_steps (
     CHECK (compensation_state IS NULL OR sagapost.is_saga_compensation_state(compensation_state))
 );
 
--- There are many topics, even when nearly all steps that wait at this moment wait for the same one: from such statistics
--- the planner would read all waiting steps for any news.
+-- There are many topics, even when nearly all steps that wait at this moment wait for the same one: from such
+-- statistics the planner would read all waiting steps for any news.
 ALTER TABLE sagapost.saga_steps ALTER COLUMN waits_for SET (n_distinct = -1);
 
 -- [G3]
@@ -248,23 +249,23 @@ CREATE TABLE sagapost.saga_events (
 -- Indexes [G4] --------------------------------------------------------------------------------------------------------
 
 -- Several named indexes begin with the same column, and the planner takes the one that seems cheaper by a page. Where a
--- query pattern of the document names another one [G10], a predicate or a price keeps the rival out. `x IS NOT NULL` on a
--- column that is NOT NULL leaves out no row, but only queries that compare x imply it: the index is for them alone.
+-- query pattern of the document names another one [G10], a predicate or a price keeps the rival out. `x IS NOT NULL` on
+-- a column that is NOT NULL leaves out no row, but only queries that compare x imply it: the index is for them alone.
 
 -- Pattern 1, active sagas by creation, and lists of any state, newest first.
 CREATE INDEX idx_saga_state_created ON sagapost.saga_instances (state, created_at);
 
--- Without the active states: for pattern 1, an index with them, a fifth as large, would win. The updates of a running saga
--- do not touch it.
+-- Without the active states: for pattern 1, an index with them, a fifth as large, would win. The updates of a running
+-- saga do not touch it.
 CREATE INDEX idx_saga_state ON sagapost.saga_instances (state) WHERE state IN (0, 3, 5, 6, 7, 8);
 
 -- Active sagas that have not moved since a moment; idx_saga_terminal_cleanup has the finished ones.
 CREATE INDEX idx_saga_state_updated ON sagapost.saga_instances (state, updated_at)
   WHERE state IN (1, 2, 4) AND updated_at IS NOT NULL;
 
--- Pattern 2, active sagas older than a moment: the few rows that can time out, in the order in which they will. Pages of
--- active sagas need a bound on created_at ('-infinity' for the first page): a LIMIT without one walks idx_saga_created_at
--- past every finished saga.
+-- Pattern 2, active sagas older than a moment: the few rows that can time out, in the order in which they will. Pages
+-- of active sagas need a bound on created_at ('-infinity' for the first page): a LIMIT without one walks
+-- idx_saga_created_at past every finished saga.
 CREATE INDEX idx_saga_filter_state_timeout ON sagapost.saga_instances (created_at)
   WHERE state IN (1, 2, 4) AND created_at IS NOT NULL;
 
@@ -282,8 +283,8 @@ CREATE INDEX idx_saga_definition_state ON sagapost.saga_instances (definition_id
 -- Without the condition, pattern 1 would use it where many sagas are unfinished.
 CREATE INDEX idx_saga_created_at ON sagapost.saga_instances (created_at) WHERE created_at IS NOT NULL;
 
--- Btrees, like idx_event_step_id: no other index answers for them, and the order of the table, on which BRIN rests, ends
--- with the first cleanup, when new rows fill the holes of old ones.
+-- Btrees, like idx_event_step_id: no other index answers for them, and the order of the table, on which BRIN rests,
+-- ends with the first cleanup, when new rows fill the holes of old ones.
 CREATE INDEX idx_saga_updated_at ON sagapost.saga_instances (updated_at);
 CREATE INDEX idx_saga_started_at ON sagapost.saga_instances (started_at) WHERE started_at IS NOT NULL;
 
@@ -334,8 +335,8 @@ CREATE INDEX idx_step_saga_state ON sagapost.saga_steps USING brin (saga_id, sta
 -- index for pattern 5 where most failed steps have attempts left.
 CREATE INDEX idx_step_state ON sagapost.saga_steps (state, attempts) WHERE state IN (0, 1, 3, 4, 5, 6);
 
--- Pattern 5, failed steps with attempts left: these only. No index can search by attempts < max_attempts, but a predicate
--- can say it.
+-- Pattern 5, failed steps with attempts left: these only. No index can search by attempts < max_attempts, but a
+-- predicate can say it.
 CREATE INDEX idx_step_state_attempts ON sagapost.saga_steps (state, attempts)
   WHERE state = 3 AND attempts < max_attempts;
 
@@ -349,8 +350,8 @@ CREATE INDEX idx_event_saga_timestamp ON sagapost.saga_events (saga_id, "timesta
 CREATE INDEX idx_event_saga_id ON sagapost.saga_events USING brin (saga_id) WITH (autosummarize = on);
 CREATE INDEX idx_event_saga_type ON sagapost.saga_events USING brin (saga_id, event_type) WITH (autosummarize = on);
 
--- idx_event_type in the document, a name that belongs to sagapost.events [E1]. BRIN: idx_event_type_timestamp begins with
--- the type.
+-- idx_event_type in the document, a name that belongs to sagapost.events [E1]. BRIN: idx_event_type_timestamp begins
+-- with the type.
 CREATE INDEX idx_saga_events_type ON sagapost.saga_events USING brin (event_type) WITH (autosummarize = on);
 CREATE INDEX idx_event_type_timestamp ON sagapost.saga_events (event_type, "timestamp" DESC);
 CREATE INDEX idx_event_timestamp ON sagapost.saga_events ("timestamp" DESC);
@@ -416,8 +417,8 @@ ALTER TABLE sagapost.saga_instances
   ENABLE ALWAYS TRIGGER saga_instance_identity_is_frozen,
   ENABLE ALWAYS TRIGGER saga_instance_publishes_is_frozen;
 
--- [G9] A writer may give the time of its write, between the start of the transaction and now; every other update gets the
--- start of the transaction. So the time never goes back.
+-- [G9] A writer may give the time of its write, between the start of the transaction and now; every other update gets
+-- the start of the transaction. So the time never goes back.
 CREATE FUNCTION sagapost.update_saga_updated_at() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
@@ -441,8 +442,8 @@ CREATE TRIGGER saga_step_begins_pending
     (NEW.state = 0 AND NEW.attempts = 0) OR (NEW.state = 1 AND NEW.attempts = 1 AND NEW.step_index = 0)))
   EXECUTE FUNCTION sagapost.refuse('SP001', 'a step begins as Pending with 0 attempts, or the first as Running with 1');
 
--- The moves of the state machine; Running to Skipped when an operator gives up what the step waits for. attempts goes up
--- by one when a run begins, and only then.
+-- The moves of the state machine; Running to Skipped when an operator gives up what the step waits for. attempts goes
+-- up by one when a run begins, and only then.
 CREATE TRIGGER saga_step_moves_legally
   BEFORE UPDATE ON sagapost.saga_steps
   FOR EACH ROW WHEN (OLD.state NOT IN (5, 6) AND NOT (
@@ -478,8 +479,8 @@ ALTER TABLE sagapost.saga_steps
 -- The audit trail -----------------------------------------------------------------------------------------------------
 
 -- Refuses every change of saga_events but the cascade: it runs after the saga's row was deleted, so the row is missing
--- here; any other DELETE finds it, held by the foreign key. (pg_trigger_depth() would let any trigger's DELETE pass, and
--- refuse a subscriber that applies a replicated cascade.)
+-- here; any other DELETE finds it, held by the foreign key. (pg_trigger_depth() would let any trigger's DELETE pass,
+-- and refuse a subscriber that applies a replicated cascade.)
 CREATE FUNCTION sagapost.refuse_saga_event_change() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
@@ -507,9 +508,9 @@ ALTER TABLE sagapost.saga_events
 
 -- Cleaning up [G8] ----------------------------------------------------------------------------------------------------
 
--- Deletes finished sagas that were last updated before older_than, with their steps and events, and returns how many. Runs
--- with the rights of its caller; the cascade has the owner's. Planned for the value: a plan for any moment would expect
--- to delete a third of the table.
+-- Deletes finished sagas that were last updated before older_than, with their steps and events, and returns how many.
+-- Runs with the rights of its caller; the cascade has the owner's. Planned for the value: a plan for any moment would
+-- expect to delete a third of the table.
 CREATE FUNCTION sagapost.cleanup_expired_sagas(older_than timestamptz) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan
 AS $$

@@ -1,6 +1,6 @@
--- Sagas that wait: for a time, a signal, another saga, the deliveries of an event. A waiting saga is a row with a wake-up
--- time and holds nothing else. What it waits for is a topic in its step's row; news of a topic is a note in saga_wakeups.
--- docs/concepts/sagas.md has the meaning, docs/internals/decisions.md the reasons.
+-- Sagas that wait: for a time, a signal, another saga, the deliveries of an event. A waiting saga is a row with a
+-- wake-up time and holds nothing else. What it waits for is a topic in its step's row; news of a topic is a note in
+-- saga_wakeups. docs/concepts/sagas.md has the meaning, docs/internals/decisions.md the reasons.
 
 -- News for the coordinator that looks next. Senders only insert: they wait for no lock, hold no saga's row however long
 -- their transaction lasts, and need no right on sagas.
@@ -11,10 +11,10 @@ CREATE TABLE sagapost.saga_wakeups (
 );
 COMMENT ON TABLE sagapost.saga_wakeups IS 'News of topics that sagas may wait for, until a coordinator has passed it on';
 
--- Makes the sagas due that wait for the topics of the oldest notes; returns how many notes. A held saga is marked `woken`,
--- and due when it is released. None is missed: a step's topic is committed before its holder looks for the signal. A saga
--- whose row stays locked for longer than a write is passed over and its note written again: an open transaction delays no
--- other saga, and two calls that wait for each other's rows give up before the deadlock.
+-- Makes the sagas due that wait for the topics of the oldest notes; returns how many notes. A held saga is marked
+-- `woken`, and due when it is released. None is missed: a step's topic is committed before its holder looks for the
+-- signal. A saga whose row stays locked for longer than a write is passed over and its note written again: an open
+-- transaction delays no other saga, and two calls that wait for each other's rows give up before the deadlock.
 CREATE FUNCTION sagapost.wake_sagas(batch integer) RETURNS integer
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -86,8 +86,8 @@ COMMENT ON FUNCTION sagapost.wake_sagas(integer) IS
 
 -- Signals -------------------------------------------------------------------------------------------------------------
 
--- A signal is a fact: the first one of a name and key counts, and every saga that waits for it reads it, now or later. It
--- is kept for a time, so that it may come before its saga. json, because jsonb would unfold numbers like 1e100000.
+-- A signal is a fact: the first one of a name and key counts, and every saga that waits for it reads it, now or later.
+-- It is kept for a time, so that it may come before its saga. json, because jsonb would unfold numbers like 1e100000.
 CREATE TABLE sagapost.saga_signals (
   name        varchar(100) NOT NULL,
   key         varchar(255) NOT NULL,
@@ -105,9 +105,10 @@ COMMENT ON TABLE sagapost.saga_signals IS 'What sagas wait for: the first signal
 -- For the removal of expired signals.
 CREATE INDEX idx_saga_signals_expires ON sagapost.saga_signals (expires_at);
 
--- Keeps a signal in the caller's transaction. If the name and key were used before, the first signal counts, unless it has
--- expired. A sender may not see what another one sent, only whether it is the `same`: null if one of the two is encrypted.
--- Compared as jsonb, where the order of names is nothing, and as text where jsonb would unfold or refuse a value.
+-- Keeps a signal in the caller's transaction. If the name and key were used before, the first signal counts, unless it
+-- has expired. A sender may not see what another one sent, only whether it is the `same`: null if one of the two is
+-- encrypted. Compared as jsonb, where the order of names is nothing, and as text where jsonb would unfold or refuse a
+-- value.
 CREATE FUNCTION sagapost.signal(signal_name text, signal_key text, signal_payload json DEFAULT NULL)
 RETURNS TABLE (created boolean, received_at timestamptz, expires_at timestamptz, same boolean)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -158,9 +159,9 @@ COMMENT ON FUNCTION sagapost.signal(text, text, json) IS
 
 -- Deliveries of an event ----------------------------------------------------------------------------------------------
 
--- Events whose deliveries a step waits for: one per step, however often the step begins. The row is the proof, and stays
--- with its saga. Deliveries know nothing of it and pay nothing for it: coordinators look at the rows that are due, less
--- and less often while nothing happens, and leave a note in saga_wakeups when there is news.
+-- Events whose deliveries a step waits for: one per step, however often the step begins. The row is the proof, and
+-- stays with its saga. Deliveries know nothing of it and pay nothing for it: coordinators look at the rows that are
+-- due, less and less often while nothing happens, and leave a note in saga_wakeups when there is news.
 CREATE TABLE sagapost.saga_awaited_events (
   saga_id    varchar(255) NOT NULL,
   step_index integer      NOT NULL,
@@ -183,8 +184,8 @@ CREATE INDEX idx_saga_awaited_look ON sagapost.saga_awaited_events (look_at) WHE
 -- For look_at_requeued.
 CREATE INDEX idx_saga_awaited_event ON sagapost.saga_awaited_events (event_id) WHERE look_at IS NOT NULL;
 
--- Stores the events of steps that begin to wait: [{saga_id, step_index, type, payload, span_id}]. An event that was stored
--- before is not stored again, but waited for again.
+-- Stores the events of steps that begin to wait: [{saga_id, step_index, type, payload, span_id}]. An event that was
+-- stored before is not stored again, but waited for again.
 CREATE FUNCTION sagapost.publish_awaited_events(entries jsonb) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -214,9 +215,9 @@ $$;
 COMMENT ON FUNCTION sagapost.publish_awaited_events(jsonb) IS
   'Stores the events that steps of sagas wait for, each once; returns how many';
 
--- The state of an event's deliveries, by the two indexes of an event in its partition. A dead-lettered delivery that was
--- requeued counts no more: its successor does. Any other one makes the event `dead` at once, whatever happens to the rest.
--- While the event waits to be routed, is set aside, or lacks some of its deliveries, it is `open`.
+-- The state of an event's deliveries, by the two indexes of an event in its partition. A dead-lettered delivery that
+-- was requeued counts no more: its successor does. Any other one makes the event `dead` at once, whatever happens to
+-- the rest. While the event waits to be routed, is set aside, or lacks some of its deliveries, it is `open`.
 CREATE FUNCTION sagapost.event_deliveries(
   wanted bigint, OUT standing text, OUT completed bigint, OUT dead bigint, OUT total bigint,
   OUT changed_at timestamptz, OUT due_at timestamptz
@@ -340,8 +341,9 @@ COMMENT ON FUNCTION sagapost.note_deliveries(integer) IS
   'Leaves a note for sagas whose awaited deliveries have ended; returns how many rows it looked at';
 
 -- A requeue is all that helps a saga that waits for a dead letter, so it makes the next look due; a note would not do,
--- because the new deliveries have to be looked at as well. Locks the rows even if they are due: a look in progress may not
--- see the requeue, and sets the time of the next one afterwards. In one order, so that two requeues cannot deadlock.
+-- because the new deliveries have to be looked at as well. Locks the rows even if they are due: a look in progress may
+-- not see the requeue, and sets the time of the next one afterwards. In one order, so that two requeues cannot
+-- deadlock.
 CREATE FUNCTION sagapost.look_at_requeued(events bigint[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -368,8 +370,8 @@ COMMENT ON FUNCTION sagapost.look_at_requeued(bigint[]) IS
 -- The look ahead ------------------------------------------------------------------------------------------------------
 
 -- Whether there is news, and when the next saga of these definitions is due: the first entries of saga_wakeups_pkey,
--- idx_saga_awaited_look, and idx_saga_runnable for each definition. A fraction of what it costs to find nothing with the
--- statements that would move something. Planned once: a statement with arrays is planned anew each time.
+-- idx_saga_awaited_look, and idx_saga_runnable for each definition. A fraction of what it costs to find nothing with
+-- the statements that would move something. Planned once: a statement with arrays is planned anew each time.
 CREATE FUNCTION sagapost.look_ahead(
   definition_ids text[], versions integer[], OUT news boolean, OUT due_in_ms double precision
 )

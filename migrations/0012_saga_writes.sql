@@ -1,11 +1,11 @@
 -- How coordinators write [G15]: many sagas in one call, with one plan and one commit.
 
--- Functions, so that every connection plans them once, also behind a pooler, and never for a table that was empty at that
--- moment: their settings leave the planner nothing but the indexes. They run with the rights of their caller.
+-- Functions, so that every connection plans them once, also behind a pooler, and never for a table that was empty at
+-- that moment: their settings leave the planner nothing but the indexes. They run with the rights of their caller.
 
 -- A publishing saga stores an event for each entry that the same statement writes to its history, in the same order.
--- `entries`: [{saga_id, before, events, step_names?}], events as in write_saga_changes; `before` is the number of the entry
--- before the first. The saga's data, messages of errors, and an operator's name and words stay out.
+-- `entries`: [{saga_id, before, events, step_names?}], events as in write_saga_changes; `before` is the number of the
+-- entry before the first. The saga's data, messages of errors, and an operator's name and words stay out.
 CREATE FUNCTION sagapost.publish_saga_history(entries jsonb, at_once timestamptz) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -48,9 +48,9 @@ $$;
 COMMENT ON FUNCTION sagapost.publish_saga_history(jsonb, timestamptz) IS
   'Stores entries of the histories of publishing sagas as events; returns how many';
 
--- Stores sagas with their steps. One that comes with a lease needs no claim; one that comes with events has begun: they are
--- the intent of its first step. A saga whose key was used before is missing in the answer; while another transaction holds
--- the key, this waits for its end.
+-- Stores sagas with their steps. One that comes with a lease needs no claim; one that comes with events has begun: they
+-- are the intent of its first step. A saga whose key was used before is missing in the answer; while another
+-- transaction holds the key, this waits for its end.
 CREATE FUNCTION sagapost.start_sagas(given jsonb) RETURNS TABLE (saga_id varchar, moment timestamptz)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -121,10 +121,10 @@ $$;
 COMMENT ON FUNCTION sagapost.start_sagas(jsonb) IS
   'Stores sagas with their steps and, if they begin at once, their first events; returns the stored ones';
 
--- The changes of many sagas. One whose fence (`version`) is outdated drops out of `moved`, with its steps, events, children
--- and news. A released saga is due at once if it was woken meanwhile, or cancelled before its pivot; at its deadline at the
--- latest, unless it is past its pivot or waits for its parent. A locked row delays the batch for half a second at most;
--- then the coordinator tries each saga alone.
+-- The changes of many sagas. One whose fence (`version`) is outdated drops out of `moved`, with its steps, events,
+-- children and news. A released saga is due at once if it was woken meanwhile, or cancelled before its pivot; at its
+-- deadline at the latest, unless it is past its pivot or waits for its parent. A locked row delays the batch for half a
+-- second at most; then the coordinator tries each saga alone.
 CREATE FUNCTION sagapost.write_saga_changes(given jsonb, lease_ms bigint)
 RETURNS TABLE (saga_id varchar, cancel_requested boolean, overdue boolean, moment timestamptz)
 LANGUAGE plpgsql

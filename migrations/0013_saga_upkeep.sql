@@ -1,8 +1,8 @@
 -- Upkeep of the sagas' tables: saga_events by time, for heavy use [G15], and what operators look at [G16].
 -- docs/reference/general-sagas-schema.md describes the use of both.
 
--- The bounds of a partition by time, whatever DateStyle and TimeZone the session has: before PostgreSQL 18, India's time
--- ("18/11/2026 00:00:00 IST") was read as Israel's, and a partition would have ended hours too late or too early.
+-- The bounds of a partition by time, whatever DateStyle and TimeZone the session has: before PostgreSQL 18, India's
+-- time ("18/11/2026 00:00:00 IST") was read as Israel's, and a partition would have ended hours too late or too early.
 CREATE FUNCTION sagapost.saga_event_bounds(partition oid) RETURNS text
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -53,9 +53,9 @@ BEGIN
 END
 $$;
 
--- Makes the partitions that are missing up to `ahead` periods from now, and returns how many; nothing while the table is
--- not partitioned. A period that is given is the period from then on; null is the one given last. Writers wait only for
--- ATTACH, and never for more than two seconds.
+-- Makes the partitions that are missing up to `ahead` periods from now, and returns how many; nothing while the table
+-- is not partitioned. A period that is given is the period from then on; null is the one given last. Writers wait only
+-- for ATTACH, and never for more than two seconds.
 CREATE FUNCTION sagapost.ensure_saga_event_partitions(every interval DEFAULT NULL, ahead integer DEFAULT 3)
 RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER
@@ -94,8 +94,8 @@ END
 $$;
 
 -- For the owner of the schema, and off until it is called: turns saga_events into a table partitioned by time, with
--- everything that is there as its first partition. Takes as long as a unique index over it, without any writer. A second
--- call does nothing.
+-- everything that is there as its first partition. Takes as long as a unique index over it, without any writer. A
+-- second call does nothing.
 CREATE FUNCTION sagapost.partition_saga_events(every interval DEFAULT '1 month') RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET timezone = 'UTC'
 AS $$
@@ -156,8 +156,8 @@ END
 $$;
 
 -- Drops partitions that end before the moment and hold the history of no saga any more; returns how many. A cleanup of
--- sagas before it empties them; a saga that is still there keeps its history. Partitions made ahead always stay: they are
--- empty, but without them every write of a saga would fail.
+-- sagas before it empties them; a saga that is still there keeps its history. Partitions made ahead always stay: they
+-- are empty, but without them every write of a saga would fail.
 CREATE FUNCTION sagapost.drop_saga_event_partitions(older_than timestamptz) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

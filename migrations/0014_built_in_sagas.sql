@@ -19,9 +19,9 @@ COMMENT ON FUNCTION sagapost.own_saga(jsonb) IS 'What the starter of one of Saga
 
 -- One dead letter -----------------------------------------------------------------------------------------------------
 
--- [D4, S19] A new Pending delivery for the event and subscription of the dead letter. A second request returns the delivery
--- of the first (`created` is false), even if the subscription was deactivated since. ON CONFLICT names no index: two
--- requeues of a letter meet in two of them, and a conflict in an index that is not named is an error.
+-- [D4, S19] A new Pending delivery for the event and subscription of the dead letter. A second request returns the
+-- delivery of the first (`created` is false), even if the subscription was deactivated since. ON CONFLICT names no
+-- index: two requeues of a letter meet in two of them, and a conflict in an index that is not named is an error.
 CREATE FUNCTION sagapost.requeue_dead_letter(dead_letter_id bigint, OUT delivery_id bigint, OUT created boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_custom_plan
@@ -97,8 +97,8 @@ COMMENT ON TABLE sagapost.requeue_batches IS
   'What a requeue by filter has still to do: dead letters that matched when it was requested; a batch is deleted when it is done';
 
 -- Stores the saga and its batches, or returns the saga of an earlier request with the key. Letters that were requeued
--- before are left out: they would fill the batches of every later request. Group by group, the oldest first, planned for
--- its values: each filter has its index, and each letter one look by uniq_saga_requeued_from.
+-- before are left out: they would fill the batches of every later request. Group by group, the oldest first, planned
+-- for its values: each filter has its index, and each letter one look by uniq_saga_requeued_from.
 CREATE FUNCTION sagapost.start_dead_letter_requeue(given jsonb, batch_size integer, most integer)
 RETURNS TABLE (saga_id varchar, created boolean, moment timestamptz, input text, answer jsonb)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -185,9 +185,9 @@ END
 $$;
 
 -- [D4, S19] Requeues the next batch by the rules of requeue_dead_letter, and counts each letter in one of three places.
--- Null when this attempt at the step is not the one that runs, so that a coordinator that lost the saga changes nothing.
--- Inserts in the order of ids, so that two requeues of the same letters cannot deadlock, and waits for no lock for long,
--- because a cancellation waits for this; a batch that fails is tried again.
+-- Null when this attempt at the step is not the one that runs, so that a coordinator that lost the saga changes
+-- nothing. Inserts in the order of ids, so that two requeues of the same letters cannot deadlock, and waits for no lock
+-- for long, because a cancellation waits for this; a batch that fails is tried again.
 CREATE FUNCTION sagapost.requeue_batch(requeue varchar, attempt integer, OUT total jsonb, OUT requeued_now integer)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -305,7 +305,8 @@ BEGIN
 END
 $$;
 
--- Forgets the rest of the plan of a requeue that is being undone, and returns how many batches. What was requeued stays so.
+-- Forgets the rest of the plan of a requeue that is being undone, and returns how many batches. What was requeued stays
+-- so.
 CREATE FUNCTION sagapost.discard_requeue(requeue varchar) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
@@ -320,8 +321,9 @@ BEGIN
 END
 $$;
 
--- Forgets the plans of requeues that ended without doing them, because they were cancelled before they began; returns how
--- many batches. Reads the batches of running requeues as well, without their letters: at most a thousand rows for each.
+-- Forgets the plans of requeues that ended without doing them, because they were cancelled before they began; returns
+-- how many batches. Reads the batches of running requeues as well, without their letters: at most a thousand rows for
+-- each.
 CREATE FUNCTION sagapost.discard_ended_requeues() RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
@@ -340,8 +342,8 @@ COMMENT ON FUNCTION sagapost.discard_ended_requeues() IS
 
 -- The end of a secret's overlap ---------------------------------------------------------------------------------------
 
--- Removes the secrets of all subscriptions that have ended, so that each run makes up for one that was cancelled. Returns
--- how many.
+-- Removes the secrets of all subscriptions that have ended, so that each run makes up for one that was cancelled.
+-- Returns how many.
 CREATE FUNCTION sagapost.remove_ended_secrets() RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$

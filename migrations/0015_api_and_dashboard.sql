@@ -15,8 +15,8 @@ CREATE TABLE sagapost.api_keys (
   CONSTRAINT api_keys_hash_sha256 CHECK (octet_length(key_hash) = 32)
 );
 
--- A revoked key stays revoked, for the owner as well: the row keeps the time, and the hash, under which no other key can be
--- created. Its name and last use may change: servers record the use of a key up to a minute later.
+-- A revoked key stays revoked, for the owner as well: the row keeps the time, and the hash, under which no other key
+-- can be created. Its name and last use may change: servers record the use of a key up to a minute later.
 CREATE TRIGGER api_key_stays_revoked
   BEFORE UPDATE ON sagapost.api_keys
   FOR EACH ROW WHEN (OLD.revoked_at IS NOT NULL AND
@@ -38,9 +38,9 @@ ALTER TABLE sagapost.api_keys
   ENABLE ALWAYS TRIGGER api_key_revoked_is_kept,
   ENABLE ALWAYS TRIGGER api_keys_truncate_is_refused;
 
--- Idempotency keys of requests that create a secret [O8]: a subscription, a rotation. The transaction of the work claims
--- the key, so a second request waits for the first and gets the same answer. The secret is not stored here: the row names
--- it, and the answer is decrypted from its ciphertext.
+-- Idempotency keys of requests that create a secret [O8]: a subscription, a rotation. The transaction of the work
+-- claims the key, so a second request waits for the first and gets the same answer. The secret is not stored here: the
+-- row names it, and the answer is decrypted from its ciphertext.
 CREATE TABLE sagapost.request_keys (
   key                 text        NOT NULL,
   -- Of the operation and its input: the same key with another request is refused.
@@ -55,8 +55,8 @@ CREATE TABLE sagapost.request_keys (
   CONSTRAINT fk_request_keys_secret FOREIGN KEY (secret_id) REFERENCES sagapost.subscription_secrets (id) ON DELETE CASCADE
 );
 
--- Sessions of the dashboard that ended by signing out. A session is an encrypted cookie and stored nowhere; this row makes
--- a copy of the cookie worthless. It is deleted when the cookie has expired.
+-- Sessions of the dashboard that ended by signing out. A session is an encrypted cookie and stored nowhere; this row
+-- makes a copy of the cookie worthless. It is deleted when the cookie has expired.
 CREATE TABLE sagapost.ended_sessions (
   session_id bytea       NOT NULL,
   expires_at timestamptz NOT NULL,
@@ -66,9 +66,10 @@ CREATE TABLE sagapost.ended_sessions (
 
 -- Counts --------------------------------------------------------------------------------------------------------------
 
--- One row per minute and subscription with results, and one for all of them under subscription 0. Orchestrators add to it
--- every few seconds what they have applied, in transactions of their own: in those that apply results, all orchestrators
--- would wait at the same row. A process that is killed loses its last seconds here only. Rows stay for two days.
+-- One row per minute and subscription with results, and one for all of them under subscription 0. Orchestrators add to
+-- it every few seconds what they have applied, in transactions of their own: in those that apply results, all
+-- orchestrators would wait at the same row. A process that is killed loses its last seconds here only. Rows stay for
+-- two days.
 CREATE TABLE sagapost.delivery_minutes (
   subscription_id bigint      NOT NULL,
   minute          timestamptz NOT NULL,
@@ -94,8 +95,8 @@ CREATE TABLE sagapost.event_minutes (
 
 -- Processes -----------------------------------------------------------------------------------------------------------
 
--- The processes that work on this database. Each updates its row every few seconds; a row is deleted when its process has
--- been gone for an hour.
+-- The processes that work on this database. Each updates its row every few seconds; a row is deleted when its process
+-- has been gone for an hour.
 CREATE TABLE sagapost.processes (
   id               varchar(100) NOT NULL,
   hostname         varchar(255) NOT NULL,
@@ -104,7 +105,8 @@ CREATE TABLE sagapost.processes (
   parts            text[]       NOT NULL,
   started_at       timestamptz  NOT NULL DEFAULT sagapost.now(),
   seen_at          timestamptz  NOT NULL DEFAULT sagapost.now(),
-  -- The sagas that it can run, as name@version, so that the doctor finds sagas that no process runs. Null: it does not say.
+  -- The sagas that it can run, as name@version, so that the doctor finds sagas that no process runs. Null: it does not
+  -- say.
   saga_definitions text[],
   CONSTRAINT processes_pkey PRIMARY KEY (id)
 ) WITH (fillfactor = 50);

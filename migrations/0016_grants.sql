@@ -66,8 +66,8 @@ GRANT SELECT, INSERT, UPDATE (events) ON sagapost.event_minutes TO router_worker
 
 -- saga_orchestrator ---------------------------------------------------------------------------------------------------
 
--- [S8, S20] No payload, no lease columns, no write to events or subscriptions; the dead letter is written by the move to
--- DeadLettered itself.
+-- [S8, S20] No payload, no lease columns, no write to events or subscriptions; the dead letter is written by the move
+-- to DeadLettered itself.
 GRANT SELECT (id, event_type, created_at, correlation_id, traceparent) ON sagapost.events TO saga_orchestrator;
 GRANT SELECT,
   INSERT (event_id, subscription_id, correlation_id),
