@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const accessTests = testsOf('test/http/access.test.ts')
@@ -115,7 +116,7 @@ export const access: readonly Mutant[] = [
     breaks: 'The role that revokes keys takes a revocation back.',
     edits: [
       {
-        file: 'migrations/0041_revoked_keys.sql',
+        file: schema.apiAndDashboard,
         find: '(OLD.id, OLD.scope, OLD.key_hash, OLD.revoked_at) IS DISTINCT FROM',
         replace: '(OLD.id, OLD.scope, OLD.key_hash, NEW.revoked_at) IS DISTINCT FROM',
       },
@@ -128,7 +129,7 @@ export const access: readonly Mutant[] = [
     breaks: 'The row of a revoked key can be deleted, and the key be made again.',
     edits: [
       {
-        file: 'migrations/0041_revoked_keys.sql',
+        file: schema.apiAndDashboard,
         find: 'ENABLE ALWAYS TRIGGER api_key_revoked_is_kept',
         replace: 'DISABLE TRIGGER api_key_revoked_is_kept',
       },
@@ -141,7 +142,7 @@ export const access: readonly Mutant[] = [
     breaks: 'TRUNCATE removes revoked keys, and they can be made again.',
     edits: [
       {
-        file: 'migrations/0041_revoked_keys.sql',
+        file: schema.apiAndDashboard,
         find: 'ENABLE ALWAYS TRIGGER api_keys_truncate_is_refused',
         replace: 'DISABLE TRIGGER api_keys_truncate_is_refused',
       },

@@ -1,11 +1,11 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const listPlans = testsOf('test/schema/list-plans.test.ts')
 const bounds = testsOf('test/schema/search-bounds.test.ts')
 const ofSubscription = testsOf('test/deliveries/of-subscription.test.ts')
 
-const viewFile = 'migrations/0042_deliveries_of_event.sql'
 const walkFile = 'src/deliveries/walk-deliveries.ts'
 const openFile = 'src/deliveries/list-open-deliveries.ts'
 
@@ -22,9 +22,9 @@ export const deliveryLists: readonly Mutant[] = [
     breaks: 'The view of deliveries in progress has only those with an active job.',
     edits: [
       {
-        file: viewFile,
-        find: 'FROM sagapost.delivery_result_queue AS queued',
-        replace: 'FROM (SELECT * FROM sagapost.delivery_result_queue LIMIT 0) AS queued',
+        file: schema.jobs,
+        find: '  FROM sagapost.delivery_result_queue AS queued',
+        replace: '  FROM (SELECT * FROM sagapost.delivery_result_queue LIMIT 0) AS queued',
       },
     ],
     test: inView,
@@ -35,7 +35,7 @@ export const deliveryLists: readonly Mutant[] = [
     breaks: 'The view of deliveries in progress reads deliveries by their status.',
     edits: [
       {
-        file: viewFile,
+        file: schema.jobs,
         find: 'WHERE id = job.saga_id AND event_id BETWEEN job.event_id AND job.event_id AND',
         replace: 'WHERE id + 0 = job.saga_id AND',
       },

@@ -1,10 +1,10 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { guards, rights, testsOf } from './named-tests.js'
 
 const publishTests = testsOf('test/schema/publish.test.ts')
 const reservedTests = testsOf('test/schema/reserved-types.test.ts')
 const keyTests = testsOf('test/http/require-keys.test.ts')
-const reservedFile = 'migrations/0039_reserved_event_types.sql'
 const scanTests = testsOf('test/http/scan-json.test.ts')
 const turnTests = testsOf('test/http/take-turns.test.ts')
 const flightTests = testsOf('test/http/bytes-in-flight.test.ts')
@@ -28,7 +28,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Payloads are kept as jsonb, which orders names and drops repeated ones.',
     edits: [
       {
-        file: 'migrations/0002_events.sql',
+        file: schema.events,
         find: '  payload        json         NOT NULL,',
         replace: '  payload        jsonb        NOT NULL,',
       },
@@ -41,7 +41,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Events cannot be deleted, but can be changed.',
     edits: [
       {
-        file: 'migrations/0005_delivery_guards.sql',
+        file: schema.events,
         find: 'BEFORE UPDATE OR DELETE ON sagapost.events',
         replace: 'BEFORE DELETE ON sagapost.events',
       },
@@ -54,7 +54,7 @@ export const events: readonly Mutant[] = [
     breaks: 'New partitions come without the guard against TRUNCATE.',
     edits: [
       {
-        file: 'migrations/0006_partitions.sql',
+        file: schema.partitions,
         find: `  EXECUTE format(
     'CREATE TRIGGER truncate_is_refused BEFORE TRUNCATE ON sagapost.%I
        FOR EACH STATEMENT EXECUTE FUNCTION sagapost.refuse(''SP005'', ''rows are never deleted'')', partition);
@@ -71,7 +71,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Partitions that are made after the last migration come without the guard against TRUNCATE.',
     edits: [
       {
-        file: 'migrations/0026_queues_of_batches.sql',
+        file: schema.partitions,
         find: `  EXECUTE format(
     'CREATE TRIGGER truncate_is_refused BEFORE TRUNCATE ON sagapost.%I
        FOR EACH STATEMENT EXECUTE FUNCTION sagapost.refuse(''SP005'', ''rows are never deleted'')', partition);
@@ -88,7 +88,7 @@ export const events: readonly Mutant[] = [
     breaks: 'A key that was used for another type of event is taken for a repetition.',
     edits: [
       {
-        file: 'migrations/0046_ids_for_new_keys.sql',
+        file: schema.events,
         find: `sha256(convert_to(event_type || E'\\n' || payload::text, 'UTF8'))`,
         replace: `sha256(convert_to(payload::text, 'UTF8'))`,
       },
@@ -101,7 +101,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Events of a batch are stored although their key is known.',
     edits: [
       {
-        file: 'migrations/0046_ids_for_new_keys.sql',
+        file: schema.events,
         find: '  WHERE key IS NULL OR new_id IN (SELECT event_id FROM claimed);',
         replace: '  WHERE key IS NULL OR new_id IN (SELECT event_id FROM claimed) OR key IS NOT NULL;',
       },
@@ -116,7 +116,7 @@ export const events: readonly Mutant[] = [
     breaks: 'With one new event in it, all of a batch counts as new.',
     edits: [
       {
-        file: 'migrations/0046_ids_for_new_keys.sql',
+        file: schema.events,
         find: '  IF stored = cardinality(event_types) THEN',
         replace: '  IF stored > 0 THEN',
       },
@@ -131,7 +131,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Each call with a known key leaves a gap in the ids.',
     edits: [
       {
-        file: 'migrations/0046_ids_for_new_keys.sql',
+        file: schema.events,
         find: '  IF idempotency_key IS NOT NULL THEN',
         replace: `  new_id := nextval('sagapost.events_id_seq');\n  IF idempotency_key IS NOT NULL THEN`,
       },
@@ -144,7 +144,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Items of a batch whose key is known leave gaps in the ids.',
     edits: [
       {
-        file: 'migrations/0046_ids_for_new_keys.sql',
+        file: schema.events,
         find: 'WHERE known.key = given.key LIMIT 1)',
         replace: 'WHERE false)',
       },
@@ -183,7 +183,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Keys are forgotten before their window is over.',
     edits: [
       {
-        file: 'migrations/0008_publish_and_requeue.sql',
+        file: schema.events,
         find: `created_at < least(older_than, sagapost.now() - interval '1 minute')`,
         replace: `created_at < greatest(older_than, sagapost.now() - interval '1 minute')`,
       },
@@ -260,7 +260,7 @@ export const events: readonly Mutant[] = [
     breaks: 'The role that stores events may read deliveries.',
     edits: [
       {
-        file: 'migrations/0010_grants.sql',
+        file: schema.grants,
         find: 'GRANT SELECT ON sagapost.event_keys TO event_ingest_writer;',
         replace:
           'GRANT SELECT ON sagapost.event_keys, sagapost.webhook_delivery_sagas TO event_ingest_writer;',
@@ -452,7 +452,7 @@ export const events: readonly Mutant[] = [
     breaks: 'The function that publishes stores types of Sagapost’s own, because it runs as the owner.',
     edits: [
       {
-        file: reservedFile,
+        file: schema.events,
         find: '(_batch|_awaited_events)?',
         replace: '(_batch|_awaited_events)',
       },
@@ -465,7 +465,7 @@ export const events: readonly Mutant[] = [
     breaks: 'A step that delivers an event can say that a saga has ended.',
     edits: [
       {
-        file: reservedFile,
+        file: schema.events,
         find: '_batch|_awaited_events',
         replace: '_batch',
       },
@@ -478,7 +478,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Only the functions refuse types of Sagapost’s own, not a plain INSERT.',
     edits: [
       {
-        file: reservedFile,
+        file: schema.events,
         find: "SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE')",
         replace: "SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') AND false",
       },

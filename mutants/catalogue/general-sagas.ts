@@ -1,8 +1,7 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { rights, testsOf } from './named-tests.js'
 
-const tables = 'migrations/0007_general_sagas.sql'
-const writes = 'migrations/0037_saga_columns.sql'
 const cleanup = testsOf('test/schema/general-sagas/cleanup.test.ts')
 const views = testsOf('test/schema/general-sagas/views.test.ts')
 const storage = testsOf('test/sagas/storage-conformance.test.ts')
@@ -16,7 +15,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'A saga may have two steps in one place.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: 'CREATE UNIQUE INDEX idx_step_unique_saga_index',
         replace: 'CREATE INDEX idx_step_unique_saga_index',
       },
@@ -29,7 +28,7 @@ export const generalSagas: readonly Mutant[] = [
     id: 'named-index-missing',
     rules: ['G4'],
     breaks: 'An index that the document names is dropped.',
-    edits: [{ file: writes, append: 'DROP INDEX sagapost.idx_event_type_timestamp;' }],
+    edits: [{ file: schema.sagas, append: 'DROP INDEX sagapost.idx_event_type_timestamp;' }],
     test: testsOf('test/schema/general-sagas/indexes.test.ts')(
       '[G4] %s has every index the document names, those of the coordinator, and no other',
     ),
@@ -53,7 +52,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'The view failed_sagas leaves out those that were cancelled.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: 'WHERE state IN (6, 7, 8)\nORDER BY',
         replace: 'WHERE state IN (6, 8)\nORDER BY',
       },
@@ -66,7 +65,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'The clean-up removes sagas that were updated at the very moment.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: 'updated_at < older_than AND NOT awaiting_operator',
         replace: 'updated_at <= older_than AND NOT awaiting_operator',
       },
@@ -79,7 +78,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'The clean-up removes sagas that wait for an operator.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: 'updated_at < older_than AND NOT awaiting_operator',
         replace: 'updated_at < older_than',
       },
@@ -92,7 +91,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'An update may set updated_at to whatever it likes.',
     edits: [
       {
-        file: 'migrations/0018_saga_writes.sql',
+        file: schema.sagas,
         find: 'IF NOT (NEW.updated_at > sagapost.now() AND NEW.updated_at <= sagapost.clock()) THEN',
         replace: 'IF NEW.updated_at IS NULL THEN',
       },
@@ -107,7 +106,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'The index of the steps to retry is no longer the one that finds them.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: '  WHERE state = 3 AND attempts < max_attempts;',
         replace: '  WHERE state = 3 AND attempts > max_attempts;',
       },
@@ -135,7 +134,7 @@ export const generalSagas: readonly Mutant[] = [
     id: 'application-edits-history',
     rules: ['G12', 'G3'],
     breaks: 'The role saga_app_role may change the history of sagas.',
-    edits: [{ file: writes, append: 'GRANT UPDATE ON sagapost.saga_events TO saga_app_role;' }],
+    edits: [{ file: schema.grants, append: 'GRANT UPDATE ON sagapost.saga_events TO saga_app_role;' }],
     test: rights,
   },
   {
@@ -144,7 +143,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'A coordinator that lost its place writes over the one that has it now.',
     edits: [
       {
-        file: writes,
+        file: schema.sagaWrites,
         find: 'WHERE saga.id = change.saga_id AND saga.version = change.version',
         replace: 'WHERE saga.id = change.saga_id AND saga.version >= change.version',
       },

@@ -1,8 +1,8 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const partitionTests = testsOf('test/schema/partitions.test.ts')
-const readsFile = 'migrations/0043_many_partitions.sql'
 const windowFile = 'src/database/work-window.ts'
 const lockTest = testsOf('test/schema/range-locks.test.ts')(
   '[S21, J9] no statement of a part locks more partitions the more there are',
@@ -14,12 +14,13 @@ export const partitions: readonly Mutant[] = [
   {
     id: 'later-partitions-unreadable',
     rules: ['O7'],
-    breaks: 'The role of the workers may not compute a check that only the later partitions have.',
+    breaks: 'The role of the workers may not compute a check of the partitions that it reads.',
     edits: [
       {
-        file: readsFile,
-        find: 'TO router_worker, saga_orchestrator, job_worker;',
-        replace: 'TO router_worker, saga_orchestrator;',
+        file: schema.grants,
+        find: '  event_publisher, event_ingest_writer, router_worker, saga_orchestrator, job_worker, saga_readonly_role;',
+        replace:
+          '  event_publisher, event_ingest_writer, router_worker, saga_orchestrator, saga_readonly_role;',
       },
     ],
     test: partitionTests('[O7] that are made later can be read by every role that reads events'),
@@ -44,7 +45,7 @@ export const partitions: readonly Mutant[] = [
     breaks: 'The check of made jobs keeps one plan for all values, however many partitions there are.',
     edits: [
       {
-        file: 'migrations/0036_job_fits_delivery.sql',
+        file: schema.jobs,
         find: `'sagapost.webhook_delivery_sagas'::regclass OFFSET 24)`,
         replace: `'sagapost.webhook_delivery_sagas'::regclass OFFSET 24000)`,
       },
@@ -57,7 +58,7 @@ export const partitions: readonly Mutant[] = [
     breaks: 'A dead letter looks for its event and its job with one plan for all values.',
     edits: [
       {
-        file: 'migrations/0036_job_fits_delivery.sql',
+        file: schema.deadLetters,
         find: `'sagapost.webhook_delivery_jobs'::regclass OFFSET 24)`,
         replace: `'sagapost.webhook_delivery_jobs'::regclass OFFSET 24000)`,
       },
@@ -105,7 +106,7 @@ export const partitions: readonly Mutant[] = [
     breaks: 'Plans are made for a single partition, of which PostgreSQL 18 reads all rows.',
     edits: [
       {
-        file: 'migrations/0044_open_ranges.sql',
+        file: schema.partitions,
         find: '  IF fresh_to = (SELECT min(border)',
         replace: '  IF false AND fresh_to = (SELECT min(border)',
       },

@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const limits = testsOf('test/schema/payload-limit.test.ts')
@@ -17,9 +18,9 @@ export const payload: readonly Mutant[] = [
     breaks: 'A plain INSERT stores a payload of any size.',
     edits: [
       {
-        file: 'migrations/0034_payload_limit.sql',
-        find: 'pg_column_size(payload) <= 2048 OR octet_length(payload::text) <= sagapost.payload_bytes_max()) NOT VALID;',
-        replace: 'octet_length(payload::text) > 0) NOT VALID;',
+        file: schema.events,
+        find: 'pg_column_size(payload) <= 2048 OR octet_length(payload::text) <= sagapost.payload_bytes_max())',
+        replace: 'octet_length(payload::text) > 0)',
       },
     ],
     test: limits('[E1] holds for %s: as many bytes are stored, one more is refused'),
@@ -30,9 +31,9 @@ export const payload: readonly Mutant[] = [
     breaks: 'The limit looks at the size as stored, which a compressed payload passes.',
     edits: [
       {
-        file: 'migrations/0034_payload_limit.sql',
-        find: 'OR octet_length(payload::text) <= sagapost.payload_bytes_max()) NOT VALID;',
-        replace: 'OR pg_column_size(payload) <= sagapost.payload_bytes_max() + 4) NOT VALID;',
+        file: schema.events,
+        find: 'OR octet_length(payload::text) <= sagapost.payload_bytes_max())',
+        replace: 'OR pg_column_size(payload) <= sagapost.payload_bytes_max() + 4)',
       },
     ],
     test: limits('[E1] holds for a payload that comes compressed from another table'),
@@ -122,7 +123,7 @@ export const payload: readonly Mutant[] = [
     breaks: 'Partitions of saga_events that are made ahead last a month, whatever was chosen.',
     edits: [
       {
-        file: 'migrations/0035_saga_patterns_and_periods.sql',
+        file: schema.sagaUpkeep,
         find: 'ensure_saga_event_partitions(every interval DEFAULT NULL, ahead',
         replace: "ensure_saga_event_partitions(every interval DEFAULT '1 month', ahead",
       },
@@ -136,7 +137,7 @@ export const payload: readonly Mutant[] = [
       'The index of steps by state is cheaper than that of the steps to retry where most have attempts left.',
     edits: [
       {
-        file: 'migrations/0035_saga_patterns_and_periods.sql',
+        file: schema.sagas,
         find: 'ON sagapost.saga_steps (state, attempts) WHERE',
         replace: 'ON sagapost.saga_steps (state) WHERE',
       },

@@ -1,9 +1,9 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const spread = testsOf('test/router/spread-events.test.ts')
 const router = testsOf('test/runtime/start-router.test.ts')
-const migration = 'migrations/0040_events_in_pieces.sql'
 const spreadFile = 'src/router/spread-events.ts'
 const toEachOnce = spread('[R1, R2, R3] is routed in several transactions, to each subscription once')
 
@@ -112,7 +112,7 @@ export const pieces: readonly Mutant[] = [
     breaks: 'An event stays among the unrouted ones until its whole row is routed.',
     edits: [
       {
-        file: migration,
+        file: schema.routing,
         find: '  queued.event_ids[coalesce(queued.routed_events, 0) + 1:],',
         replace: '  queued.event_ids,',
       },
@@ -125,7 +125,7 @@ export const pieces: readonly Mutant[] = [
     breaks: 'A saga goes on when the deliveries that are made have ended, though the event has more to come.',
     edits: [
       {
-        file: migration,
+        file: schema.sagaWaits,
         find: `    WHEN busy + waiting > 0 THEN 'open'`,
         replace: `    WHEN busy + waiting > 0 THEN 'open'
     WHEN total > 0 THEN 'completed'`,

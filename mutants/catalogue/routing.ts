@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { rights, testsOf } from './named-tests.js'
 
 const routeTests = testsOf('test/router/route-events.test.ts')
@@ -35,7 +36,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'Events that are put into a partition directly are never routed.',
     edits: [
       {
-        file: 'migrations/0006_partitions.sql',
+        file: schema.partitions,
         find: `  IF parent = 'events' THEN`,
         replace: `  IF parent = 'event' THEN`,
       },
@@ -94,7 +95,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'The router’s role may read the payload of events.',
     edits: [
       {
-        file: 'migrations/0010_grants.sql',
+        file: schema.grants,
         find: 'GRANT SELECT (id, event_type, created_at, correlation_id, traceparent) ON sagapost.events TO router_worker;',
         replace: 'GRANT SELECT ON sagapost.events TO router_worker;',
       },
@@ -107,7 +108,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'The router’s role may say with which status a delivery begins.',
     edits: [
       {
-        file: 'migrations/0010_grants.sql',
+        file: schema.grants,
         find: 'GRANT SELECT, INSERT (event_id, subscription_id, correlation_id) ON sagapost.webhook_delivery_sagas TO router_worker;',
         replace:
           'GRANT SELECT, INSERT (event_id, subscription_id, correlation_id, status) ON sagapost.webhook_delivery_sagas TO router_worker;',
@@ -136,7 +137,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'Only new and deleted subscriptions count the version up, not changed ones.',
     edits: [
       {
-        file: 'migrations/0003_subscriptions.sql',
+        file: schema.subscriptions,
         find: 'AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON sagapost.subscriptions',
         replace: 'AFTER INSERT OR DELETE OR TRUNCATE ON sagapost.subscriptions',
       },

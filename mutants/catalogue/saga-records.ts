@@ -1,7 +1,7 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
-const migration = 'migrations/0037_saga_columns.sql'
 const columns = testsOf('test/sagas/columns.test.ts')(
   '[G1, G2, G3] every column of the tables of sagas is written by sagas that run',
 )
@@ -23,7 +23,7 @@ export const sagaRecords: readonly Mutant[] = [
     id: 'column-without-writer',
     rules: ['G1', 'G2', 'G3'],
     breaks: 'A column is added that no run of a saga fills.',
-    edits: [{ file: migration, append: 'ALTER TABLE sagapost.saga_steps ADD COLUMN worker text;' }],
+    edits: [{ file: schema.sagas, append: 'ALTER TABLE sagapost.saga_steps ADD COLUMN worker text;' }],
     test: columns,
   },
   {
@@ -32,7 +32,7 @@ export const sagaRecords: readonly Mutant[] = [
     breaks: 'What the steps have returned is not kept with the saga.',
     edits: [
       {
-        file: migration,
+        file: schema.sagaWrites,
         find: 'current_data = coalesce(change.current::jsonb, saga.current_data)',
         replace: 'current_data = saga.current_data',
       },
@@ -44,7 +44,11 @@ export const sagaRecords: readonly Mutant[] = [
     rules: ['G2'],
     breaks: 'What a step is given is kept for the first one only.',
     edits: [
-      { file: migration, find: 'coalesce(to_be.input::jsonb, step.input_data)', replace: 'step.input_data' },
+      {
+        file: schema.sagaWrites,
+        find: 'coalesce(to_be.input::jsonb, step.input_data)',
+        replace: 'step.input_data',
+      },
     ],
     test: told,
   },
@@ -54,7 +58,7 @@ export const sagaRecords: readonly Mutant[] = [
     breaks: 'What the first step is given is not kept where it begins with its saga.',
     edits: [
       {
-        file: migration,
+        file: schema.sagaWrites,
         find: 'CASE begun.runs WHEN 1 THEN new.first_input::jsonb END',
         replace: 'NULL',
       },
@@ -89,7 +93,7 @@ export const sagaRecords: readonly Mutant[] = [
     breaks: 'The time of the last attempt is that of the first.',
     edits: [
       {
-        file: migration,
+        file: schema.sagaWrites,
         find: 'last_attempt_at = CASE WHEN to_be.started THEN at_once ELSE step.last_attempt_at END',
         replace: 'last_attempt_at = CASE WHEN to_be.started THEN coalesce(step.last_attempt_at, at_once) END',
       },
@@ -102,7 +106,7 @@ export const sagaRecords: readonly Mutant[] = [
     breaks: 'A saga’s events stay when it is deleted, and keep it from going.',
     edits: [
       {
-        file: migration,
+        file: schema.sagas,
         append: `
 ALTER TABLE sagapost.saga_events DROP CONSTRAINT fk_saga_events_saga;
 ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
@@ -188,7 +192,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'All events of a saga have the span of the saga.',
     edits: [
       {
-        file: migration,
+        file: schema.sagaWrites,
         find: 'coalesce(event.span_id, moved.span_id)',
         replace: 'moved.span_id',
       },
@@ -240,7 +244,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'The webhooks of a saga tell the message of its error.',
     edits: [
       {
-        file: 'migrations/0024_saga_webhooks.sql',
+        file: schema.sagaWrites,
         find: `event.error ->> 'code' AS "errorCode"`,
         replace: `event.error ->> 'message' AS "errorCode"`,
       },

@@ -1,8 +1,8 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { orchestrate, resultQueue, testsOf, transitions } from './named-tests.js'
 
 const applyFile = 'src/orchestrator/apply-results.ts'
-const guardsFile = 'migrations/0020_lean_writes.sql'
 
 /** What a job's result makes of its delivery. */
 export const sagaResults: readonly Mutant[] = [
@@ -40,7 +40,7 @@ export const sagaResults: readonly Mutant[] = [
     breaks: 'The database lets attempt_count jump by more than one.',
     edits: [
       {
-        file: guardsFile,
+        file: schema.deliveries,
         find: 'NEW.attempt_count BETWEEN OLD.attempt_count AND OLD.attempt_count + 1',
         replace: 'NEW.attempt_count >= OLD.attempt_count',
       },
@@ -109,7 +109,7 @@ export const sagaResults: readonly Mutant[] = [
     breaks: 'A subscription may have a limit of 0 attempts.',
     edits: [
       {
-        file: 'migrations/0003_subscriptions.sql',
+        file: schema.subscriptions,
         find: 'CHECK (max_attempts BETWEEN 1 AND 100)',
         replace: 'CHECK (max_attempts BETWEEN 0 AND 100)',
       },

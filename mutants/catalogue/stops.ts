@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { orchestrate, testsOf } from './named-tests.js'
 
 const waiting = testsOf('test/worker/stopped-while-waiting.test.ts')
@@ -92,7 +93,7 @@ export const stops: readonly Mutant[] = [
     breaks: 'A subscription that is switched on or off leaves no note; only a deletion does.',
     edits: [
       {
-        file: 'migrations/0032_stopped_deliveries.sql',
+        file: schema.pausesAndStops,
         find: 'WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.deleted_at',
         replace: 'WHEN (OLD.deleted_at',
       },

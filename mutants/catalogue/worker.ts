@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { guards, testsOf } from './named-tests.js'
 
 const lostAnswers = testsOf('test/worker/lost-answers.test.ts')
@@ -9,7 +10,6 @@ const keeperTests = testsOf('test/worker/keep-breakers.test.ts')
 const laneTests = testsOf('test/worker/lanes.test.ts')
 const paceTests = testsOf('test/worker/pace-starts.test.ts')
 
-const countedFile = 'migrations/0038_counted_requests.sql'
 const firstTryTests = testsOf('test/worker/first-tries.test.ts')
 const spacingTests = testsOf('test/worker/space-claims.test.ts')
 
@@ -202,7 +202,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'The database lets a job go back that has a result.',
     edits: [
       {
-        file: countedFile,
+        file: schema.jobs,
         find: 'NEW.finished_at) > 0',
         replace: 'NEW.finished_at) > 6',
       },

@@ -1,4 +1,4 @@
-/** One database role per part (DESIGN 3); migrations/0001 makes them, migrations/0010 says what each may do. */
+/** One database role per part; migrations/0001 creates them, migrations/0016 says what each may do. */
 export const databaseRoles = [
   'event_publisher',
   'event_ingest_writer',

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** migrations/0023: the few batches there are, and their sagas by primary key. */
+/** migrations/0014: the few batches there are, and their sagas by primary key. */
 const discardEnded = 'SELECT sagapost.discard_ended_requeues() AS discarded'
 
 /**

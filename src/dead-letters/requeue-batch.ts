@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** migrations/0023: the step's row, the batch and its letters by their keys. */
+/** migrations/0014: the step's row, the batch and its letters by their keys. */
 const requeueNextBatch = 'SELECT total, requeued_now FROM sagapost.requeue_batch($1, $2)'
 
 const discardBatches = 'SELECT sagapost.discard_requeue($1)'

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { databaseErrorCode, inTransaction, isRowId } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 
-// migrations/0032: the letter by its key, the delivery of an earlier request by uniq_saga_requeued_from.
+// migrations/0014: the letter by its key, the delivery of an earlier request by uniq_saga_requeued_from.
 const requeue = 'SELECT delivery_id, created FROM sagapost.requeue_dead_letter($1)'
 
 export interface Requeued {

@@ -11,7 +11,7 @@ const LETTERS_PER_BATCH = 500
 /** What one request may ask for: some seconds to plan it, and 8 MB of ids. */
 const LETTERS_MAX = 500_000
 
-/** migrations/0023: the saga and the batches of what its filter finds, or neither. */
+/** migrations/0014: the saga and the batches of what its filter finds, or neither. */
 const startRequeue = `
   SELECT saga_id, created, moment, input, answer FROM sagapost.start_dead_letter_requeue($1, $2, $3)`
 

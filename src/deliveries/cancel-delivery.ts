@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { databaseErrorCode, inTransaction, isRowId } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 
-// migrations/0032: the delivery by webhook_delivery_sagas_pkey, in every partition.
+// migrations/0009: the delivery by webhook_delivery_sagas_pkey, group by group of partitions.
 const cancel = 'SELECT sagapost.cancel_delivery($1)'
 
 /**

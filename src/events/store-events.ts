@@ -48,7 +48,7 @@ function payloadsOf(events: readonly NewEvent[]): { payloads: string | string[];
     : { payloads: `[${payloads.join()}]`, isList: true }
 }
 
-// One round trip and one commit for the whole batch; keys by event_keys_pkey (migrations/0029). No longer than $6 is waited
+// One round trip and one commit for the whole batch; keys by event_keys_pkey (migrations/0002). No longer than $6 is waited
 // for a key that another transaction holds. The time must be set before the function waits, so what it takes comes out
 // of the setting; it ends with the transaction, which is this statement's own unless the caller began one. Null: as
 // long as the session's setting says.

@@ -1,6 +1,6 @@
 import type { StateMachine } from './state-machine.js'
 
-/** [G6] Everything that a saga's history can say. The schema has the same list (migrations/0007). */
+/** [G6] Everything that a saga's history can say. The schema has the same list (migrations/0010). */
 export const sagaEventTypes = [
   'saga.started',
   'saga.step.started',

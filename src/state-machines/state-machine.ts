@@ -1,6 +1,6 @@
 /**
  * A state machine as data. The types, the drawing in docs/concepts/state-machines.md and the tests come from
- * it; the database's own guards (migrations/0005) are compared with it, move by move.
+ * it; the database's own guards (migrations/0005, 0006 and 0010) are compared with it, move by move.
  */
 export interface StateMachine<Status extends string> {
   readonly statuses: readonly Status[]

@@ -10,7 +10,7 @@ const ATTEMPTS_MAX = 200
 
 /**
  * The end of a rotation: when the overlap is over, what is kept of the previous secret is removed. It is started in the
- * rotation's transaction, due at the end of the overlap (migrations/0023); until then it is a row and nothing more.
+ * rotation's transaction, due at the end of the overlap (migrations/0014); until then it is a row and nothing more.
  */
 export function defineSecretRotation(removeEnded: () => Promise<number>): SagaDefinition {
   return saga<SecretRotationInput>('sagapost.rotate-secret', { version: 1 }).step('remove-previous', {

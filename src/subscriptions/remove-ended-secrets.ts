@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** migrations/0023: by idx_secret_ending. */
+/** migrations/0014: by idx_secret_ending. */
 const removeEnded = 'SELECT sagapost.remove_ended_secrets() AS removed'
 
 /** Removes the ciphertext of every secret that has ended; how many. Under the role saga_app_role. */

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { startOwnSaga } from '../sagas/index.js'
 import { defineSecretRotation } from './define-secret-rotation.js'
 
-/** migrations/0023: due when the previous secret of the subscription ends. */
+/** migrations/0014: due when the previous secret of the subscription ends. */
 const startRotation = `
   SELECT saga_id, created, moment, input, answer FROM sagapost.start_secret_rotation($1)`
 

@@ -95,7 +95,7 @@ export function checkTakenTogether(
   }
 }
 
-/** As migrations/0026 has it. */
+/** As sagapost.entries_per_row() has it. */
 const ENTRIES_PER_ROW = 50
 /** Less than there is between two rows that were seen. */
 const UNSEEN = 0.001
@@ -134,7 +134,7 @@ export function removeRows(model: Model, name: QueueName, rows: readonly QueueRo
   model[name] = model[name].filter((row) => !rows.some(({ id }) => id === row.id))
 }
 
-/** As migrations/0040 has it: behind all others. */
+/** As sagapost.event_routing_queue has it: behind all others. */
 const BACK = 2 ** 52
 
 export function moveToBack(model: Model, rows: readonly QueueRow[], orders: Look['orders']): void {

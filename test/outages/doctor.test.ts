@@ -256,6 +256,14 @@ const breaks: readonly {
     remedy: /release/,
   },
   {
+    code: 'schema_unreleased',
+    by: 'a schema of a development version',
+    break: `UPDATE sagapost.saga_schema_version SET name = 'tables' WHERE version = 2`,
+    mend: `UPDATE sagapost.saga_schema_version SET name = 'events' WHERE version = 2`,
+    detail: /its migration 2 is "tables", and that of this release is "events"$/,
+    remedy: /empty database/,
+  },
+  {
     code: 'master_key_wrong',
     by: 'another master key',
     break: 'SELECT',

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { AwaitedDeliveries, AwaitingStep } from '../state-storage.js'
 import { deliveryTopic } from '../topics.js'
 
-/** migrations/0024: by the primary key of saga_awaited_events, and the two indexes of an event in its partition. */
+/** migrations/0011: by the primary key of saga_awaited_events, and the two indexes of an event in its partition. */
 const selectDeliveries = `
   SELECT saga_id, step_index, event_id, standing, completed::int AS completed, dead::int AS dead
   FROM sagapost.awaited_deliveries($1, $2)`

@@ -8,7 +8,7 @@ import { signalTopic } from '../topics.js'
 type Queryable = Pick<pg.ClientBase, 'query'> | pg.Pool
 
 /**
- * migrations/0022: one statement, in whichever transaction it is called. Its login need not be able to read signals, and
+ * migrations/0011: one statement, in whichever transaction it is called. Its login need not be able to read signals, and
  * its session may write times as it likes: JSON has one way.
  */
 const keepSignal = `
@@ -30,10 +30,10 @@ export const selectSignals = `
   FROM unnest($1::text[], $2::text[]) AS wanted (name, key)
   JOIN sagapost.saga_signals AS kept ON kept.name = wanted.name AND kept.key = wanted.key`
 
-/** migrations/0024: notes what deliveries have come to; from idx_saga_awaited_look. */
+/** migrations/0011: notes what deliveries have come to; from idx_saga_awaited_look. */
 const noteDeliveries = 'SELECT sagapost.note_deliveries($1) AS count'
 
-/** migrations/0022; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. */
+/** migrations/0011; by the primary key of saga_wakeups, which is empty but for a moment, and idx_step_waits_for. */
 const wakeSagas = 'SELECT sagapost.wake_sagas($1) AS count'
 
 /**

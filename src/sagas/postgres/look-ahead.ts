@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { prepared } from '../../database/index.js'
 import type { Outlook, StateStorage } from '../state-storage.js'
 
-/** migrations/0024; one entry of an index for each definition, and two more. */
+/** migrations/0011; one entry of an index for each definition, and two more. */
 export const lookAheadSql = prepared('SELECT news, due_in_ms FROM sagapost.look_ahead($1, $2)')
 
 export async function lookAhead(

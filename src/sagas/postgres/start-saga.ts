@@ -7,7 +7,7 @@ import { firstInput } from '../step-data.js'
 import { getSagaByKey } from './read-sagas.js'
 
 /**
- * migrations/0018: one statement, so that a caller's transaction has all of it or nothing. JSON has one way to write a
+ * migrations/0012: one statement, so that a caller's transaction has all of it or nothing. JSON has one way to write a
  * time: the caller's session may have another DateStyle, and its `pg` other parsers.
  */
 const startSagasSql = `SELECT saga_id, to_json(moment)::text AS moment FROM sagapost.start_sagas($1)`

@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-/** Views of migrations/0019 and 0021; pg gives bigint as text. */
+/** Views of migrations/0013; pg gives bigint as text. */
 const selectTableSizes = `
   SELECT table_name AS "tableName", table_bytes::float8 AS "tableBytes", index_bytes::float8 AS "indexBytes",
          total_bytes::float8 AS "totalBytes", rows_estimated::float8 AS "rowsEstimated",

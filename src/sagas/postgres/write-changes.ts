@@ -6,7 +6,7 @@ import { sagaStateNumber, stepStateNumber } from '../saga-run.js'
 import type { WriteOutcome } from '../state-storage.js'
 import { toStartParameter } from './start-saga.js'
 
-/** migrations/0018: many sagas' changes in one statement, and so in one commit. */
+/** migrations/0012: many sagas' changes in one statement, and so in one commit. */
 const writeSagaChanges =
   'SELECT saga_id, cancel_requested, overdue, moment FROM sagapost.write_saga_changes($1, $2)'
 

@@ -1,85 +1,28 @@
--- Statements over all partitions lock each of them and each of its indexes: with 301 ranges some 2,400 locks. They are split
--- into groups of partitions (database/read-ranges.ts), and no transaction locks more than one group.
+-- Requeue of dead letters [D4, S19], one or many, and the end of a secret's overlap. What takes long runs as a saga of
+-- Sagapost's own: the role that may request it starts it by a function and has no other right to sagas; the coordinator
+-- (saga_app_role) runs what was planned, and can plan nothing.
 
--- Groups of at most `size` ranges, newest first. The newest has no end and the oldest no beginning, so that together they
--- hold every event, also when a partition was made or removed since. Names tell the ranges, as in 0044.
-CREATE FUNCTION sagapost.partition_groups(size integer DEFAULT 16) RETURNS TABLE (from_id bigint, to_id bigint)
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+-- What a caller may set of a saga of Sagapost's own. Everything else that start_sagas takes, now or later (a lease, a
+-- parent, that its history is published), is not the caller's to set.
+CREATE FUNCTION sagapost.own_saga(given jsonb) RETURNS jsonb
+LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
-  WITH borders AS (
-    SELECT DISTINCT substring(partition.relname FROM '_from_([0-9]+)$')::bigint AS border
-    FROM pg_inherits JOIN pg_class AS partition ON partition.oid = inhrelid
-    WHERE inhparent IN ('sagapost.events'::regclass, 'sagapost.webhook_delivery_sagas'::regclass,
-                        'sagapost.webhook_delivery_jobs'::regclass, 'sagapost.dead_letters'::regclass)
-  ), groups AS (
-    SELECT place, min(border) AS border
-    FROM (SELECT border, (row_number() OVER (ORDER BY border DESC) - 1) / size AS place FROM borders) AS placed
-    WHERE border IS NOT NULL
-    GROUP BY place
-  )
-  SELECT CASE WHEN place < max(place) OVER () THEN border END, lag(border) OVER (ORDER BY place)
-  FROM groups ORDER BY place
+  SELECT jsonb_build_object(
+    'id', given -> 'id', 'definition_id', given -> 'definition_id',
+    'definition_version', given -> 'definition_version', 'idempotency_key', given -> 'idempotency_key',
+    'input', given -> 'input', 'timeout_ms', given -> 'timeout_ms', 'retry_policy', given -> 'retry_policy',
+    'metadata', given -> 'metadata', 'trace_id', given -> 'trace_id', 'span_id', given -> 'span_id',
+    'step_names', given -> 'step_names', 'step_attempts', given -> 'step_attempts')
 $$;
-REVOKE ALL ON FUNCTION sagapost.partition_groups(integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sagapost.partition_groups(integer) TO saga_readonly_role;
+COMMENT ON FUNCTION sagapost.own_saga(jsonb) IS 'What the starter of one of Sagapost''s own sagas may set of it';
 
--- The event of a row that is known by its id alone, group by group from the newest, by the table's primary key; null where
--- there is none. A subtransaction that ends with an error gives its locks back, and variables keep what it has found.
-CREATE FUNCTION sagapost.find_event_id(growing text, wanted bigint) RETURNS bigint
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-  bounds record;
-  event_id bigint;
-BEGIN
-  FOR bounds IN SELECT from_id, to_id FROM sagapost.partition_groups() LOOP
-    BEGIN
-      EXECUTE format('SELECT event_id FROM sagapost.%I WHERE id = $1%s%s', growing,
-                     ' AND event_id >= ' || bounds.from_id, ' AND event_id < ' || bounds.to_id)
-      INTO event_id USING wanted;
-      RAISE SQLSTATE 'SP000';
-    EXCEPTION WHEN SQLSTATE 'SP000' THEN
-      EXIT WHEN event_id IS NOT NULL;
-    END;
-  END LOOP;
-  RETURN event_id;
-END
-$$;
-REVOKE ALL ON FUNCTION sagapost.find_event_id(text, bigint) FROM PUBLIC;
+-- One dead letter -----------------------------------------------------------------------------------------------------
 
--- As in 0032, in the partition of the delivery.
-CREATE OR REPLACE FUNCTION sagapost.cancel_delivery(delivery_id bigint) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-SET plan_cache_mode = force_custom_plan
-AS $$
-DECLARE
-  of_event constant bigint := sagapost.find_event_id('webhook_delivery_sagas', delivery_id);
-  delivery record;
-BEGIN
-  SELECT id, event_id, status, final_error_code INTO delivery
-  FROM sagapost.webhook_delivery_sagas
-  WHERE id = delivery_id AND event_id = of_event;
-  IF NOT FOUND THEN
-    RAISE EXCEPTION USING ERRCODE = 'SP008',
-      MESSAGE = format('there is no delivery %s', coalesce(delivery_id::text, 'null')),
-      CONSTRAINT = 'cancelled_delivery_exists', SCHEMA = 'sagapost', TABLE = 'webhook_delivery_sagas';
-  END IF;
-  IF delivery.status = 'DeadLettered' AND delivery.final_error_code = 'cancelled' THEN
-    RETURN;
-  END IF;
-  IF delivery.status IN ('Completed', 'DeadLettered') THEN
-    RAISE EXCEPTION USING ERRCODE = 'SP003',
-      MESSAGE = format('delivery %s is %s: it can no longer be cancelled', delivery.id, delivery.status),
-      CONSTRAINT = 'cancelled_delivery_is_open', SCHEMA = 'sagapost', TABLE = 'webhook_delivery_sagas';
-  END IF;
-  INSERT INTO sagapost.delivery_cancellations (saga_id, event_id) VALUES (delivery.id, delivery.event_id)
-  ON CONFLICT (saga_id) DO NOTHING;
-  PERFORM pg_notify('sagapost_wake', 'switches');
-END
-$$;
-
--- [D4, S19] As in 0032, in the partition of the dead letter.
-CREATE OR REPLACE FUNCTION sagapost.requeue_dead_letter(dead_letter_id bigint, OUT delivery_id bigint, OUT created boolean)
+-- [D4, S19] A new Pending delivery for the event and subscription of the dead letter. A second request returns the
+-- delivery of the first (`created` is false), even if the subscription was deactivated since. ON CONFLICT names no
+-- index: two requeues of a letter meet in two of them, and a conflict in an index that is not named is an error.
+CREATE FUNCTION sagapost.requeue_dead_letter(dead_letter_id bigint, OUT delivery_id bigint, OUT created boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_custom_plan
 AS $$
@@ -101,7 +44,7 @@ BEGIN
     RETURN;
   END IF;
 
-  -- FOR SHARE: a subscription that is being switched off is waited for, not raced.
+  -- FOR SHARE waits for a deactivation that is under way, instead of racing it.
   PERFORM FROM sagapost.subscriptions WHERE id = letter.subscription_id AND active AND verified FOR SHARE;
   IF NOT FOUND THEN
     IF EXISTS (SELECT FROM sagapost.subscriptions WHERE id = letter.subscription_id AND deleted_at IS NOT NULL) THEN
@@ -126,7 +69,7 @@ BEGIN
   ELSE
     SELECT id INTO delivery_id FROM sagapost.webhook_delivery_sagas
     WHERE requeued_from = letter.id AND event_id = of_event;
-    -- Another conflict than that of a requeue: the sequence was set back.
+    -- Not the conflict of two requeues: the sequence was set back.
     IF NOT FOUND THEN
       RAISE EXCEPTION USING ERRCODE = 'unique_violation',
         MESSAGE = format('dead letter %s cannot be requeued: the id of its new delivery is taken', letter.id),
@@ -136,46 +79,27 @@ BEGIN
 END
 $$;
 
--- As in 0013, group by group.
-CREATE OR REPLACE FUNCTION sagapost.gone_subscriptions(since timestamptz)
-RETURNS TABLE (subscription_id bigint, observed_at timestamptz)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-AS $$
-#variable_conflict use_column
-DECLARE
-  bounds record;
-  matching record;
-  gone bigint[] := '{}';
-  times timestamptz[] := '{}';
-BEGIN
-  FOR bounds IN SELECT from_id, to_id FROM sagapost.partition_groups() LOOP
-    BEGIN
-      EXECUTE format($gone$
-        SELECT array_agg(subscription_id) AS ids, array_agg(observed_at) AS times
-        FROM (
-          SELECT job.subscription_id, max(job.attempt_at) AS observed_at
-          FROM sagapost.webhook_delivery_jobs AS job
-          JOIN sagapost.subscriptions AS subscription ON subscription.id = job.subscription_id
-          WHERE job.error_code = 'http_410' AND job.finished_at >= $1
-            AND subscription.active AND subscription.updated_at <= job.attempt_at%s%s
-          GROUP BY job.subscription_id
-        ) AS of_group
-        $gone$, ' AND job.event_id >= ' || bounds.from_id, ' AND job.event_id < ' || bounds.to_id)
-      INTO matching USING since;
-      RAISE SQLSTATE 'SP000';
-    EXCEPTION WHEN SQLSTATE 'SP000' THEN
-      gone := gone || matching.ids;
-      times := times || matching.times;
-    END;
-  END LOOP;
-  RETURN QUERY
-    SELECT each.subscription_id, max(each.observed_at)
-    FROM unnest(gone, times) AS each (subscription_id, observed_at) GROUP BY each.subscription_id;
-END
-$$;
+-- Requeue by filter ---------------------------------------------------------------------------------------------------
 
--- As in 0023, group by group, the oldest first. No batch is of more than one group.
-CREATE OR REPLACE FUNCTION sagapost.start_dead_letter_requeue(given jsonb, batch_size integer, most integer)
+-- What the filter found when it was requested, in batches: a dead letter that comes later is never among them, not even
+-- one with a lower id that was being written at that moment, and `matching` is exact. The transaction that requeues a
+-- batch deletes it: it happens once or not at all.
+CREATE TABLE sagapost.requeue_batches (
+  saga_id varchar(255) NOT NULL,
+  batch   integer      NOT NULL,
+  -- Dead letters, ascending, and their events: the two together find a row in its partition.
+  letters bigint[]     NOT NULL,
+  events  bigint[]     NOT NULL,
+  CONSTRAINT requeue_batches_pkey PRIMARY KEY (saga_id, batch),
+  CONSTRAINT fk_requeue_batches_saga FOREIGN KEY (saga_id) REFERENCES sagapost.saga_instances (id) ON DELETE CASCADE
+);
+COMMENT ON TABLE sagapost.requeue_batches IS
+  'What a requeue by filter has still to do: dead letters that matched when it was requested; a batch is deleted when it is done';
+
+-- Stores the saga and its batches, or returns the saga of an earlier request with the key. Letters that were requeued
+-- before are left out: they would fill the batches of every later request. Group by group, the oldest first, planned
+-- for its values: each filter has its index, and each letter one look by uniq_saga_requeued_from.
+CREATE FUNCTION sagapost.start_dead_letter_requeue(given jsonb, batch_size integer, most integer)
 RETURNS TABLE (saga_id varchar, created boolean, moment timestamptz, input text, answer jsonb)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -203,7 +127,7 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
       MESSAGE = format('only sagas of %s are started here', definition);
   END IF;
-  -- Held by nobody: a coordinator claims it.
+  -- Without a lease: a coordinator claims it.
   SELECT * INTO made FROM sagapost.start_sagas(jsonb_build_array(sagapost.own_saga(given)));
   IF made IS NULL THEN
     RETURN QUERY
@@ -260,8 +184,11 @@ BEGIN
 END
 $$;
 
--- As in 0023, in the partitions of the batch.
-CREATE OR REPLACE FUNCTION sagapost.requeue_batch(requeue varchar, attempt integer, OUT total jsonb, OUT requeued_now integer)
+-- [D4, S19] Requeues the next batch by the rules of requeue_dead_letter, and counts each letter in one of three places.
+-- Null when this attempt at the step is not the one that runs, so that a coordinator that lost the saga changes
+-- nothing. Inserts in the order of ids, so that two requeues of the same letters cannot deadlock, and waits for no lock
+-- for long, because a cancellation waits for this; a batch that fails is tried again.
+CREATE FUNCTION sagapost.requeue_batch(requeue varchar, attempt integer, OUT total jsonb, OUT requeued_now integer)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
@@ -295,12 +222,12 @@ BEGIN
     RETURN;
   END IF;
   SELECT min(id), max(id) INTO first_id, last_id FROM unnest(todo.events) AS event (id);
-  -- One plan for all values locks every partition, as in 0036.
+  -- As in check_made_deliveries().
   IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'sagapost.webhook_delivery_sagas'::regclass OFFSET 24) THEN
     PERFORM set_config('plan_cache_mode', 'force_custom_plan', true);
   END IF;
 
-  -- FOR SHARE: a subscription that is being switched off is waited for, not raced.
+  -- FOR SHARE waits for a deactivation that is under way, instead of racing it.
   SELECT array_agg(locked.id) INTO active FROM (
     SELECT subscription.id FROM sagapost.subscriptions AS subscription
     WHERE subscription.active AND subscription.verified AND subscription.id IN (
@@ -324,7 +251,7 @@ BEGIN
   GET DIAGNOSTICS requeued_now = ROW_COUNT;
   PERFORM sagapost.look_at_requeued(todo.events);
 
-  -- In a statement of its own, which sees what others have requeued meanwhile.
+  -- A statement of its own, which sees what others have requeued meanwhile.
   SELECT count(*) AS letters,
          count(*) FILTER (WHERE outcome.taken) AS taken,
          count(*) FILTER (WHERE outcome.refusal = 'subscription_inactive') AS inactive,
@@ -349,7 +276,7 @@ BEGIN
           AND letter.event_id >= first_id AND letter.event_id <= last_id), 'dead_letter_not_found') END AS refusal
   ) AS outcome;
 
-  -- Letters of active subscriptions that neither this batch nor another request has requeued: as in requeue_dead_letter.
+  -- A letter of an active subscription that was not requeued: see requeue_dead_letter().
   SELECT given.id INTO todo
   FROM unnest(todo.letters, todo.events) AS given (id, event_id)
   JOIN sagapost.dead_letters AS letter ON letter.id = given.id AND letter.event_id = given.event_id
@@ -375,5 +302,84 @@ BEGIN
       'subscription_deleted', nullif(coalesce((total #>> '{refusals,subscription_deleted}')::bigint, 0) + counted.deleted, 0),
       'dead_letter_not_found', nullif(coalesce((total #>> '{refusals,dead_letter_not_found}')::bigint, 0) + counted.gone, 0))));
   UPDATE sagapost.saga_steps SET progress = total WHERE id = requeue || ':0';
+END
+$$;
+
+-- Forgets the rest of the plan of a requeue that is being undone, and returns how many batches. What was requeued stays
+-- so.
+CREATE FUNCTION sagapost.discard_requeue(requeue varchar) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  discarded integer;
+BEGIN
+  DELETE FROM sagapost.requeue_batches AS batch
+  WHERE batch.saga_id = requeue AND EXISTS (
+    SELECT FROM sagapost.saga_steps AS step WHERE step.id = requeue || ':0' AND step.state = 4);
+  GET DIAGNOSTICS discarded = ROW_COUNT;
+  RETURN discarded;
+END
+$$;
+
+-- Forgets the plans of requeues that ended without doing them, because they were cancelled before they began; returns
+-- how many batches. Reads the batches of running requeues as well, without their letters: at most a thousand rows for
+-- each.
+CREATE FUNCTION sagapost.discard_ended_requeues() RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  discarded integer;
+BEGIN
+  DELETE FROM sagapost.requeue_batches AS batch USING sagapost.saga_instances AS saga
+  WHERE saga.id = batch.saga_id
+    AND (saga.state IN (3, 5, 7, 8) OR saga.state = 6 AND NOT saga.awaiting_operator);
+  GET DIAGNOSTICS discarded = ROW_COUNT;
+  RETURN discarded;
+END
+$$;
+COMMENT ON FUNCTION sagapost.discard_ended_requeues() IS
+  'Deletes the batches of requeues that have ended; returns how many';
+
+-- The end of a secret's overlap ---------------------------------------------------------------------------------------
+
+-- Removes the secrets of all subscriptions that have ended, so that each run makes up for one that was cancelled.
+-- Returns how many.
+CREATE FUNCTION sagapost.remove_ended_secrets() RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  removed integer;
+BEGIN
+  UPDATE sagapost.subscription_secrets SET ciphertext = NULL
+  WHERE expires_at <= sagapost.now() AND ciphertext IS NOT NULL;
+  GET DIAGNOSTICS removed = ROW_COUNT;
+  RETURN removed;
+END
+$$;
+
+-- Stores the saga that ends the overlap of a rotation: due when the previous secret of the subscription ends, to the
+-- microsecond.
+CREATE FUNCTION sagapost.start_secret_rotation(given jsonb)
+RETURNS TABLE (saga_id varchar, created boolean, moment timestamptz, input text, answer jsonb)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+  definition constant text := 'sagapost.rotate-secret';
+  subscription constant bigint := (given ->> 'input')::jsonb ->> 'subscriptionId';
+  made record;
+BEGIN
+  IF given ->> 'definition_id' IS DISTINCT FROM definition THEN
+    RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+      MESSAGE = format('only sagas of %s are started here', definition);
+  END IF;
+  SELECT * INTO made FROM sagapost.start_sagas(jsonb_build_array(
+    sagapost.own_saga(given) - 'idempotency_key'));
+  RETURN QUERY
+    UPDATE sagapost.saga_instances AS saga SET wake_at = coalesce((
+      SELECT max(secret.expires_at) FROM sagapost.subscription_secrets AS secret
+      WHERE secret.subscription_id = subscription AND secret.ciphertext IS NOT NULL), saga.wake_at)
+    WHERE saga.id = made.saga_id
+    RETURNING saga.id, true, made.moment, given ->> 'input', to_jsonb(saga.wake_at);
 END
 $$;

@@ -1,20 +1,30 @@
--- [G15] saga_events by time, for heavy use: off until the owner of the schema calls partition_saga_events().
--- [G16] What operators look at. docs/reference/general-sagas-schema.md says how both are used.
+-- Upkeep of the sagas' tables: saga_events by time, for heavy use [G15], and what operators look at [G16].
+-- docs/reference/general-sagas-schema.md describes the use of both.
 
--- The partitions as the catalogue has them, the oldest first; the first one begins with all that was there before.
+-- The bounds of a partition by time, whatever DateStyle and TimeZone the session has: before PostgreSQL 18, India's
+-- time ("18/11/2026 00:00:00 IST") was read as Israel's, and a partition would have ended hours too late or too early.
+CREATE FUNCTION sagapost.saga_event_bounds(partition oid) RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+SET datestyle = 'ISO'
+RETURN (SELECT pg_get_expr(relpartbound, oid) FROM pg_class WHERE oid = partition);
+
+-- The partitions as the catalogue has them, oldest first; the first one holds everything from before it was made. The
+-- table is found by its name, because partition_saga_events() renames the present one.
 CREATE VIEW sagapost.saga_event_partitions AS
 SELECT partition.relname AS partition_name,
        coalesce((regexp_match(bounds.text, 'FROM \(''([^'']+)''\)'))[1], '-infinity')::timestamptz AS from_time,
        (regexp_match(bounds.text, 'TO \(''([^'']+)''\)'))[1]::timestamptz AS to_time
 FROM pg_inherits
 JOIN pg_class AS partition ON partition.oid = inhrelid
--- By its name: the table that has it now becomes the first partition.
 JOIN pg_class AS parent ON parent.oid = inhparent
-CROSS JOIN LATERAL (SELECT pg_get_expr(partition.relpartbound, partition.oid) AS text) AS bounds
+CROSS JOIN LATERAL (SELECT sagapost.saga_event_bounds(partition.oid) AS text) AS bounds
 WHERE parent.relname = 'saga_events' AND parent.relnamespace = 'sagapost'::regnamespace
 ORDER BY from_time;
+COMMENT ON VIEW sagapost.saga_event_partitions IS 'Partitions of saga_events, if partition_saga_events() was called';
 
--- Row triggers come with ATTACH, as they are on the parent; that on TRUNCATE does not.
+-- ATTACH clones row triggers from the table, but not the one on TRUNCATE.
 CREATE FUNCTION sagapost.attach_saga_event_partition(partition text, from_time text, to_time timestamptz) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
@@ -44,8 +54,9 @@ END
 $$;
 
 -- Makes the partitions that are missing up to `ahead` periods from now, and returns how many; nothing while the table
--- is not partitioned. Writers wait for the moment of ATTACH only, and never for more than two seconds.
-CREATE FUNCTION sagapost.ensure_saga_event_partitions(every interval DEFAULT '1 month', ahead integer DEFAULT 3)
+-- is not partitioned. A period that is given is the period from then on; null is the one given last. Writers wait only
+-- for ATTACH, and never for more than two seconds.
+CREATE FUNCTION sagapost.ensure_saga_event_partitions(every interval DEFAULT NULL, ahead integer DEFAULT 3)
 RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -53,6 +64,7 @@ SET lock_timeout = '2s'
 SET timezone = 'UTC'
 AS $$
 DECLARE
+  period interval;
   last_end timestamptz;
   partition text;
   made integer := 0;
@@ -63,22 +75,27 @@ BEGIN
   IF NOT EXISTS (SELECT FROM sagapost.saga_event_partitions) THEN
     RETURN 0;
   END IF;
-  -- One at a time; who comes second finds them made.
+  -- One call at a time; a second one finds the partitions made.
   PERFORM pg_advisory_xact_lock(hashtextextended('sagapost.saga_event_partitions', 0));
+  IF every IS NOT NULL THEN
+    UPDATE sagapost.partition_settings SET saga_events_every = every WHERE saga_events_every IS DISTINCT FROM every;
+  END IF;
+  SELECT saga_events_every INTO period FROM sagapost.partition_settings;
   LOOP
     SELECT max(to_time) INTO last_end FROM sagapost.saga_event_partitions;
-    EXIT WHEN last_end > sagapost.now() + ahead * every;
+    EXIT WHEN last_end > sagapost.now() + ahead * period;
     partition := 'saga_events_from_' || to_char(last_end, 'YYYYMMDD"t"HH24MI');
     EXECUTE format('CREATE TABLE sagapost.%I (LIKE sagapost.saga_events INCLUDING ALL)', partition);
-    PERFORM sagapost.attach_saga_event_partition(partition, quote_literal(last_end), last_end + every);
+    PERFORM sagapost.attach_saga_event_partition(partition, quote_literal(last_end), last_end + period);
     made := made + 1;
   END LOOP;
   RETURN made;
 END
 $$;
 
--- Turns saga_events into a table partitioned by time, with all that is there as its first partition. Takes as long as
--- one unique index over it, and nobody writes meanwhile. Called again it does nothing.
+-- For the owner of the schema, and off until it is called: turns saga_events into a table partitioned by time, with
+-- everything that is there as its first partition. Takes as long as a unique index over it, without any writer. A
+-- second call does nothing.
 CREATE FUNCTION sagapost.partition_saga_events(every interval DEFAULT '1 month') RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET timezone = 'UTC'
 AS $$
@@ -117,7 +134,7 @@ BEGIN
     EXECUTE format('ALTER INDEX sagapost.%I RENAME TO %I', index.name, index.name || '_before');
     EXECUTE replace(index.definition, ' ON sagapost.saga_events_before ', ' ON sagapost.saga_events ');
   END LOOP;
-  -- A unique key of a partitioned table has its partition's column in it; the sequence keeps id unique by itself.
+  -- A unique key of a partitioned table includes the column of its partitions; the sequence keeps id unique.
   ALTER TABLE sagapost.saga_events
     ADD CONSTRAINT saga_events_pkey PRIMARY KEY (id, "timestamp"),
     ADD CONSTRAINT fk_saga_events_saga
@@ -138,8 +155,9 @@ BEGIN
 END
 $$;
 
--- Drops the partitions that end before the moment and hold the history of no saga any more; returns how many. Whoever
--- cleans up sagas first finds them empty. A saga that is still there keeps its history, finished or not.
+-- Drops partitions that end before the moment and hold the history of no saga any more; returns how many. A cleanup of
+-- sagas before it empties them; a saga that is still there keeps its history. Partitions made ahead always stay: they
+-- are empty, but without them every write of a saga would fail.
 CREATE FUNCTION sagapost.drop_saga_event_partitions(older_than timestamptz) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -151,7 +169,7 @@ DECLARE
   dropped integer := 0;
 BEGIN
   FOR partition IN
-    SELECT partition_name AS name FROM sagapost.saga_event_partitions WHERE to_time <= older_than
+    SELECT partition_name AS name FROM sagapost.saga_event_partitions WHERE to_time <= least(older_than, sagapost.now())
   LOOP
     EXECUTE format(
       'SELECT EXISTS (
@@ -167,7 +185,10 @@ BEGIN
 END
 $$;
 
--- [G16] With the rights of whoever reads them; the statistics they show are open to all.
+-- What operators see --------------------------------------------------------------------------------------------------
+
+-- With the rights of the reader; the statistics that they show are open to all roles.
+
 CREATE VIEW sagapost.saga_table_sizes WITH (security_invoker = true) AS
 SELECT class.relname AS table_name,
        pg_table_size(class.oid) AS table_bytes,
@@ -175,22 +196,28 @@ SELECT class.relname AS table_name,
        pg_total_relation_size(class.oid) AS total_bytes,
        greatest(class.reltuples, 0)::bigint AS rows_estimated,
        stat.n_dead_tup AS dead_rows,
-       stat.last_autovacuum, stat.last_autoanalyze
+       stat.last_autovacuum, stat.last_autoanalyze,
+       stat.last_vacuum, stat.last_analyze
 FROM pg_class AS class
 LEFT JOIN pg_stat_all_tables AS stat ON stat.relid = class.oid
 WHERE class.relnamespace = 'sagapost'::regnamespace AND class.relkind IN ('r', 'p') AND class.relname LIKE 'saga\_%'
 ORDER BY total_bytes DESC;
+COMMENT ON VIEW sagapost.saga_table_sizes IS 'Sizes of the tables of general sagas, the largest first';
 
+-- Also the indexes that an interrupted REINDEX CONCURRENTLY left behind.
 CREATE VIEW sagapost.saga_index_usage WITH (security_invoker = true) AS
 SELECT stat.relname AS table_name, stat.indexrelname AS index_name,
        stat.idx_scan, stat.idx_tup_read, stat.idx_tup_fetch,
-       pg_relation_size(class.oid) AS index_bytes
+       pg_relation_size(class.oid) AS index_bytes,
+       index.indisvalid AS is_valid
 FROM pg_stat_all_indexes AS stat
 JOIN pg_class AS class ON class.oid = stat.indexrelid
+JOIN pg_index AS index ON index.indexrelid = stat.indexrelid
 WHERE stat.schemaname = 'sagapost' AND stat.relname LIKE 'saga\_%'
 ORDER BY stat.idx_scan, stat.indexrelname;
+COMMENT ON VIEW sagapost.saga_index_usage IS 'How often each index of these tables was used, the least used first';
 
--- The slowest statements on these tables, from the extension pg_stat_statements, wherever it is installed.
+-- The slowest statements on these tables, from the extension pg_stat_statements, in whichever schema it is installed.
 CREATE FUNCTION sagapost.saga_slow_queries(most integer DEFAULT 20)
 RETURNS TABLE (query text, calls bigint, mean_ms double precision, total_ms double precision, rows_affected bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -211,20 +238,3 @@ BEGIN
      ORDER BY mean_exec_time DESC LIMIT $1', installed_in) USING most;
 END
 $$;
-
--- Rights ---------------------------------------------------------------------------------------------------
-
-REVOKE EXECUTE ON FUNCTION
-  sagapost.attach_saga_event_partition(text, text, timestamptz), sagapost.partition_saga_events(interval),
-  sagapost.ensure_saga_event_partitions(interval, integer), sagapost.drop_saga_event_partitions(timestamptz),
-  sagapost.saga_slow_queries(integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sagapost.saga_slow_queries(integer) TO saga_readonly_role, schema_maintainer;
-GRANT EXECUTE ON FUNCTION
-  sagapost.ensure_saga_event_partitions(interval, integer), sagapost.drop_saga_event_partitions(timestamptz)
-  TO schema_maintainer;
-GRANT SELECT ON sagapost.saga_event_partitions, sagapost.saga_table_sizes, sagapost.saga_index_usage
-  TO saga_readonly_role, schema_maintainer;
-
-COMMENT ON VIEW sagapost.saga_event_partitions IS 'Partitions of saga_events, if partition_saga_events() was called';
-COMMENT ON VIEW sagapost.saga_table_sizes IS 'Sizes of the tables of general sagas, the largest first';
-COMMENT ON VIEW sagapost.saga_index_usage IS 'How often each index of these tables was used, the least first';

@@ -1,9 +1,57 @@
--- [G1, G2, G3] Every column of the tables of sagas has a meaning and a writer. docs/reference/general-sagas-schema.md is
--- the reader's page.
+-- How coordinators write [G15]: many sagas in one call, with one plan and one commit.
 
--- As in 0024, with the name and the description of a saga, the metadata of its steps, what its first one is given, and
--- who begins it.
-CREATE OR REPLACE FUNCTION sagapost.start_sagas(given jsonb) RETURNS TABLE (saga_id varchar, moment timestamptz)
+-- Functions, so that every connection plans them once, also behind a pooler, and never for a table that was empty at
+-- that moment: their settings leave the planner nothing but the indexes. They run with the rights of their caller.
+
+-- A publishing saga stores an event for each entry that the same statement writes to its history, in the same order.
+-- `entries`: [{saga_id, before, events, step_names?}], events as in write_saga_changes; `before` is the number of the
+-- entry before the first. The saga's data, messages of errors, and an operator's name and words stay out.
+CREATE FUNCTION sagapost.publish_saga_history(entries jsonb, at_once timestamptz) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  saga_states constant text[] := ARRAY['Pending', 'Running', 'StepCompleted', 'Completed', 'Compensating', 'Compensated',
+    'Failed', 'Cancelled', 'TimedOut'];
+  step_states constant text[] := ARRAY['Pending', 'Running', 'Completed', 'Failed', 'Compensating', 'Compensated',
+    'Skipped'];
+  stored integer;
+BEGIN
+  INSERT INTO sagapost.events (event_type, payload, correlation_id, traceparent)
+  SELECT CASE
+           WHEN event.type = 'compensation.completed' AND event.new_state = 5 THEN 'saga.compensated'
+           WHEN starts_with(event.type, 'saga.') THEN event.type
+           ELSE 'saga.' || event.type END,
+         row_to_json(told), saga.id, '00-' || told."traceId" || '-' || told."spanId" || '-01'
+  FROM ROWS FROM (jsonb_to_recordset(entries) AS (saga_id text, before int, events jsonb, step_names text[]))
+    WITH ORDINALITY AS entry (saga_id, before, events, step_names, turn)
+  JOIN sagapost.saga_instances AS saga ON saga.id = entry.saga_id AND saga.publishes
+  CROSS JOIN LATERAL ROWS FROM (jsonb_to_recordset(entry.events) AS (
+      type text, step_index int, old_state int, new_state int, data jsonb, error jsonb, span_id text)
+    ) WITH ORDINALITY AS event (type, step_index, old_state, new_state, data, error, span_id, place)
+  LEFT JOIN sagapost.saga_steps AS step ON step.saga_id = entry.saga_id AND step.step_index = event.step_index
+  CROSS JOIN LATERAL (
+    SELECT saga.id AS "sagaId", saga.definition_id AS definition, saga.definition_version AS version,
+           entry.before + event.place AS sequence, event.type,
+           coalesce(entry.step_names[event.step_index + 1], step.name) AS step, event.step_index AS "stepIndex",
+           (CASE WHEN event.step_index IS NULL THEN saga_states ELSE step_states END)[event.old_state + 1] AS "oldState",
+           (CASE WHEN event.step_index IS NULL THEN saga_states ELSE step_states END)[event.new_state + 1] AS "newState",
+           to_char(at_once AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at,
+           event.data - '{by,why}'::text[] AS data, event.error ->> 'code' AS "errorCode", saga.parent_id AS "parentId",
+           saga.trace_id AS "traceId", coalesce(event.span_id, saga.span_id) AS "spanId"
+  ) AS told
+  ORDER BY entry.turn, event.place;
+  GET DIAGNOSTICS stored = ROW_COUNT;
+  RETURN stored;
+END
+$$;
+COMMENT ON FUNCTION sagapost.publish_saga_history(jsonb, timestamptz) IS
+  'Stores entries of the histories of publishing sagas as events; returns how many';
+
+-- Stores sagas with their steps. One that comes with a lease needs no claim; one that comes with events has begun: they
+-- are the intent of its first step. A saga whose key was used before is missing in the answer; while another
+-- transaction holds the key, this waits for its end.
+CREATE FUNCTION sagapost.start_sagas(given jsonb) RETURNS TABLE (saga_id varchar, moment timestamptz)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
@@ -70,9 +118,14 @@ BEGIN
   SELECT made.id, at_once FROM made CROSS JOIN published;
 END
 $$;
+COMMENT ON FUNCTION sagapost.start_sagas(jsonb) IS
+  'Stores sagas with their steps and, if they begin at once, their first events; returns the stored ones';
 
--- As in 0024, with what the saga's steps have returned, what a step is given, and who holds the saga.
-CREATE OR REPLACE FUNCTION sagapost.write_saga_changes(given jsonb, lease_ms bigint)
+-- The changes of many sagas. One whose fence (`version`) is outdated drops out of `moved`, with its steps, events,
+-- children and news. A released saga is due at once if it was woken meanwhile, or cancelled before its pivot; at its
+-- deadline at the latest, unless it is past its pivot or waits for its parent. A locked row delays the batch for half a
+-- second at most; then the coordinator tries each saga alone.
+CREATE FUNCTION sagapost.write_saga_changes(given jsonb, lease_ms bigint)
 RETURNS TABLE (saga_id varchar, cancel_requested boolean, overdue boolean, moment timestamptz)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -187,62 +240,5 @@ BEGIN
   FROM moved CROSS JOIN born CROSS JOIN published CROSS JOIN posted;
 END
 $$;
-
--- What each column means -------------------------------------------------------------------------------------
---
--- Those that earlier migrations have not said.
-
-COMMENT ON COLUMN sagapost.saga_instances.id IS 'UUID of version 7, made by whoever starts the saga';
-COMMENT ON COLUMN sagapost.saga_instances.definition_id IS 'Name of its definition';
-COMMENT ON COLUMN sagapost.saga_instances.name IS 'Of this one saga, for operators, as its starter told it';
-COMMENT ON COLUMN sagapost.saga_instances.description IS 'Of this one saga, for operators, as its starter told it';
-COMMENT ON COLUMN sagapost.saga_instances.total_steps IS 'Number of its rows in saga_steps';
-COMMENT ON COLUMN sagapost.saga_instances.created_at IS 'When it was stored';
-COMMENT ON COLUMN sagapost.saga_instances.started_at IS 'When its first step began, or was skipped';
-COMMENT ON COLUMN sagapost.saga_instances.completed_at IS 'When it came to its end, or to Failed; null: it goes on';
-COMMENT ON COLUMN sagapost.saga_instances.timed_out_at IS 'When its deadline was found to have passed';
-COMMENT ON COLUMN sagapost.saga_instances.initial_data IS 'Its input';
-COMMENT ON COLUMN sagapost.saga_instances.current_data IS
-  'What its steps had returned, by their names, when it last began to wait, or ended; up to 64 KiB, what does not fit is left out';
-COMMENT ON COLUMN sagapost.saga_instances.result_data IS 'What its last step returned; of parallel ones, by their names';
-COMMENT ON COLUMN sagapost.saga_instances.timeout_ms IS 'How long it may take, from created_at; null: as long as it takes';
-COMMENT ON COLUMN sagapost.saga_instances.metadata IS 'For operators, as its starter told it';
-COMMENT ON COLUMN sagapost.saga_instances.trace_id IS 'W3C trace id, also of its events and of the attempts of its steps';
-COMMENT ON COLUMN sagapost.saga_instances.span_id IS 'W3C span id of whoever started it';
-COMMENT ON COLUMN sagapost.saga_instances.definition_version IS 'Version of its definition';
-COMMENT ON COLUMN sagapost.saga_instances.idempotency_key IS 'Starting again with it finds this saga; once in a definition';
-COMMENT ON COLUMN sagapost.saga_instances.deadline_at IS 'created_at and timeout_ms: then it is undone';
-COMMENT ON COLUMN sagapost.saga_instances.lease_owner IS 'The coordinator that holds it; null: no coordinator does';
-COMMENT ON COLUMN sagapost.saga_instances.lease_until IS 'Then another may take it over';
-COMMENT ON COLUMN sagapost.saga_instances.cancel_requested_at IS 'When its cancel was asked for';
-COMMENT ON COLUMN sagapost.saga_instances.cancel_requested_by IS 'Who asked for its cancel';
-COMMENT ON COLUMN sagapost.saga_instances.cancel_reason IS 'Why its cancel was asked for';
-
-COMMENT ON COLUMN sagapost.saga_steps.id IS 'The saga''s id, a colon and step_index';
-COMMENT ON COLUMN sagapost.saga_steps.saga_id IS 'The saga that it is a step of';
-COMMENT ON COLUMN sagapost.saga_steps.name IS 'As its definition has it';
-COMMENT ON COLUMN sagapost.saga_steps.attempts IS 'How often its run has begun';
-COMMENT ON COLUMN sagapost.saga_steps.max_attempts IS 'How often it may: more than by its policy after an interruption, and past the pivot';
-COMMENT ON COLUMN sagapost.saga_steps.created_at IS 'When the saga was stored';
-COMMENT ON COLUMN sagapost.saga_steps.started_at IS 'When its first run began';
-COMMENT ON COLUMN sagapost.saga_steps.completed_at IS 'When its run ended well';
-COMMENT ON COLUMN sagapost.saga_steps.last_attempt_at IS 'When its last run began';
-COMMENT ON COLUMN sagapost.saga_steps.input_data IS
-  'What was new to it when it first began: {outputs}, of the steps right before it by their names, or {input}, the saga''s, before there are any; up to 64 KiB, what does not fit is left out';
-COMMENT ON COLUMN sagapost.saga_steps.output_data IS 'What it returned';
-COMMENT ON COLUMN sagapost.saga_steps.error IS 'Of its last run, if that failed: see is_saga_error';
-COMMENT ON COLUMN sagapost.saga_steps.metadata IS 'For operators, as its definition has it';
-
-COMMENT ON COLUMN sagapost.saga_events.id IS 'Grows with the table; sequence is the order within a saga';
-COMMENT ON COLUMN sagapost.saga_events.saga_id IS 'The saga that it happened to';
-COMMENT ON COLUMN sagapost.saga_events.event_type IS 'One of seventeen: see saga_events_event_type_known';
-COMMENT ON COLUMN sagapost.saga_events.step_index IS 'The step concerned, if any';
-COMMENT ON COLUMN sagapost.saga_events."timestamp" IS 'When it was written, with the change that it tells of';
-COMMENT ON COLUMN sagapost.saga_events.event_data IS
-  '{attempt?, waits_for?, cause?, action?, by?, why?}: which attempt, what it waits for, why it is undone or skipped, an operator''s word';
-COMMENT ON COLUMN sagapost.saga_events.error IS
-  'What a run, an undo or the saga has failed with: see is_saga_error. At the saga''s end without its stacks, which stand with the step''s failure';
-COMMENT ON COLUMN sagapost.saga_events.trace_id IS 'The saga''s';
-COMMENT ON COLUMN sagapost.saga_events.span_id IS 'W3C span id of the attempt, or else of the saga';
-COMMENT ON COLUMN sagapost.saga_events.metadata IS
-  '{coordinator}: who took the saga, in the first entry since it did; its lease_owner';
+COMMENT ON FUNCTION sagapost.write_saga_changes(jsonb, bigint) IS
+  'Writes changes of sagas, each under its fence, with their events; returns the sagas that it wrote';
