@@ -4,7 +4,7 @@ import { testsOf } from './named-tests.js'
 const tables = 'migrations/0007_general_sagas.sql'
 const upkeep = 'migrations/0021_saga_upkeep.sql'
 const indexes = testsOf('test/schema/general-sagas/indexes.test.ts')(
-  '[G4] %s has every index the document names, those of the coordinator, and no other',
+  '[G4] %s has every named index, those of the coordinator, and no other',
 )
 const views = testsOf('test/schema/general-sagas/views.test.ts')
 const maintenance = testsOf('test/sagas/maintenance.test.ts')
