@@ -5,10 +5,11 @@ import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
 import { migrate, migrationsFolder } from '../../src/database/index.js'
 import { checkInvariants } from '../../src/doctor/index.js'
-import { applyResults, defaultRetryPolicy } from '../../src/orchestrator/index.js'
+import { applyResults } from '../../src/orchestrator/index.js'
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertEvent, insertJob } from '../support/fixtures.js'
+import { defaultRetryPolicy } from '../support/retry-policy.js'
 import { wholeWindow } from '../support/whole-window.js'
 
 const database = useDatabase({ migrated: false })

@@ -1,18 +1,7 @@
 import type pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
-import {
-  type DatabaseRole,
-  type EventRange,
-  readWorkWindow,
-  type WorkWindow,
-} from '../../src/database/index.js'
-import {
-  applyResults,
-  defaultRetryPolicy,
-  endStopped,
-  makeJobs,
-  workDueInMs,
-} from '../../src/orchestrator/index.js'
+import type { DatabaseRole, EventRange, WorkWindow } from '../../src/database/index.js'
+import { applyResults, endStopped, makeJobs, workDueInMs } from '../../src/orchestrator/index.js'
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
 import { claimJobs } from '../../src/worker/claim-jobs.js'
 import { findProbes } from '../../src/worker/find-probes.js'
@@ -30,6 +19,8 @@ import { letGoHeldJobs, stopCancelledJobs, stopFreeJobs } from '../../src/worker
 import { countLocks } from '../support/count-locks.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertEvent, insertSubscription } from '../support/fixtures.js'
+import { readWorkWindow } from '../support/read-work-window.js'
+import { defaultRetryPolicy } from '../support/retry-policy.js'
 
 const database = useDatabase()
 const WIDTH = 1_000
