@@ -62,8 +62,8 @@ export const loginMutants: readonly Mutant[] = [
     edits: [
       {
         file: parts,
-        find: "openPool('saga_orchestrator', 3)",
-        replace: "openPool('saga_orchestrator', 30)",
+        find: "openPool('saga_orchestrator', 4)",
+        replace: "openPool('saga_orchestrator', 40)",
       },
     ],
     test: connections,

@@ -31,8 +31,8 @@ export const pieces: readonly Mutant[] = [
     edits: [
       {
         file: 'src/router/route-events.ts',
-        find: '  WHERE id < 1::bigint << 52 ORDER BY id ${order} LIMIT (SELECT rows_max FROM size)',
-        replace: '  ORDER BY id ${order} LIMIT (SELECT rows_max FROM size)',
+        find: '  WHERE id < 1::bigint << 52 ORDER BY id LIMIT (SELECT rows_max FROM size)',
+        replace: '  ORDER BY id LIMIT (SELECT rows_max FROM size)',
       },
     ],
     test: spread(

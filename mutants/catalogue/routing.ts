@@ -13,16 +13,16 @@ export const routing: readonly Mutant[] = [
     edits: [
       {
         file: routeFile,
-        find: '  SELECT id, event_type, event_ids, correlation_ids, cardinality(event_ids) AS size,',
+        find: 'const columns = `queue.id, event_type, event_ids, correlation_ids, cardinality(event_ids) AS size,',
         replace:
-          '  SELECT id, event_type, ARRAY[id] AS event_ids, ARRAY[correlation_id] AS correlation_ids, 1 AS size,',
+          'const columns = `queue.id, event_type, ARRAY[id] AS event_ids, ARRAY[correlation_id] AS correlation_ids, 1 AS size,',
       },
       {
         file: routeFile,
-        find: `  FROM sagapost.event_routing_queue
-  WHERE id < 1::bigint << 52 ORDER BY id \${order} LIMIT (SELECT rows_max FROM size)
+        find: `  FROM sagapost.event_routing_queue AS queue
+  WHERE id < 1::bigint << 52 ORDER BY id LIMIT (SELECT rows_max FROM size)
   FOR UPDATE SKIP LOCKED`,
-        replace: `  FROM sagapost.events
+        replace: `  FROM sagapost.events AS queue
   WHERE id > (SELECT coalesce(max(event_id), 0) FROM sagapost.webhook_delivery_sagas)
   ORDER BY id LIMIT $1`,
       },

@@ -27,43 +27,50 @@ export interface MadeJobs {
 // merge join: `= ANY (ARRAY[…])` can be looked up, and no more (test/schema/fresh-partition-plans.test.ts).
 // `event_id + 0`: in a statement that locks rows, partitions are left out by the bounds, when it begins, and never while
 // it runs. PostgreSQL 18 up to 18.4 crashes otherwise, once a row that is to be locked was changed meanwhile.
-const firstJobsOf = (due: string) =>
-  prepared(`
-  WITH lazily AS MATERIALIZED (
-    SELECT set_config('synchronous_commit', 'off', true)
-  ), ${due}, moved AS (
+const moveAndMake = `moved AS (
     UPDATE sagapost.webhook_delivery_sagas AS saga SET status = 'InProgress', updated_at = sagapost.now()
     FROM due
     WHERE saga.id = ANY (ARRAY[due.id]) AND saga.event_id + 0 = due.event_id
       AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
-  )
+  )`
+const insertJobs = `
   INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, correlation_id)
-  SELECT id, event_id, subscription_id, correlation_id FROM lazily CROSS JOIN due`)
-export const makeFirstJobs = firstJobsOf(`due AS MATERIALIZED (
+  SELECT id, event_id, subscription_id, correlation_id FROM lazily CROSS JOIN due`
+export const makeFirstJobs = prepared(`
+  WITH lazily AS MATERIALIZED (
+    SELECT set_config('synchronous_commit', 'off', true)
+  ), due AS MATERIALIZED (
     SELECT id, event_id, subscription_id, correlation_id FROM sagapost.webhook_delivery_sagas AS saga
     WHERE status = 'Pending' AND (event_id >= $1 OR event_id > $2) AND (event_id < $2 OR event_id <= $1)
     LIMIT $3 FOR UPDATE SKIP LOCKED
-  )`)
+  ), ${moveAndMake}${insertJobs}`)
 
-/** What a look past a backlog goes through, and what one subscription gets of it. */
-const NEWEST_SAGAS = 2_000
-const PER_SUBSCRIPTION = 5
-// The same for the newest sagas, by the end of webhook_delivery_sagas_pkey: of each subscription a few. What is published
-// while another subscription has a backlog is among them, and does not wait for all of it.
-export const makeJobsPastBacklog = firstJobsOf(`newest AS MATERIALIZED (
-    SELECT id, event_id, row_number() OVER (PARTITION BY subscription_id ORDER BY id DESC) AS place
+/** What one look past a backlog goes through at most, and what one subscription gets of it. */
+const LOOKED_AT_MAX = 10_000
+const PER_SUBSCRIPTION = 20
+// The same for sagas that were made since an earlier look, $4, by webhook_delivery_sagas_pkey: all subscriptions in turn,
+// a few of each. What is published while another subscription has a backlog does not wait for all of it.
+export const makeJobsPastBacklog = prepared(`
+  WITH lazily AS MATERIALIZED (
+    SELECT set_config('synchronous_commit', 'off', true)
+  ), last AS MATERIALIZED (
+    SELECT max(id) AS id FROM sagapost.webhook_delivery_sagas
+    WHERE (event_id >= $1 OR event_id > $2) AND (event_id < $2 OR event_id <= $1)
+  ), newest AS MATERIALIZED (
+    SELECT id, event_id, row_number() OVER (PARTITION BY subscription_id ORDER BY id) AS place
     FROM sagapost.webhook_delivery_sagas
-    WHERE status::text = 'Pending' AND (event_id >= $1 OR event_id > $2) AND (event_id < $2 OR event_id <= $1) AND id > (
-      SELECT max(id) FROM sagapost.webhook_delivery_sagas
-      WHERE (event_id >= $1 OR event_id > $2) AND (event_id < $2 OR event_id <= $1)) - ${NEWEST_SAGAS}
+    WHERE status::text = 'Pending' AND (event_id >= $1 OR event_id > $2) AND (event_id < $2 OR event_id <= $1)
+      AND id > greatest($4, (SELECT id FROM last) - ${LOOKED_AT_MAX})
   ), due AS MATERIALIZED (
     SELECT saga.id, saga.event_id, subscription_id, correlation_id
     FROM newest JOIN sagapost.webhook_delivery_sagas AS saga
       ON saga.id = ANY (ARRAY[newest.id]) AND saga.event_id + 0 = newest.event_id
       AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
     WHERE place <= ${PER_SUBSCRIPTION} AND saga.status::text = 'Pending'
-    LIMIT $3 FOR UPDATE OF saga SKIP LOCKED
-  )`)
+    ORDER BY place LIMIT $3 FOR UPDATE OF saga SKIP LOCKED
+  ), ${moveAndMake}, made AS (${insertJobs}
+  )
+  SELECT (SELECT count(*) FROM due)::int AS made, id AS last FROM last`)
 
 // [S16 b, S10, S12] Sagas whose retry is due, oldest first by idx_saga_status_retry: a new job under the limit,
 // the end at it, or when nothing more is to be sent. The last job is looked up for those that end, by idx_job_saga.
@@ -107,27 +114,35 @@ export interface MakeJobsOptions {
   batchMax: number
   /** The default limit of attempts. */
   limit: number
-  /** Whether retries are looked for, too; under load not every time. */
+  first?: boolean
   retries?: boolean
-  /** Whether more wait than a batch: the newest are looked at as well, and other subscriptions pass the backlog. */
-  hasBacklog?: boolean
 }
 
 /** Makes first and retry jobs under the role saga_orchestrator, one transaction each. */
 export async function makeJobs(
   pool: pg.Pool,
-  { range, batchMax, limit, retries = true, hasBacklog = false }: MakeJobsOptions,
+  { range, batchMax, limit, first = true, retries = true }: MakeJobsOptions,
 ): Promise<MadeJobs> {
   const bounds = [range.from, range.to, batchMax]
-  const past = hasBacklog ? await pool.query(inRange(makeJobsPastBacklog, range), bounds) : { rowCount: 0 }
-  const first = await pool.query(inRange(makeFirstJobs, range), bounds)
+  const made = first ? await pool.query(inRange(makeFirstJobs, range), bounds) : { rowCount: 0 }
   const { rows } = retries ? await retryDue(pool, range, [...bounds, limit]) : { rows: [] }
   const dead = rows.filter(({ retry }) => !retry)
-  return {
-    first: (past.rowCount ?? 0) + (first.rowCount ?? 0),
-    retries: rows.length - dead.length,
-    dead: dead.map(toDead),
-  }
+  return { first: made.rowCount ?? 0, retries: rows.length - dead.length, dead: dead.map(toDead) }
+}
+
+/**
+ * Makes first jobs for the deliveries after `pastSaga`, a few of each subscription, while a backlog is before them.
+ * `last` is where the next look begins; null: there are no deliveries.
+ */
+export async function makePassingJobs(
+  pool: pg.Pool,
+  { range, batchMax, pastSaga }: { range: EventRange; batchMax: number; pastSaga: string },
+): Promise<{ made: number; last: string | null }> {
+  const { rows } = await pool.query<{ made: number; last: string | null }>(
+    inRange(makeJobsPastBacklog, range),
+    [range.from, range.to, batchMax, pastSaga],
+  )
+  return rows[0] ?? { made: 0, last: null }
 }
 
 async function retryDue(pool: pg.Pool, range: EventRange, values: unknown[]): Promise<pg.QueryResult> {

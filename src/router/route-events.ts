@@ -8,25 +8,44 @@ import type { SubscriptionCache } from './subscription-cache.js'
 /** Of one transaction, which would otherwise grow with the subscriptions of each event until it ran into its time limit. */
 const DELIVERIES_PER_BATCH_MAX = 5_000
 
+const columns = `queue.id, event_type, event_ids, correlation_ids, cardinality(event_ids) AS size,
+    (SELECT version FROM sagapost.subscription_version) AS version,
+    (SELECT set_config('synchronous_commit', 'off', true)) AS lazily`
+
 // Oldest first by event_routing_queue_pkey, as many rows as make up some $1 events; other routers take other rows. The
 // version is read in the same snapshot as the rows: a subscription that committed before is seen [R5]. `lazily`: this
 // commit need not wait for the disk. Should a crash lose it, the events stand in the queue again, and are routed again.
-const takeThose = (order: 'ASC' | 'DESC') =>
-  prepared(`
+export const takeEvents = prepared(`
   WITH size AS MATERIALIZED (
     SELECT greatest(1, $1 / (
       SELECT cardinality(event_ids) FROM sagapost.event_routing_queue
-      WHERE id < 1::bigint << 52 ORDER BY id ${order} LIMIT 1)) AS rows_max
+      WHERE id < 1::bigint << 52 ORDER BY id LIMIT 1)) AS rows_max
   )
-  SELECT id, event_type, event_ids, correlation_ids, cardinality(event_ids) AS size,
-    (SELECT rows_max FROM size) AS rows_max, (SELECT version FROM sagapost.subscription_version) AS version,
-    (SELECT set_config('synchronous_commit', 'off', true)) AS lazily
-  FROM sagapost.event_routing_queue
-  WHERE id < 1::bigint << 52 ORDER BY id ${order} LIMIT (SELECT rows_max FROM size)
+  SELECT ${columns}, (SELECT rows_max FROM size) AS rows_max
+  FROM sagapost.event_routing_queue AS queue
+  WHERE id < 1::bigint << 52 ORDER BY id LIMIT (SELECT rows_max FROM size)
   FOR UPDATE SKIP LOCKED`)
-export const takeEvents = takeThose('ASC')
-/** While there are more than a round takes, every other round begins at the end: others' events pass a burst. */
-export const takeNewestEvents = takeThose('DESC')
+
+/** What a look past a backlog goes through. */
+const NEWEST_ROWS = 500
+/** Of a type, the rows that begin within so many bytes of ids: three of fifty events, or some forty of one. */
+const BYTES_PER_TYPE = 1_024
+// The newest rows by event_routing_queue_pkey, of each type a few: what is published beside a backlog does not wait for
+// it. The type that is first in the queue gets none, since those are routed anyway. Rows are measured by the bytes of their
+// ids, which are known without reading them.
+export const takePassing = prepared(`
+  WITH newest AS MATERIALIZED (
+    SELECT id, event_type, pg_column_size(event_ids) AS bytes FROM sagapost.event_routing_queue
+    WHERE id < 1::bigint << 52 ORDER BY id DESC LIMIT ${NEWEST_ROWS}
+  ), turns AS (
+    SELECT id, sum(bytes) OVER (PARTITION BY event_type ORDER BY id) - bytes AS place FROM newest
+    WHERE event_type <> (SELECT event_type FROM sagapost.event_routing_queue ORDER BY id LIMIT 1)
+  ), passing AS MATERIALIZED (
+    SELECT id, place FROM turns WHERE place < ${BYTES_PER_TYPE} ORDER BY place, id LIMIT $1
+  )
+  SELECT ${columns}, $1::int AS rows_max
+  FROM passing JOIN sagapost.event_routing_queue AS queue ON queue.id = ANY (ARRAY[passing.id])
+  ORDER BY place, queue.id FOR UPDATE OF queue SKIP LOCKED`)
 
 // They stand behind all others from then on, and are routed by spreadEvents.
 const moveToBack = prepared(`
@@ -68,7 +87,7 @@ export interface QueuedEvents {
 
 /**
  * Routes up to `batchMax` stored events in one transaction under the role router_worker [R1, R2], and no more than make
- * `deliveriesMax` deliveries. `newest`: from the end of the queue.
+ * `deliveriesMax` deliveries. `passing`: of the newest, a few of each type, while a backlog is before them.
  */
 export async function routeEvents(
   pool: pg.Pool,
@@ -76,10 +95,10 @@ export async function routeEvents(
   batchMax: number,
   {
     deliveriesMax = DELIVERIES_PER_BATCH_MAX,
-    newest = false,
-  }: { deliveriesMax?: number; newest?: boolean } = {},
+    passing = false,
+  }: { deliveriesMax?: number; passing?: boolean } = {},
 ): Promise<RoutedRows> {
-  const options = { batchMax, deliveriesMax, take: newest ? takeNewestEvents : takeEvents }
+  const options = { batchMax, deliveriesMax, take: passing ? takePassing : takeEvents }
   try {
     return await routeBatch(pool, cache, { ...options, make: makeAll })
   } catch (error) {

@@ -1,23 +1,33 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type EventRange, visitInTurn, type WorkWindow } from '../database/index.js'
-import { type Loop, spaceRounds, startLoop, type Wakeups } from '../loop/index.js'
+import {
+  createBulkPace,
+  type Loop,
+  ROUND_SPACING_MS,
+  spaceRounds,
+  startLoop,
+  type Wakeups,
+} from '../loop/index.js'
 import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import {
+  createBacklogMark,
   createResultApplier,
   type DeadDelivery,
   makeJobs,
+  makePassingJobs,
   type RetryPolicy,
   workDueInMs,
 } from '../orchestrator/index.js'
 import type { ResultCounter } from '../statistics/index.js'
 
 const BATCH_MAX = 500
+const NEVER_MS = 2 ** 31 - 1
 const PAUSE_MS_MIN = 20
 /** After work, more is likely to be announced; only when it is not, the next retry is looked for. */
 const SETTLE_MS = 100
-/** Retries wait for seconds at the least, usually: while work is announced, they are not looked for each time. */
-const RETRIES_EVERY_MS = 50
+/** Retries wait for seconds at the least, usually: while results are announced, they are not looked for each time. */
+const ALL_EVERY_MS = 50
 /** In one look for what is due; each costs half a ms of PostgreSQL's CPU. */
 const OLDER_LOOKED_AT = 16
 
@@ -70,29 +80,50 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
     return { done: results.length, more }
   }
 
-  let hasBacklog = false
+  let mark = createBacklogMark()
 
-  async function make(
-    range: EventRange,
-    { retries, isFresh }: { retries: boolean; isFresh: boolean },
-  ): Promise<{ done: number; more: boolean }> {
-    const made = await makeJobs(pool, {
-      range,
-      batchMax: BATCH_MAX,
-      limit: policy.limit,
-      retries,
-      hasBacklog: isFresh && hasBacklog,
-    })
-    if (isFresh) hasBacklog = made.first >= BATCH_MAX
+  function noteMade(first: number, retries: number): void {
+    metrics.jobsMade('first', first)
+    metrics.jobsMade('retry', retries)
+    if (first + retries === 0) return
+    log.debug({ first, retries }, 'jobs made')
+    wakeups.wake('claims')
+  }
+
+  async function make(range: EventRange, what: { first: boolean; retries: boolean }): Promise<number> {
+    const made = await makeJobs(pool, { range, batchMax: BATCH_MAX, limit: policy.limit, ...what })
     buryWaiting(made.dead)
-    metrics.jobsMade('first', made.first)
-    metrics.jobsMade('retry', made.retries)
-    const jobs = made.first + made.retries
-    if (jobs > 0) {
-      log.debug({ first: made.first, retries: made.retries }, 'jobs made')
-      wakeups.wake('claims')
+    noteMade(made.first, made.retries)
+    return made.first + made.retries
+  }
+
+  const pace = createBulkPace(wakeups.hasBacklog)
+
+  async function makeFirst(): Promise<boolean> {
+    if (pace.dueInMs() > 0) return false
+    const startedAtMs = performance.now()
+    const { fresh, older } = window()
+    let more = false
+    for (const range of [fresh, ...nextRequeued(older)]) {
+      if ((await make(range, { first: true, retries: false })) >= BATCH_MAX) more = true
     }
-    return { done: jobs, more: jobs >= BATCH_MAX }
+    pace.ended(startedAtMs, more)
+    if (more) passing.wake()
+    else mark = createBacklogMark()
+    return more && pace.dueInMs() === 0
+  }
+
+  async function makePassing(): Promise<boolean> {
+    if (!pace.hasMore()) return false
+    const { made, last } = await makePassingJobs(pool, {
+      range: window().fresh,
+      batchMax: BATCH_MAX,
+      pastSaga: mark.pastSaga(),
+    })
+    pace.passed(made)
+    noteMade(made, 0)
+    if (last !== null) mark.looked(last)
+    return false
   }
 
   /** They waited for a retry; no result came with their end. */
@@ -114,25 +145,35 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
     attempt_count: delivery.attemptCount,
   })
 
+  const nextRequeued = visitInTurn()
   const nextOlder = visitInTurn()
   const nextLooked = visitInTurn(OLDER_LOOKED_AT)
   /** Older ranges whose work is due, as the last look has found. */
   let dueOlder: readonly EventRange[] = []
   const spacing = spaceRounds(wakeups.hasBacklog)
   let dueInMs = 0
-  let retriesAtMs = 0
+  let allAtMs = 0
   let lockedPauseMs = PAUSE_MS_MIN
+  const onError = (error: Error) => {
+    metrics.loopFailed('orchestrator')
+    logFailure(log, error, 'orchestrating failed; will try again')
+  }
   const loop = startLoop({
     round: async (told) => {
       const { fresh, older } = window()
       if (told || dueInMs === 0) {
         const ranges = [fresh, ...new Set([...dueOlder, ...(told ? nextOlder(older) : [])])]
         dueOlder = []
-        const retries = dueInMs === 0 || performance.now() >= retriesAtMs
+        // New deliveries are told to the other loop: here they are looked for when the last look found some.
+        const first = dueInMs === 0
+        const all = first || performance.now() >= allAtMs
         const startedAtMs = performance.now()
-        if (retries) retriesAtMs = startedAtMs + RETRIES_EVERY_MS
+        if (all) allAtMs = startedAtMs + ALL_EVERY_MS
         const work = [await apply()]
-        for (const range of ranges) work.push(await make(range, { retries, isFresh: range === fresh }))
+        for (const range of all ? ranges : []) {
+          const done = await make(range, { first, retries: true })
+          work.push({ done, more: done >= BATCH_MAX })
+        }
         const found = work.some(({ done }) => done > 0)
         spacing.ended(Math.max(...work.map(({ done }) => done)), performance.now() - startedAtMs)
         // What is due and cannot be found is in other hands: asked for again, less and less often.
@@ -153,18 +194,35 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
     },
     idleMs: () => (dueInMs === 0 ? lockedPauseMs : Math.min(Math.ceil(dueInMs), pollMs())),
     spacingMs: spacing.ms,
-    onError: (error) => {
-      metrics.loopFailed('orchestrator')
-      logFailure(log, error, 'orchestrating failed; will try again')
-    },
+    onError,
   })
-  const unsubscribe = [wakeups.onWake('first-jobs', loop.wake), wakeups.onWake('results', loop.wake)]
+  // Apart from the results, whose rounds are further apart under load: a new delivery waits for its job alone.
+  const firstJobs = startLoop({
+    round: async (told) => (told || pace.hasMore()) && makeFirst(),
+    idleMs: () => (pace.hasMore() ? pace.dueInMs() : NEVER_MS),
+    spacingMs: ROUND_SPACING_MS,
+    onError,
+  })
+  // Beside a backlog, whose rounds take long, new deliveries of other subscriptions have rounds of their own.
+  const passing: Loop = startLoop({
+    round: makePassing,
+    idleMs: NEVER_MS,
+    spacingMs: pace.passingSpacingMs,
+    onError,
+  })
+  const unsubscribe = [
+    wakeups.onWake('first-jobs', () => {
+      firstJobs.wake()
+      passing.wake()
+    }),
+    wakeups.onWake('results', loop.wake),
+  ]
   return {
     wake: loop.wake,
     buryWaiting,
     async stop() {
       for (const each of unsubscribe) each()
-      await loop.stop()
+      await Promise.all([firstJobs.stop(), passing.stop(), loop.stop()])
     },
   }
 }

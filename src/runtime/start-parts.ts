@@ -209,7 +209,7 @@ export async function startParts({
     }
 
     if (only.includes('orchestrator')) {
-      const pool = openPool('saga_orchestrator', 3)
+      const pool = openPool('saga_orchestrator', 4)
       const window = await windowOf(pool)
       const policy = {
         baseDelayMs: config.retryBaseDelayMs,

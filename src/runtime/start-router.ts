@@ -1,6 +1,13 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { type Loop, spaceRounds, startLoop, type Wakeups } from '../loop/index.js'
+import {
+  createBulkPace,
+  type Loop,
+  ROUND_SPACING_MS,
+  spaceRounds,
+  startLoop,
+  type Wakeups,
+} from '../loop/index.js'
 import { logFailure, logFields, type Recorders } from '../observability/index.js'
 import {
   createSubscriptionCache,
@@ -13,6 +20,7 @@ import {
 import type { EventCounter } from '../statistics/index.js'
 
 const EVENTS_PER_BATCH_MAX = 500
+const PASSING_EVENTS_MAX = 200
 /** How often it looks by itself: the latency of events that are published by plain SQL, which wake nobody. */
 const POLL_MS = 200
 /** After so long without an event it looks less often: an idle system costs next to nothing. */
@@ -20,6 +28,7 @@ const QUIET_AFTER_MS = 30_000
 const POLL_MS_QUIET = 500
 /** Under load no round is a poll: this often it looks for large rows that another router has left. */
 const LOOK_FOR_LARGE_MS = 1_000
+const NEVER_MS = 2 ** 31 - 1
 
 export interface RouterOptions {
   /** Under the role router_worker. */
@@ -64,8 +73,11 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
   let lookedAtMs = Number.NEGATIVE_INFINITY
   /** Rows that take several transactions are taken one piece a round, beside what else there is. */
   let hasLarge = false
-  /** With a backlog, rounds begin at its head and at its end in turns. */
-  let isNewestsTurn = false
+  const pace = createBulkPace(wakeups.hasBacklog)
+  const onError = (error: Error) => {
+    metrics.loopFailed('router')
+    logFailure(log, error, 'routing failed; will try again')
+  }
   const loop = startLoop({
     round: async (told) => {
       if (!told || performance.now() - lookedAtMs >= LOOK_FOR_LARGE_MS) {
@@ -77,30 +89,50 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
           return false
         }
       }
+      if (pace.dueInMs() > 0) return false
       const startedAtMs = performance.now()
-      const batch = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX, { newest: isNewestsTurn })
-      isNewestsTurn = batch.more && !isNewestsTurn
+      const batch = await routeEvents(pool, cache, EVENTS_PER_BATCH_MAX)
       spacing.ended(batch.deliveries, performance.now() - startedAtMs)
       tell(batch)
-      if (!hasLarge && batch.large === 0) return batch.more
-      const piece = await spreadEvents(pool, cache)
-      if (piece) tell(piece)
-      hasLarge = piece !== null
-      return batch.more || hasLarge
+      if (hasLarge || batch.large > 0) {
+        const piece = await spreadEvents(pool, cache)
+        if (piece) tell(piece)
+        hasLarge = piece !== null
+      }
+      pace.ended(startedAtMs, batch.more || hasLarge)
+      if (pace.hasMore()) passing.wake()
+      return pace.hasMore() && pace.dueInMs() === 0
     },
-    idleMs: () => (performance.now() - routedAtMs < QUIET_AFTER_MS ? POLL_MS : POLL_MS_QUIET),
+    idleMs: () => {
+      if (pace.hasMore()) return pace.dueInMs()
+      return performance.now() - routedAtMs < QUIET_AFTER_MS ? POLL_MS : POLL_MS_QUIET
+    },
     spacingMs: spacing.ms,
-    onError: (error) => {
-      metrics.loopFailed('router')
-      logFailure(log, error, 'routing failed; will try again')
-    },
+    onError,
   })
-  const unsubscribe = wakeups.onWake('routing', loop.wake)
+  // Beside a backlog, whose rounds take long, the events of other types have rounds of their own.
+  const passing: Loop = startLoop({
+    round: async () => {
+      if (!pace.hasMore()) return false
+      const batch = await routeEvents(pool, cache, PASSING_EVENTS_MAX, { passing: true })
+      pace.passed(batch.events.length)
+      tell(batch)
+      return false
+    },
+    idleMs: () => (pace.hasMore() ? POLL_MS : NEVER_MS),
+    spacingMs: pace.passingSpacingMs,
+    onError,
+  })
+  const wake = () => {
+    loop.wake()
+    passing.wake()
+  }
+  const unsubscribe = wakeups.onWake('routing', wake)
   return {
-    wake: loop.wake,
+    wake,
     async stop() {
       unsubscribe()
-      await loop.stop()
+      await Promise.all([loop.stop(), passing.stop()])
     },
   }
 }

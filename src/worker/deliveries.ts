@@ -48,7 +48,7 @@ const notSent = (errorCode: 'secret_unreadable' | 'payload_too_large'): WebhookO
 
 /** The jobs in a worker's hands, from the claim to the report. */
 export interface Deliveries {
-  lanes: Pick<Lanes<HeldJob>, 'room' | 'full' | 'roomForDoubtful' | 'hasRoomFor'>
+  lanes: Pick<Lanes<HeldJob>, 'isBusy' | 'room' | 'full' | 'roomForDoubtful' | 'hasRoomFor'>
   roomForProbes(): number
   /** Takes the jobs of a claim that was asked for at this time. The subscriptions of those that it gives back come back. */
   hold(jobs: readonly ClaimedJob[], claim: { askedAtMs: number; probe: boolean }): Promise<string[]>

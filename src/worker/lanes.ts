@@ -41,6 +41,8 @@ export interface Lanes<Job> {
   room(): number
   /** Lanes that hold as many jobs as they should: claim none for them. */
   full(): string[]
+  /** Whether one that answers has as many as it should: it is likely that more wait. */
+  isBusy(): boolean
   /** Whether another job of this doubtful subscription would be held. */
   hasRoomFor(subscriptionId: string): boolean
   /** How many more jobs of doubtful subscriptions are worth holding. */
@@ -158,6 +160,12 @@ export function createLanes<Job extends { subscriptionId: string }>(
     },
     roomForDoubtful,
     busy,
+    isBusy() {
+      for (const [id, { running: under, queue, overdue }] of lanes) {
+        if (!overdue && under + queue.length >= heldPerLaneMax && standingOf(id) === 'answering') return true
+      }
+      return false
+    },
     full() {
       const full: string[] = []
       for (const [id, { running: under, queue, overdue }] of lanes) {

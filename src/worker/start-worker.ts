@@ -124,7 +124,7 @@ export function startWorker(options: WorkerOptions): Worker {
       olderLeft = moreOlder ? older.length : Math.max(0, olderLeft - visited.length)
     }
     if (!more) claims.foundFew(passedOverCount, performance.now())
-    wakeups.tellBacklog(more)
+    wakeups.tellBacklog(more || lanes.isBusy())
     return more
   }
 

@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { EventRange } from '../../src/database/index.js'
 import { cancelDelivery } from '../../src/deliveries/index.js'
 import { takeResults } from '../../src/orchestrator/apply-results.js'
-import { applyResults, endStopped, makeJobs } from '../../src/orchestrator/index.js'
+import { applyResults, endStopped, makeJobs, makePassingJobs } from '../../src/orchestrator/index.js'
 import { makeFirstJobs, makeRetryJobs } from '../../src/orchestrator/make-jobs.js'
 import { deleteSubscription } from '../../src/subscriptions/index.js'
 import { installStoppedClock, moveClock } from '../support/clock.js'
@@ -110,16 +110,16 @@ describe('making jobs', () => {
     const pool = database.as('saga_orchestrator')
     await makeJobs(pool, { range, batchMax: 10, limit: policy.limit })
     expect(await read(lone)).toMatchObject({ status: 'Pending', jobs: 0 })
-    expect(await makeJobs(pool, { range, batchMax: 10, limit: policy.limit, hasBacklog: true })).toEqual({
-      first: 16,
-      retries: 0,
-      dead: [],
-    })
+    const pass = (pastSaga: string) => makePassingJobs(pool, { range, batchMax: 100, pastSaga })
+    // Of the subscription with the backlog, the twenty that stand first.
+    expect(await pass('0')).toEqual({ made: 21, last: lone.id })
     expect(await read(lone)).toMatchObject({ status: 'InProgress', jobs: 1 })
-    // The newest five of the backlog came with it.
-    expect(await Promise.all(backlog.slice(-5).map(read))).toMatchObject(
-      Array(5).fill({ status: 'InProgress', jobs: 1 }),
-    )
+    expect(await pass('0')).toEqual({ made: 1, last: lone.id })
+    const next = await insertDelivery(database.pool)
+    await insertDelivery(database.pool, 'InProgress')
+    expect(await pass(next.id)).toMatchObject({ made: 0 })
+    expect(await pass(lone.id)).toMatchObject({ made: 1 })
+    expect(await read(next)).toMatchObject({ status: 'InProgress', jobs: 1 })
     await make()
     expect(await Promise.all([first, ...backlog].map(read))).toMatchObject(
       Array(31).fill({ status: 'InProgress', jobs: 1 }),

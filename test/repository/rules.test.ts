@@ -81,16 +81,6 @@ describe('docs/internals/rules.md', () => {
     expect(rules.map(({ id }) => id).filter((id) => !named.has(id))).toEqual([])
   })
 
-  it('[O1] has every anchor that a link to it names', () => {
-    const anchors = new Set(rules.map(({ anchor }) => anchor))
-    const broken = texts.flatMap(({ file, text }) =>
-      [...text.matchAll(/\brules\.md#([\w-]+)/g)]
-        .filter(([, anchor = '']) => !anchors.has(anchor))
-        .map(([link]) => `${file}: ${link}`),
-    )
-    expect(broken).toEqual([])
-  })
-
   it('[O6] has the titles that the doctor prints', () => {
     const titles: Record<string, string> = Object.fromEntries(rules.map(({ id, title }) => [id, title]))
     expect(titles).toMatchObject(ruleTitles)

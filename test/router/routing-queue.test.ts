@@ -91,6 +91,21 @@ describe('the routing queue', () => {
     expect(await queued()).toEqual([])
   })
 
+  it('[R1] a few events of each other type pass the burst that is first in the queue', async () => {
+    const pass = () =>
+      routeEvents(database.as('router_worker'), createSubscriptionCache(), 200, { passing: true })
+    const burst = await store(200, { of: ['queue.a'] })
+    expect(await pass()).toMatchObject({ events: [] })
+    const second = await store(200, { of: ['queue.b'] })
+    const lone = await store(1, { of: ['queue.c'] })
+    // Rows of 50: three of the second burst begin within the bytes of a turn, and the lone event goes before them.
+    const { events } = await pass()
+    expect(idsOf(events).sort()).toEqual(idsOf([...second.slice(0, 150), ...lone]).sort())
+    await route()
+    expect(await delivered([...burst, ...second, ...lone])).toHaveLength(401)
+    expect(await queued()).toEqual([])
+  })
+
   it('[R3, S3] an entry that is queued again by hand, twice, makes no second saga', async () => {
     const events = await store(3)
     await route()

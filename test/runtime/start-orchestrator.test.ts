@@ -134,7 +134,7 @@ describe('the orchestrator', () => {
     const { subscriptionId } = await insertDelivery(database.pool)
     const { rows: burst } = await database.pool.query(
       `INSERT INTO sagapost.events (event_type, payload)
-       SELECT 'order.placed', '{}' FROM generate_series(1, 1_500) RETURNING id`,
+       SELECT 'order.placed', '{}' FROM generate_series(1, 10_000) RETURNING id`,
     )
     await database.pool.query(
       'INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id) SELECT unnest($1::bigint[]), $2',

@@ -86,12 +86,12 @@ describe('the router', () => {
     const burst = await insertSubscription(database.pool, { type: 'router.burst' })
     const other = await insertSubscription(database.pool, { type: 'router.other' })
     await database.pool.query(
-      `INSERT INTO sagapost.events (event_type, payload) SELECT 'router.burst', '{}' FROM generate_series(1, 1_500)`,
+      `INSERT INTO sagapost.events (event_type, payload) SELECT 'router.burst', '{}' FROM generate_series(1, 10_000)`,
     )
     await insertEvent(database.pool, { type: 'router.other' })
     const { loop, routed } = start()
     try {
-      await expect.poll(() => routed.events, { timeout: 20_000 }).toBe(1_501)
+      await expect.poll(() => routed.events, { timeout: 20_000 }).toBe(10_001)
       const { rows } = await database.pool.query(
         `SELECT count(*) FILTER (WHERE saga.id > other.id)::int AS after FROM sagapost.webhook_delivery_sagas AS saga
          CROSS JOIN (SELECT id FROM sagapost.webhook_delivery_sagas WHERE subscription_id = $2) AS other

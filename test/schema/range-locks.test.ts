@@ -1,7 +1,13 @@
 import type pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { DatabaseRole, EventRange, WorkWindow } from '../../src/database/index.js'
-import { applyResults, endStopped, makeJobs, workDueInMs } from '../../src/orchestrator/index.js'
+import {
+  applyResults,
+  endStopped,
+  makeJobs,
+  makePassingJobs,
+  workDueInMs,
+} from '../../src/orchestrator/index.js'
 import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
 import { claimJobs } from '../../src/worker/claim-jobs.js'
 import { findProbes } from '../../src/worker/find-probes.js'
@@ -64,8 +70,9 @@ const way: [string, DatabaseRole, Work][] = [
     'making jobs',
     'saga_orchestrator',
     async (pool, _, range) => {
-      const made = await makeJobs(pool, { range, batchMax: 100, limit: 1, hasBacklog: true })
+      const made = await makeJobs(pool, { range, batchMax: 100, limit: 1 })
       expect(made.first).toBe(BATCH)
+      expect(await makePassingJobs(pool, { range, batchMax: 100, pastSaga: '0' })).toMatchObject({ made: 0 })
     },
   ],
   [

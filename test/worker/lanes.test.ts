@@ -32,6 +32,18 @@ describe('lanes', () => {
     expect(lanes.next()).toEqual({ subscriptionId: 'quick', n: 0 })
   })
 
+  it('[R1] an endpoint that answers and has all the jobs that are held for it makes the worker busy', () => {
+    const lanes = createLanes<{ subscriptionId: string; n: number }>(10, (id) => standings(id))
+    lanes.take([...jobs('burst', 9), ...jobs('dead', 1), ...jobs('other', 3)])
+    expect(lanes.isBusy()).toBe(false)
+    lanes.take(jobs('burst', 1))
+    expect(lanes.isBusy()).toBe(true)
+    expect(lanes.full()).toContain('burst')
+    lanes.next()
+    lanes.done('burst')
+    expect(lanes.isBusy()).toBe(false)
+  })
+
   const standings = (id: string): Standing =>
     id.startsWith('dead') ? 'failing' : id.startsWith('new') ? 'untried' : 'answering'
   const crowd = (name: string, count: number) =>
