@@ -19,7 +19,7 @@ export interface SagapostDatabase {
   name: string
   url: string
   pool: pg.Pool
-  /** Every invariant of the design, with everything come to its end; throws with what is violated. */
+  /** Checks every invariant, with everything come to its end; throws with what is violated. */
   check(settled?: boolean): Promise<void>
 }
 

@@ -27,10 +27,10 @@ export const generalSagas: readonly Mutant[] = [
   {
     id: 'named-index-missing',
     rules: ['G4'],
-    breaks: 'An index that the document names is dropped.',
+    breaks: 'A named index is dropped.',
     edits: [{ file: schema.sagas, append: 'DROP INDEX sagapost.idx_event_type_timestamp;' }],
     test: testsOf('test/schema/general-sagas/indexes.test.ts')(
-      '[G4] %s has every index the document names, those of the coordinator, and no other',
+      '[G4] %s has every named index, those of the coordinator, and no other',
     ),
   },
   {
@@ -112,7 +112,7 @@ export const generalSagas: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/schema/general-sagas/proportions.test.ts')(
-      '[G10] each of the six patterns uses the index that the document names',
+      '[G10] each of the six patterns uses the index that is named for it',
     ),
   },
   {

@@ -142,7 +142,7 @@ export const payload: readonly Mutant[] = [
         replace: 'ON sagapost.saga_steps (state) WHERE',
       },
     ],
-    test: proportions('[G10] each of the six patterns uses the index that the document names'),
+    test: proportions('[G10] each of the six patterns uses the index that is named for it'),
   },
   {
     id: 'cancel-waits-for-definition',

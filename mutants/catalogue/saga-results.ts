@@ -78,15 +78,15 @@ export const sagaResults: readonly Mutant[] = [
   {
     id: 'backoff-without-cap',
     rules: ['S14'],
-    breaks: 'The decision knows no longest delay.',
+    breaks: 'There is no longest delay.',
     edits: [
       {
-        file: 'src/orchestrator/decide-delivery.ts',
-        find: 'Math.min(baseDelayMs * 2 ** (attemptCount - 1), maxDelayMs)',
-        replace: 'baseDelayMs * 2 ** (attemptCount - 1)',
+        file: applyFile,
+        find: 'least($5 * 2.0 ^ attempt_count, $6)',
+        replace: '$5 * 2.0 ^ attempt_count + 0 * $6',
       },
     ],
-    test: orchestrate('[S14] grows by powers of two up to one hour'),
+    test: orchestrate('[S14] the wait grows by powers of two up to one hour'),
   },
   {
     id: 'limit-of-subscription-ignored',

@@ -3,7 +3,7 @@ import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const indexes = testsOf('test/schema/general-sagas/indexes.test.ts')(
-  '[G4] %s has every index the document names, those of the coordinator, and no other',
+  '[G4] %s has every named index, those of the coordinator, and no other',
 )
 const views = testsOf('test/schema/general-sagas/views.test.ts')
 const maintenance = testsOf('test/sagas/maintenance.test.ts')

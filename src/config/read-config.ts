@@ -54,7 +54,7 @@ const RETRY_LIMIT_MAX = 100
 /** Whoever guesses it may do everything, and it can be tried from anywhere. */
 const API_KEY_CHARACTERS_MIN = 32
 
-/** The environment of DESIGN 7. A bad value stops the start with one clear line; empty means absent. */
+/** Reads the environment (docs/reference/configuration.md). A bad value stops the start with one clear line; empty means absent. */
 export function readConfig(env: Environment): Config {
   const requestTimeoutMs = readDuration(env, 'SAGAPOST_REQUEST_TIMEOUT', '10s', 1, 10 * 60_000)
   const retryMaxDelayMs = readDuration(env, 'SAGAPOST_RETRY_MAX_DELAY', '1h', 1, 30 * DAY_MS)

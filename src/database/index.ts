@@ -62,7 +62,6 @@ export {
   groupByRange,
   newestRanges,
   rangeOf,
-  readWorkWindow,
   visitInTurn,
   type WorkWindow,
 } from './work-window.js'

@@ -140,6 +140,3 @@ const rangesBefore = ({ from }: EventRange, borders: readonly string[]): EventRa
     const to = borders[at + 1]
     return to !== undefined && BigInt(border) < BigInt(from) ? [{ from: border, to }] : []
   })
-
-/** The window as it is now. */
-export const readWorkWindow = (pool: pg.Pool): Promise<WorkWindow> => createWindowReader(pool)()

@@ -13,7 +13,6 @@ export { signatureHeaders } from './sign-request.js'
 export {
   formatSecret,
   generateSecret,
-  parseSecret,
   publicKeyOf,
   type SigningSecret,
 } from './signing-secret.js'

@@ -10,9 +10,8 @@ import {
   rangeOf,
   type WorkWindow,
 } from '../database/index.js'
-import type { Stop } from './decide-delivery.js'
 import type { RetryPolicy } from './retry-policy.js'
-import { stopOf } from './stop-of.js'
+import { type Stop, stopOf } from './stop-of.js'
 
 interface AppliedResult {
   sagaId: string

@@ -1,4 +1,4 @@
-/** [S14, O4] The numbers behind every retry. */
+/** [S14] The numbers behind every retry. */
 export interface RetryPolicy {
   baseDelayMs: number
   maxDelayMs: number
@@ -6,11 +6,4 @@ export interface RetryPolicy {
   retryAfterMaxS: number
   /** Attempts before a delivery is dead-lettered, unless its subscription says otherwise [S15]. */
   limit: number
-}
-
-export const defaultRetryPolicy: RetryPolicy = {
-  baseDelayMs: 30_000,
-  maxDelayMs: 3_600_000,
-  retryAfterMaxS: 3_600,
-  limit: 5,
 }

@@ -6,7 +6,7 @@ import { logFailure, logFields, type Recorders } from '../observability/index.js
 import { resetLeases } from '../worker/index.js'
 
 const JOBS_PER_BATCH_MAX = 500
-/** After so many lost leases a job fails with `lease_expired` (DESIGN 2.8). */
+/** [J8] A job that has lost this many leases fails with `lease_expired`. */
 const LOST_LEASES_MAX = 3
 
 export interface CleanerOptions {

@@ -1,11 +1,8 @@
-import type { SagaDefinition, StepTransaction } from './definition.js'
-import type { Resolution } from './plan-resolution.js'
+import type { SagaDefinition } from './definition.js'
 import type { SagaRecord } from './records.js'
-import type { cancelSaga } from './resolve-saga.js'
 import type { Saga } from './saga.js'
-import type { Signal } from './send-signal.js'
 import type { StartOptions } from './start-saga.js'
-import type { CancelRequest, SignalOutcome, StateStorage } from './state-storage.js'
+import type { StateStorage } from './state-storage.js'
 
 export interface CoordinatorOptions {
   readonly storage: StateStorage
@@ -38,17 +35,6 @@ export interface Coordinator {
     input: Given,
     options?: StartOptions,
   ): Promise<SagaHandle>
-  /** In the caller's own transaction: there is a saga if, and only if, it commits. */
-  startIn<Given, Input, Outputs>(
-    client: StepTransaction,
-    definition: Saga<Given, Input, Outputs>,
-    input: Given,
-    options?: StartOptions,
-  ): Promise<SagaHandle>
-  /** For whoever waits for it, now or later; with a client, in the caller's own transaction. */
-  signal(signal: Signal, client?: StepTransaction): Promise<SignalOutcome>
-  cancel(sagaId: string, request: CancelRequest): ReturnType<typeof cancelSaga>
-  resolve(sagaId: string, resolution: Resolution): Promise<SagaRecord>
   /** There may be work: looks at once. */
   wake(): void
   /** Lets steps that run finish, up to the time-out; then they are aborted. What is not finished is let go. */

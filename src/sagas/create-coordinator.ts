@@ -9,8 +9,6 @@ import { indexDefinitions } from './index-definitions.js'
 import { keepLeases, RENEWALS_PER_LEASE } from './keep-leases.js'
 import { type LaunchOptions, launchRuns } from './launch-runs.js'
 import { createSlots } from './limit-definitions.js'
-import { cancelSaga, resolveSaga } from './resolve-saga.js'
-import { sendSignal } from './send-signal.js'
 import { startHeld } from './start-held.js'
 import { startSaga } from './start-saga.js'
 
@@ -96,11 +94,6 @@ export function createCoordinator({
 
   const leases = keepLeases({ storage, owner, running, leaseMs, pollMs, onError })
 
-  const wake = () => {
-    leases.wake()
-    loop.wake()
-  }
-
   const handleOf = (id: string, created: boolean): SagaHandle => ({
     id,
     created,
@@ -129,26 +122,10 @@ export function createCoordinator({
       const { created, saga } = await started.finally(() => starting.delete(started))
       return handleOf(saga.id, created)
     },
-    async startIn(client, definition, input, options = {}) {
-      const { created, saga } = await startSaga(storage, definition, input, { ...options, tx: client })
-      return handleOf(saga.id, created)
+    wake() {
+      leases.wake()
+      loop.wake()
     },
-    async signal(signal, client) {
-      const outcome = await sendSignal(storage, signal, client)
-      if (client === undefined) loop.wake()
-      return outcome
-    },
-    async cancel(sagaId, request) {
-      const outcome = await cancelSaga(storage, sagaId, request)
-      wake()
-      return outcome
-    },
-    async resolve(sagaId, resolution) {
-      const saga = await resolveSaga(storage, sagaId, resolution)
-      wake()
-      return saga
-    },
-    wake,
     async stop({ timeoutMs = STOP_MS } = {}) {
       stopping = true
       launcher.stopTimers()

@@ -22,7 +22,6 @@ export {
 } from './postgres/index.js'
 export type { SagaChange, SagaEventRecord, SagaRecord, StepRecord } from './records.js'
 export { refuseReservedName } from './refuse-reserved-name.js'
-export { replayHistory } from './replay-history.js'
 export { cancelSaga, resolveSaga } from './resolve-saga.js'
 export { runSaga } from './run-saga.js'
 export { type Saga, saga } from './saga.js'

@@ -7,4 +7,4 @@ export {
 } from './saga-event-types.js'
 export { type SagaState, sagaMachine } from './saga-machine.js'
 export { type SagaStepState, sagaStepMachine } from './saga-step-machine.js'
-export { isFinal, isLegalMove, type StateMachine } from './state-machine.js'
+export { isFinal, type StateMachine } from './state-machine.js'

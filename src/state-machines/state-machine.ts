@@ -8,14 +8,6 @@ export interface StateMachine<Status extends string> {
   readonly moves: readonly { readonly from: Status; readonly to: Status; readonly when: string }[]
 }
 
-export function isLegalMove<Status extends string>(
-  machine: StateMachine<Status>,
-  from: Status,
-  to: Status,
-): boolean {
-  return machine.moves.some((move) => move.from === from && move.to === to)
-}
-
 /** Final: no move leads out of it, and the database freezes the row. */
 export function isFinal<Status extends string>(machine: StateMachine<Status>, status: Status): boolean {
   return machine.moves.every((move) => move.from !== status)

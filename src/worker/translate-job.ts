@@ -3,7 +3,7 @@ import { correlationIdOf } from '../observability/index.js'
 import type { ClaimedJob } from './claim-jobs.js'
 import type { JobReport } from './report-results.js'
 
-/** What the receiver gets (DESIGN 5). */
+/** The request that the receiver gets (docs/reference/signing.md). */
 export function toRequest(
   job: ClaimedJob,
   payload: string,

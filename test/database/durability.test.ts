@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it } from 'vitest'
 import { connect, createRolePool, migrate, startEmbeddedPostgres } from '../../src/database/index.js'
-import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrator/index.js'
+import { applyResults, makeJobs } from '../../src/orchestrator/index.js'
 import { claimJobs, reportResults } from '../../src/worker/index.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
+import { defaultRetryPolicy } from '../support/retry-policy.js'
 import { wholeWindow } from '../support/whole-window.js'
 
 it('[S22, J10] what was acknowledged is there after the server was killed', async () => {

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { checkAgainstReceiver, createReceiverLog, type ReceiverLog, sha256 } from '../../src/doctor/index.js'
+import { checkAgainstReceiver } from '../support/check-against-receiver.js'
 import { useDatabase } from '../support/database.js'
+import { createReceiverLog, type ReceiverLog, sha256 } from '../support/receiver-log.js'
 import { webhookIdOfStored } from '../support/webhook-ids.js'
 import { type Staged, stageDeliveries } from './stage-deliveries.js'
 

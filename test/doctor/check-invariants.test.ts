@@ -5,13 +5,13 @@ import { findViolations } from '../../src/doctor/check-invariants.js'
 import {
   checkInvariants,
   compareTerminals,
-  countDeliveries,
   type InvariantOptions,
   invariants,
   snapshotTerminals,
 } from '../../src/doctor/index.js'
 import { readThrough } from '../../src/doctor/read-snapshot.js'
 import { readTerminals } from '../../src/doctor/snapshot-terminals.js'
+import { countDeliveries } from '../support/count-deliveries.js'
 import { useDatabase } from '../support/database.js'
 import { sagaBreaks } from './saga-breaks.js'
 import { type Staged, stageDeliveries } from './stage-deliveries.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type SagaHistoryEvent, saga } from '../../src/index.js'
-import { createPostgresStorage, replayHistory, type SagaEventRecord } from '../../src/sagas/index.js'
+import { createPostgresStorage, type SagaEventRecord } from '../../src/sagas/index.js'
 import type { SagaError } from '../../src/sagas/saga-error.js'
 import {
   type SagaEventType,
@@ -10,6 +10,7 @@ import {
 } from '../../src/state-machines/index.js'
 import { useDatabase } from '../support/database.js'
 import type { Receiver } from '../support/https-receiver.js'
+import { replayHistory } from '../support/replay-history.js'
 import { useInstances } from './use-instances.js'
 
 const database = useDatabase()

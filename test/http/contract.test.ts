@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { buildOpenApi } from '../../scripts/build-openapi.js'
 import { databaseRoles } from '../../src/database/roles.js'
-import { buildOpenApi, type HttpServer } from '../../src/http/index.js'
+import type { HttpServer } from '../../src/http/index.js'
 import { createMetrics } from '../../src/observability/index.js'
 import { useDatabase } from '../support/database.js'
 import { type Answer, adminKey, type CallOptions, call, startTestApi, testConfig } from './api-server.js'

@@ -1,12 +1,12 @@
 import type pg from 'pg'
 import {
-  checkAgainstReceiver,
   checkInvariants,
   compareTerminals,
-  countDeliveries,
   snapshotTerminals,
   type Violation,
 } from '../../src/doctor/index.js'
+import { checkAgainstReceiver } from '../support/check-against-receiver.js'
+import { countDeliveries } from '../support/count-deliveries.js'
 import { bindOperation } from './bind-operation.js'
 import { performCall, releaseHeld } from './perform-call.js'
 import { Mismatch } from './plan.js'

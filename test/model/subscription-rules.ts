@@ -120,7 +120,7 @@ export const planRemove =
     }
   }
 
-/** Active subscriptions with a 410 to a job that was made since they were changed last (DESIGN 2.12). */
+/** Active subscriptions with a 410 to a job that was made since they were changed last [J7]. */
 export function goneSubscriptions(model: Model): string[] {
   return [...model.subscriptions]
     .filter(

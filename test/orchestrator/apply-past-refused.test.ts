@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
-import { createResultApplier, defaultRetryPolicy } from '../../src/orchestrator/index.js'
+import { createResultApplier } from '../../src/orchestrator/index.js'
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery, insertJob } from '../support/fixtures.js'
+import { defaultRetryPolicy } from '../support/retry-policy.js'
 import { wholeWindow } from '../support/whole-window.js'
 
 const database = useDatabase()

@@ -1,11 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { takeResults } from '../../src/orchestrator/apply-results.js'
-import { applyResults, defaultRetryPolicy, makeJobs } from '../../src/orchestrator/index.js'
+import { applyResults, makeJobs } from '../../src/orchestrator/index.js'
 import { installStoppedClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
 import { withoutWaiting } from '../support/lock-waiters.js'
 import { codeOf, outcomeOf } from '../support/refusal.js'
+import { defaultRetryPolicy } from '../support/retry-policy.js'
 import { wholeWindow } from '../support/whole-window.js'
 
 const database = useDatabase()

@@ -1,12 +1,13 @@
 import { pino } from 'pino'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
+import type { WorkWindow } from '../../src/database/index.js'
 import { createWakeups } from '../../src/loop/index.js'
-import { defaultRetryPolicy } from '../../src/orchestrator/index.js'
 import { startOrchestrator } from '../../src/runtime/start-orchestrator.js'
 import { createResultCounter } from '../../src/statistics/index.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery } from '../support/fixtures.js'
+import { readWorkWindow } from '../support/read-work-window.js'
+import { defaultRetryPolicy } from '../support/retry-policy.js'
 
 const database = useDatabase()
 const POLL_MS = 333

@@ -1,13 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import {
-  type Coordinator,
-  createCoordinator,
-  createMemoryStorage,
-  NonRetryableError,
-  saga,
-} from '../../src/sagas/index.js'
+import { createMemoryStorage, NonRetryableError, saga } from '../../src/sagas/index.js'
+import { type CommandedCoordinator, createCommandedCoordinator } from './commanded-coordinator.js'
 import { expectHistoryToReplay, historyOf } from './history.js'
 import { storages } from './storages.js'
 
@@ -16,9 +11,9 @@ const unique = (name: string) => `${name}-${randomUUID().slice(0, 8)}`
 
 describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which) => {
   const under = (storages[which] as (typeof storages)[string])()
-  const coordinators: Coordinator[] = []
-  const run = (definitions: Parameters<typeof createCoordinator>[0]['definitions']) => {
-    const coordinator = createCoordinator({
+  const coordinators: CommandedCoordinator[] = []
+  const run = (definitions: Parameters<typeof createCommandedCoordinator>[0]['definitions']) => {
+    const coordinator = createCommandedCoordinator({
       storage: under.storage,
       definitions,
       onError: (error) => console.error(error),
@@ -514,7 +509,7 @@ it('[G13] all that one write in memory says is of one moment, though the clock g
   let ticks = Date.now()
   const storage = createMemoryStorage({ now: () => ticks++ })
   const nap = saga(unique('ticks')).sleep('rest', { for: '1h' })
-  const coordinator = createCoordinator({ storage, definitions: [nap], onError: () => {} })
+  const coordinator = createCommandedCoordinator({ storage, definitions: [nap], onError: () => {} })
   const { id } = await coordinator.start(nap, undefined)
   await expect.poll(async () => (await storage.getSaga(id))?.leaseOwner).toBeNull()
   const { wakeAt, updatedAt } = (await storage.getSaga(id)) ?? {}

@@ -13,10 +13,10 @@ import {
 } from '../../src/sagas/plan-runs.js'
 import { planInterruptedUndo, planUndo, planUndoFailed, planUndone } from '../../src/sagas/plan-undos.js'
 import { newSteps, type SagaChange, type SagaEventRecord, type SagaRecord } from '../../src/sagas/records.js'
-import { replayHistory } from '../../src/sagas/replay-history.js'
 import { defaultRetryPolicy, retryDelayMs } from '../../src/sagas/retry-policy.js'
 import { attemptError } from '../../src/sagas/saga-error.js'
 import { applyChange, type SagaRun } from '../../src/sagas/saga-run.js'
+import { replayHistory } from '../support/replay-history.js'
 
 const retry = { ...defaultRetryPolicy, max_attempts: 2 }
 

@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Coordinator, createCoordinator, createPostgresStorage, saga } from '../../src/sagas/index.js'
+import { createPostgresStorage, saga } from '../../src/sagas/index.js'
 import { useDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
+import { type CommandedCoordinator, createCommandedCoordinator } from './commanded-coordinator.js'
 import { useDeliveries } from './deliveries.js'
 import { expectHistoryToReplay, historyOf } from './history.js'
 
 const database = useDatabase()
 const deliveries = useDeliveries(database)
-const running: Coordinator[] = []
+const running: CommandedCoordinator[] = []
 afterEach(async () => {
   for (const coordinator of running.splice(0)) await coordinator.stop({ timeoutMs: 0 })
 })
@@ -17,8 +18,8 @@ const storage = () =>
   createPostgresStorage({ pool: database.as('saga_app_role'), transactionPool: database.pool })
 
 // biome-ignore lint/suspicious/noExplicitAny: any definition
-function coordinate(definition: any): Coordinator {
-  const coordinator = createCoordinator({
+function coordinate(definition: any): CommandedCoordinator {
+  const coordinator = createCommandedCoordinator({
     storage: storage(),
     definitions: [definition],
     onError: (error) => {

@@ -17,6 +17,7 @@ import {
   type SagaRecord,
   type StateStorage,
   saga,
+  startSaga,
 } from '../../src/sagas/index.js'
 import { keepLeases } from '../../src/sagas/keep-leases.js'
 import { newSagaId } from '../../src/sagas/new-ids.js'
@@ -218,11 +219,11 @@ it.each([
   const client = await database.as('saga_app_role').connect()
   try {
     await client.query('BEGIN')
-    const handle = await coordinator.startIn(client, within, undefined)
-    expect(await storage.getSaga(handle.id)).toBeUndefined()
+    const { saga: started } = await startSaga(storage, within, undefined, { tx: client })
+    expect(await storage.getSaga(started.id)).toBeUndefined()
     await client.query(end)
-    if (state) expect((await handle.result()).state).toBe(state)
-    else expect(await storage.getSaga(handle.id)).toBeUndefined()
+    coordinator.wake()
+    await expect.poll(async () => (await storage.getSaga(started.id))?.state).toBe(state)
   } finally {
     client.release()
   }

@@ -3,7 +3,6 @@ import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { toHistoryEvent } from '../../src/sagas/history-events.js'
 import {
-  createCoordinator,
   createMemoryStorage,
   createPostgresStorage,
   NonRetryableError,
@@ -15,6 +14,7 @@ import {
 import { sagaMachine, sagaStepMachine } from '../../src/state-machines/index.js'
 import { useDatabase } from '../support/database.js'
 import { codeOf } from '../support/refusal.js'
+import { createCommandedCoordinator } from './commanded-coordinator.js'
 
 const database = useDatabase()
 const once = { maxAttempts: 1 } as const
@@ -40,7 +40,7 @@ const shapes = {
 }
 
 async function run(storage: StateStorage, definition: (typeof shapes)[keyof typeof shapes]): Promise<string> {
-  const coordinator = createCoordinator({
+  const coordinator = createCommandedCoordinator({
     storage,
     definitions: [definition],
     pollMs: 10,
@@ -116,7 +116,7 @@ describe('a saga that publishes', () => {
 
   it("[G14] publishes a cancel and an operator's word by whoever writes it, without names and words", async () => {
     const definition = saga(`cancelled-${randomUUID()}`, { publish: true }).sleep('nap', { for: '1h' })
-    const coordinator = createCoordinator({
+    const coordinator = createCommandedCoordinator({
       storage: app(),
       definitions: [definition],
       onError: () => {},

@@ -1,15 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import {
-  createCoordinator,
-  createDataBox,
-  createPostgresStorage,
-  saga,
-  sendSignal,
-  startSaga,
-} from '../../src/sagas/index.js'
+import { createDataBox, createPostgresStorage, saga, sendSignal, startSaga } from '../../src/sagas/index.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
+import { createCommandedCoordinator } from './commanded-coordinator.js'
 import { expectHistoryToReplay } from './history.js'
 import { storages } from './storages.js'
 
@@ -29,8 +23,8 @@ const definitionOf = (name: string) =>
 
 describe.each(Object.keys(storages))('signals on %s', (which) => {
   const under = (storages[which] as (typeof storages)[string])()
-  const run = (definitions: Parameters<typeof createCoordinator>[0]['definitions']) =>
-    createCoordinator({
+  const run = (definitions: Parameters<typeof createCommandedCoordinator>[0]['definitions']) =>
+    createCommandedCoordinator({
       storage: under.storage,
       definitions,
       onError: (error) => console.error(error),
@@ -191,7 +185,7 @@ describe('signals in the caller’s own transaction', () => {
   it('are there if and only if it commits, and hold nobody up meanwhile', async () => {
     const definition = definitionOf('own')
     const storage = createPostgresStorage({ pool: database.as('saga_app_role') })
-    const coordinator = createCoordinator({
+    const coordinator = createCommandedCoordinator({
       storage,
       definitions: [definition],
       onError: (error) => console.error(error),
@@ -240,7 +234,7 @@ describe('signals that cannot be read', () => {
     const definition = paidOf(key)
     const errors: Error[] = []
     const storage = storageWith(box)
-    const coordinator = createCoordinator({
+    const coordinator = createCommandedCoordinator({
       storage,
       definitions: [definition],
       onError: (error) => errors.push(error),
@@ -266,7 +260,7 @@ describe('signals that cannot be read', () => {
     await storageWith().passNewsOn(100)
     const errors: unknown[] = []
     const run = (storage: ReturnType<typeof storageWith>) =>
-      createCoordinator({
+      createCommandedCoordinator({
         storage,
         definitions: [definition],
         onError: (error) => errors.push((error as { code?: unknown }).code),

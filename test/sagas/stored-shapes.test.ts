@@ -14,7 +14,7 @@ import { storages } from './storages.js'
 import { useCoordinators } from './use-coordinators.js'
 import { declined, runVariedSagas } from './varied-sagas.js'
 
-/** The members that the specification names. */
+/** The members that docs/reference/general-sagas-schema.md lists. */
 const members = {
   error: ['code', 'message', 'type', 'retryable', 'timestamp', 'stack_trace', 'details', 'cause'],
   retryPolicy: ['max_attempts', 'initial_interval_ms', 'max_interval_ms', 'multiplier', 'retry_on'],

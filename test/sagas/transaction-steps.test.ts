@@ -1,25 +1,24 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
-  type Coordinator,
   type CoordinatorOptions,
-  createCoordinator,
   createPostgresStorage,
   type SagaDefinition,
   saga,
 } from '../../src/sagas/index.js'
 import { useDatabase } from '../support/database.js'
+import { type CommandedCoordinator, createCommandedCoordinator } from './commanded-coordinator.js'
 import { expectHistoryToReplay } from './history.js'
 
 const database = useDatabase()
-const coordinators: Coordinator[] = []
+const coordinators: CommandedCoordinator[] = []
 const errors: Error[] = []
 let pool: pg.Pool
 /** So many of the next connections cannot be had. */
 let refusals = 0
 
 const coordinate = (definitions: SagaDefinition[], options: Partial<CoordinatorOptions> = {}) => {
-  const coordinator = createCoordinator({
+  const coordinator = createCommandedCoordinator({
     storage: createPostgresStorage({ pool: database.as('saga_app_role'), transactionPool: pool }),
     definitions,
     onError: (error) => errors.push(error),

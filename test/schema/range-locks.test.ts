@@ -1,14 +1,8 @@
 import type pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
-import {
-  type DatabaseRole,
-  type EventRange,
-  readWorkWindow,
-  type WorkWindow,
-} from '../../src/database/index.js'
+import type { DatabaseRole, EventRange, WorkWindow } from '../../src/database/index.js'
 import {
   applyResults,
-  defaultRetryPolicy,
   endStopped,
   makeJobs,
   makePassingJobs,
@@ -31,6 +25,8 @@ import { letGoHeldJobs, stopCancelledJobs, stopFreeJobs } from '../../src/worker
 import { countLocks } from '../support/count-locks.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertEvent, insertSubscription } from '../support/fixtures.js'
+import { readWorkWindow } from '../support/read-work-window.js'
+import { defaultRetryPolicy } from '../support/retry-policy.js'
 
 const database = useDatabase()
 const WIDTH = 1_000

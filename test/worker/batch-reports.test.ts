@@ -1,11 +1,12 @@
 import type pg from 'pg'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type EventRange, readWorkWindow } from '../../src/database/index.js'
+import type { EventRange } from '../../src/database/index.js'
 import { createReportBatcher } from '../../src/worker/batch-reports.js'
 import { type ClaimedJob, claimJobs } from '../../src/worker/claim-jobs.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
 import { countLockWaiters } from '../support/lock-waiters.js'
+import { readWorkWindow } from '../support/read-work-window.js'
 import { wholeWindow } from '../support/whole-window.js'
 
 const database = useDatabase()

@@ -1,11 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
+import type { WorkWindow } from '../../src/database/index.js'
 import { getDeadLetter } from '../../src/dead-letters/index.js'
 import { getEvent, PAYLOAD_BYTES_READ_MAX } from '../../src/events/index.js'
 import { claimJobs } from '../../src/worker/index.js'
 import { createLargePayloads } from '../../src/worker/large-payloads.js'
 import { useDatabase } from '../support/database.js'
 import { insertJob, insertSubscription } from '../support/fixtures.js'
+import { readWorkWindow } from '../support/read-work-window.js'
 import { wholeWindow } from '../support/whole-window.js'
 import { delivered, useWorker } from './use-worker.js'
 

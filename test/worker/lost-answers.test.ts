@@ -1,12 +1,13 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Link, openLink } from '../../faults/system/open-link.js'
-import { createRolePool, inRange, readWorkWindow, type WorkWindow } from '../../src/database/index.js'
+import { createRolePool, inRange, type WorkWindow } from '../../src/database/index.js'
 import { claim } from '../../src/worker/claim-jobs.js'
 import { release } from '../../src/worker/release-jobs.js'
 import { report } from '../../src/worker/report-results.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
+import { readWorkWindow } from '../support/read-work-window.js'
 import { delivered, useWorker } from './use-worker.js'
 
 const database = useDatabase()

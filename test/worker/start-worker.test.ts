@@ -1,9 +1,10 @@
 import { pino } from 'pino'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
+import type { WorkWindow } from '../../src/database/index.js'
 import { AT_ONCE_MIN, PER_TURN } from '../../src/worker/first-tries.js'
 import { useDatabase } from '../support/database.js'
 import { insertEvent, insertJob, insertSubscription } from '../support/fixtures.js'
+import { readWorkWindow } from '../support/read-work-window.js'
 import { webhookIdOfStored } from '../support/webhook-ids.js'
 import { delivered, failed, useWorker } from './use-worker.js'
 

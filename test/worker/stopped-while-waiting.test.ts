@@ -1,12 +1,13 @@
 import type pg from 'pg'
 import { beforeAll, expect, it } from 'vitest'
-import { readWorkWindow, type WorkWindow } from '../../src/database/index.js'
+import type { WorkWindow } from '../../src/database/index.js'
 import { PAYLOAD_BYTES_READ_MAX } from '../../src/events/index.js'
 import { endStopped, makeJobs } from '../../src/orchestrator/index.js'
 import { deleteSubscription } from '../../src/subscriptions/index.js'
 import { forgetSwitches } from '../../src/worker/read-switches.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertEvent, insertJob, insertSubscription } from '../support/fixtures.js'
+import { readWorkWindow } from '../support/read-work-window.js'
 import { delivered, useWorker } from './use-worker.js'
 
 const database = useDatabase()

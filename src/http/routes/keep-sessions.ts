@@ -3,7 +3,7 @@ import { refuse } from '../problem.js'
 import { access } from '../require-scope.js'
 import type { Sessions } from '../session.js'
 
-/** Signing in to the dashboard and out: for its page, not for programs, and so not in the document. */
+/** Signing in to the dashboard and out: for its page, not for programs, and so not in the OpenAPI document. */
 export function addSessionRoutes(api: Api, sessions: Sessions): void {
   const schema = { hide: true } as const
 

@@ -22,8 +22,8 @@ const BATCH_BODY_BYTES_MAX = 16 * 1024 * 1024
 const UNAVAILABLE = 503
 
 /**
- * Publishing. The body is not parsed into values: the schemas stand here for the document, and read-events.ts takes
- * the payload's own bytes out of the text. Receipts are made here, so nobody checks them either.
+ * Publishing. The body is not parsed into values: the schemas stand here for the OpenAPI document, and
+ * read-events.ts takes the payload's own bytes out of the text. Receipts are made here, so nobody checks them either.
  */
 export function addPublishRoutes(
   api: Api,

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import {
   isFinal,
-  isLegalMove,
   type SagaState,
   type SagaStepState,
   type StateMachine,
@@ -10,6 +9,7 @@ import {
   sagaStepMachine,
 } from '../../../src/state-machines/index.js'
 import { useDatabase } from '../../support/database.js'
+import { isLegalMove } from '../../support/is-legal-move.js'
 import { codeOf } from '../../support/refusal.js'
 import { insertSaga, insertStep } from './fixtures.js'
 

@@ -1,7 +1,8 @@
-import type { DeliveryStatus } from '../state-machines/index.js'
-import type { RetryPolicy } from './retry-policy.js'
+import type { RetryPolicy } from '../../src/orchestrator/index.js'
+import type { Stop } from '../../src/orchestrator/stop-of.js'
+import type { DeliveryStatus } from '../../src/state-machines/index.js'
 
-/** What the orchestrator knows of a delivery. */
+/** What the orchestrator knows of a delivery. A model of its decisions, which the product makes in SQL. */
 export interface DeliveryState {
   status: DeliveryStatus
   attemptCount: number
@@ -12,9 +13,6 @@ export interface DeliveryState {
 export type JobResult =
   | { succeeded: true }
   | { succeeded: false; errorCode: string; retryAfterS: number | null }
-
-/** Nothing more is to be sent: this is how the delivery ends. */
-export type Stop = 'subscription_deleted' | 'cancelled'
 
 type DelayPolicy = Omit<RetryPolicy, 'limit'>
 
@@ -47,7 +45,7 @@ export function applyResult(
 }
 
 /** [S14] `attemptCount` is the count after the failure was added. */
-export function retryDelayMs(
+function retryDelayMs(
   attemptCount: number,
   retryAfterS: number | null,
   { baseDelayMs, maxDelayMs, retryAfterMaxS }: DelayPolicy,

@@ -1,11 +1,11 @@
+import type { SagaEventRecord } from '../../src/sagas/index.js'
 import {
-  isLegalMove,
   type SagaState,
   type SagaStepState,
   sagaMachine,
   sagaStepMachine,
-} from '../state-machines/index.js'
-import type { SagaEventRecord } from './records.js'
+} from '../../src/state-machines/index.js'
+import { isLegalMove } from './is-legal-move.js'
 
 export interface ReplayedSaga {
   readonly state: SagaState

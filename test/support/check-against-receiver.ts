@@ -1,10 +1,10 @@
 import type pg from 'pg'
-import { FIRST_EVENT_ID, inEachSpan } from '../database/index.js'
-import { eventTimeUs, webhookIdOf } from '../webhook-id/index.js'
-import { inSnapshot, type SnapshotReader } from './read-snapshot.js'
-import { readPages, readSpans } from './read-spans.js'
+import { FIRST_EVENT_ID, inEachSpan } from '../../src/database/index.js'
+import { inSnapshot, type SnapshotReader } from '../../src/doctor/read-snapshot.js'
+import { readPages, readSpans } from '../../src/doctor/read-spans.js'
+import { type Breaches, collectBreaches, type Violation } from '../../src/doctor/violation.js'
+import { eventTimeUs, webhookIdOf } from '../../src/webhook-id/index.js'
 import type { ReceiverLog } from './receiver-log.js'
-import { type Breaches, collectBreaches, type Violation } from './violation.js'
 
 // Span by span, page by page; the payload itself stays where it is.
 const eventHashes = `

@@ -1,5 +1,5 @@
-import type { ApiOptions } from './api.js'
-import { buildServer } from './build-server.js'
+import type { ApiOptions } from '../src/http/api.js'
+import { buildServer } from '../src/http/build-server.js'
 
 /** The OpenAPI 3.1 document of the whole API, without a database and without listening. */
 export async function buildOpenApi(): Promise<Record<string, unknown>> {

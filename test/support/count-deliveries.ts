@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import { FIRST_EVENT_ID, inEachSpan } from '../database/index.js'
-import { inSnapshot } from './read-snapshot.js'
-import { readSpans } from './read-spans.js'
+import { FIRST_EVENT_ID, inEachSpan } from '../../src/database/index.js'
+import { inSnapshot } from '../../src/doctor/read-snapshot.js'
+import { readSpans } from '../../src/doctor/read-spans.js'
 
 export interface DeliveryCounts {
   events: number
