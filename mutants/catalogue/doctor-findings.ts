@@ -147,7 +147,6 @@ export const doctorFindings: readonly Mutant[] = [
       },
     ],
     test: command('[O6] says how it stands, and that nothing runs'),
-    needsBuild: true,
   },
   {
     id: 'doctor-role-logins-unseen',
@@ -177,6 +176,5 @@ export const doctorFindings: readonly Mutant[] = [
       },
     ],
     test: command('[S13, O6] finds lost results; the statement of the page puts them back'),
-    needsBuild: true,
   },
 ]

@@ -258,12 +258,14 @@ describe('odd requests', () => {
   }
   it.each(
     named(contract.operations).flatMap(([name, operation]) =>
-      Object.entries(odd).map(([what, options]) => [name, what, operation, options] as const),
+      Object.entries(odd)
+        // fetch sends no body with GET.
+        .filter(([, { body }]) => operation.method !== 'GET' || body === undefined)
+        .map(([what, options]) => [name, what, operation, options] as const),
     ),
   )('[O1] %s with %s is answered as documented', async (_name, _what, operation, options) => {
-    // fetch sends no body with GET.
-    if (operation.method === 'GET' && options.body !== undefined) return
-    for (const id of ['999999999', await world.subscription()]) {
+    const ids = operation.path.includes('{id}') ? ['999999999', await world.subscription()] : ['']
+    for (const id of ids) {
       for (const query of ['', '?unknown=1', '?limit=%00&cursor=%ff']) {
         const path = operation.path.replace('{id}', id) + query
         contract.check(operation, await world.call(operation.method, path, options))
