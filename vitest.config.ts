@@ -8,17 +8,17 @@ const shared = {
   testTimeout: 300_000,
   hookTimeout: 300_000,
   expect: { poll: { timeout: 60_000, interval: 20 } },
+  // The command line that runs in the process of a test prints no colours, also where CI asks for them.
+  env: { NO_COLOR: '1' },
 }
 
-// The README's `npx sagapost` builds the package anew where npx has not linked it yet: nobody else may be starting it then.
-const endToEnd = [
-  'test/e2e/**/*.test.ts',
-  'test/dashboard/browser/**/*.test.ts',
-  'test/repository/readme.test.ts',
-]
+const slow = 'test/**/*.slow.test.ts'
 
-// Everything on the newest PostgreSQL that comes embedded; the schema and its checks on the oldest supported one as well.
-// The project's name tells start-postgres.ts which. End to end last and one file at a time: its processes fill the machine.
+// The README's `npx sagapost` builds the package anew where npx has not linked it yet: nobody else may be starting it then.
+const endToEnd = ['test/e2e/**/*.test.ts', 'test/repository/readme.test.ts']
+
+// `npm test` runs the project postgres-18: the newest PostgreSQL that comes embedded, in this process. `npm run test:rest`
+// runs the others: crashes, browsers, processes, PostgreSQL 15. A project's name tells start-postgres.ts the version.
 export default defineConfig({
   test: {
     // The tests wait for PostgreSQL, for sockets and for processes of theirs as much as they compute.
@@ -29,9 +29,11 @@ export default defineConfig({
           ...shared,
           name: 'postgres-18',
           include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...endToEnd],
+          exclude: [...configDefaults.exclude, slow, ...endToEnd],
         },
       },
+      { test: { ...shared, name: 'slow', include: [slow] } },
+      // The schema and its checks, on the oldest version that is supported.
       {
         test: {
           ...shared,
@@ -43,6 +45,7 @@ export default defineConfig({
           ],
         },
       },
+      // Last and one file at a time: their processes fill the machine.
       {
         test: {
           ...shared,

@@ -1,10 +1,10 @@
 import type { Mutant } from '../mutant.js'
 import { testsOf } from './named-tests.js'
 
-const unwritable = testsOf('test/outages/unwritable.test.ts')
+const unwritable = testsOf('test/outages/unwritable.slow.test.ts')
 const shared = testsOf('test/outages/readiness.test.ts')
-const toldOnce = testsOf('test/outages/told-once.test.ts')
-const stopping = testsOf('test/outages/stop.test.ts')
+const toldOnce = testsOf('test/outages/told-once.slow.test.ts')
+const stopping = testsOf('test/outages/stop.slow.test.ts')
 
 const systemFile = 'src/runtime/start-system.ts'
 const readinessFile = 'src/database/readiness.ts'

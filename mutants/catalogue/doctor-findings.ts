@@ -1,7 +1,7 @@
 import type { Mutant } from '../mutant.js'
 import { testsOf } from './named-tests.js'
 
-const outages = testsOf('test/outages/doctor.test.ts')
+const outages = testsOf('test/outages/doctor.slow.test.ts')
 const named = outages('[O6] names $by: $code')
 const command = testsOf('test/cli/doctor.test.ts')
 

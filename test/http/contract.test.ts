@@ -63,7 +63,7 @@ const everyCall = [
   ...['unauthenticated', 'forbidden', 'too_many_bad_keys'],
   ...['database_unreachable', 'schema_outdated', 'permission_denied'],
 ]
-/** test/outages/unwritable.test.ts, and the last one test/doctor/few-locks.test.ts. */
+/** test/outages/unwritable.slow.test.ts, and the last one test/doctor/few-locks.test.ts. */
 const outages = ['database_timed_out', 'database_read_only', 'database_full', 'database_locks_exhausted']
 const elsewhere: Record<string, string[]> = {
   publishEvent: ['overloaded', 'partition_missing', 'too_much_at_once', 'idempotency_key_required'],
