@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // No limit here says how fast anything is: a machine may be many times slower than ours, and busy with something else.
 const shared = {
@@ -17,12 +18,24 @@ const slow = 'test/**/*.slow.test.ts'
 // The README's `npx sagapost` builds the package anew where npx has not linked it yet: nobody else may be starting it then.
 const endToEnd = ['test/e2e/**/*.test.ts', 'test/repository/readme.test.ts']
 
+/** Each takes a minute or so: begun last, they would have the machine for themselves. */
+const longest = /(model|many-processes|fault-schedules|bench|killed-processes|construct-crashes)\.slow\.test\.ts$/
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const isLong = ({ moduleId }: TestSpecification) => longest.test(moduleId)
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+  }
+}
+
 // `npm test` runs the project postgres-18: the newest PostgreSQL that comes embedded, in this process. `npm run test:rest`
 // runs the others: crashes, browsers, processes, PostgreSQL 15. A project's name tells start-postgres.ts the version.
 export default defineConfig({
   test: {
     // The tests wait for PostgreSQL, for sockets and for processes of theirs as much as they compute.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -51,6 +64,7 @@ export default defineConfig({
           ...shared,
           name: 'e2e',
           include: endToEnd,
+          exclude: [...configDefaults.exclude, slow],
           testTimeout: 600_000,
           fileParallelism: false,
           sequence: { groupOrder: 1 },

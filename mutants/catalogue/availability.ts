@@ -28,7 +28,6 @@ export const availability: readonly Mutant[] = [
     test: unwritable(
       '[O7] a hot standby is not ready, says so to publishers and to the doctor, and is ready once promoted',
     ),
-    needsBuild: true,
   },
   {
     id: 'ready-without-a-write',
@@ -44,7 +43,6 @@ export const availability: readonly Mutant[] = [
     test: unwritable(
       '[O7] a commit that waits for a missing standby: not ready, and every time-out frees its backend',
     ),
-    needsBuild: true,
   },
   {
     id: 'time-out-leaves-its-statement',

@@ -1,7 +1,7 @@
 import type { Mutant } from '../mutant.js'
 import { testsOf } from './named-tests.js'
 
-const outages = testsOf('test/outages/doctor.slow.test.ts')
+const outages = testsOf('test/outages/doctor.test.ts')
 const named = outages('[O6] names $by: $code')
 const command = testsOf('test/cli/doctor.test.ts')
 
@@ -162,7 +162,6 @@ export const doctorFindings: readonly Mutant[] = [
     test: outages(
       '[O6] what is wrong with the logins of a URL with {role}, and nothing else when they are right',
     ),
-    needsBuild: true,
   },
   {
     id: 'doctor-lost-results-unseen',

@@ -2,7 +2,7 @@ import type { Mutant } from '../mutant.js'
 import { testsOf } from './named-tests.js'
 
 const schema = testsOf('test/doctor/compare-schema.test.ts')('[G11] $by is named, and its statements mend it')
-const outages = testsOf('test/outages/doctor.slow.test.ts')
+const outages = testsOf('test/outages/doctor.test.ts')
 const manyPartitions = testsOf('test/doctor/many-partitions.test.ts')
 const fewLocks = testsOf('test/doctor/few-locks.test.ts')
 const spans = 'src/database/event-spans.ts'
