@@ -19,7 +19,8 @@ const slow = 'test/**/*.slow.test.ts'
 const endToEnd = ['test/e2e/**/*.test.ts', 'test/repository/readme.test.ts']
 
 /** Each takes a minute or so: begun last, they would have the machine for themselves. */
-const longest = /(model|many-processes|fault-schedules|bench|killed-processes|construct-crashes)\.slow\.test\.ts$/
+const longest =
+  /(model|many-processes|fault-schedules|bench|killed-processes|construct-crashes)\.slow\.test\.ts$/
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
