@@ -5,4 +5,4 @@ import { describeCommands } from './describe-commands.js'
 
 const page = new URL('../docs/reference/command-line.md', import.meta.url)
 const [intro = ''] = (await readFile(page, 'utf8')).split(/(?<=^## Commands\n)/m)
-await writeFile(page, `${intro}\n${describeCommands(buildProgram({}))}`)
+await writeFile(page, `${intro}\n${describeCommands(buildProgram(process))}`)

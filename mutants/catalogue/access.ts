@@ -108,7 +108,6 @@ export const access: readonly Mutant[] = [
       },
     ],
     test: doctorTests('[O6] finds that all invariants hold'),
-    needsBuild: true,
   },
   {
     id: 'revoked-key-comes-back',

@@ -1,10 +1,10 @@
 import type { Mutant } from '../mutant.js'
 import { testsOf } from './named-tests.js'
 
-const unwritable = testsOf('test/outages/unwritable.test.ts')
+const unwritable = testsOf('test/outages/unwritable.slow.test.ts')
 const shared = testsOf('test/outages/readiness.test.ts')
-const toldOnce = testsOf('test/outages/told-once.test.ts')
-const stopping = testsOf('test/outages/stop.test.ts')
+const toldOnce = testsOf('test/outages/told-once.slow.test.ts')
+const stopping = testsOf('test/outages/stop.slow.test.ts')
 
 const systemFile = 'src/runtime/start-system.ts'
 const readinessFile = 'src/database/readiness.ts'
@@ -28,7 +28,6 @@ export const availability: readonly Mutant[] = [
     test: unwritable(
       '[O7] a hot standby is not ready, says so to publishers and to the doctor, and is ready once promoted',
     ),
-    needsBuild: true,
   },
   {
     id: 'ready-without-a-write',
@@ -44,7 +43,6 @@ export const availability: readonly Mutant[] = [
     test: unwritable(
       '[O7] a commit that waits for a missing standby: not ready, and every time-out frees its backend',
     ),
-    needsBuild: true,
   },
   {
     id: 'time-out-leaves-its-statement',

@@ -147,7 +147,6 @@ export const doctorFindings: readonly Mutant[] = [
       },
     ],
     test: command('[O6] says how it stands, and that nothing runs'),
-    needsBuild: true,
   },
   {
     id: 'doctor-role-logins-unseen',
@@ -163,7 +162,6 @@ export const doctorFindings: readonly Mutant[] = [
     test: outages(
       '[O6] what is wrong with the logins of a URL with {role}, and nothing else when they are right',
     ),
-    needsBuild: true,
   },
   {
     id: 'doctor-lost-results-unseen',
@@ -177,6 +175,5 @@ export const doctorFindings: readonly Mutant[] = [
       },
     ],
     test: command('[S13, O6] finds lost results; the statement of the page puts them back'),
-    needsBuild: true,
   },
 ]

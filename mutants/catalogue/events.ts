@@ -236,7 +236,7 @@ export const events: readonly Mutant[] = [
     })`,
       },
     ],
-    test: testsOf('test/http/durability.test.ts')(
+    test: testsOf('test/http/durability.slow.test.ts')(
       '[E1, S22] every event that was acknowledged is there after the server is killed under a thousand posts',
     ),
     needsBuild: true,

@@ -111,7 +111,7 @@ export const generalSagas: readonly Mutant[] = [
         replace: '  WHERE state = 3 AND attempts > max_attempts;',
       },
     ],
-    test: testsOf('test/schema/general-sagas/proportions.test.ts')(
+    test: testsOf('test/schema/general-sagas/proportions.slow.test.ts')(
       '[G10] each of the six patterns uses the index that is named for it',
     ),
   },

@@ -278,7 +278,7 @@ export const jobs: readonly Mutant[] = [
         replace: `  RETURNING job.id, set_config('synchronous_commit', 'off', true)\`)`,
       },
     ],
-    test: testsOf('test/database/durability.test.ts')(
+    test: testsOf('test/database/durability.slow.test.ts')(
       '[S22, J10] what a worker has reported and the orchestrator applied is there after the server was killed',
     ),
   },

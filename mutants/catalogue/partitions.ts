@@ -4,7 +4,7 @@ import { testsOf } from './named-tests.js'
 
 const partitionTests = testsOf('test/schema/partitions.test.ts')
 const windowFile = 'src/database/work-window.ts'
-const lockTest = testsOf('test/schema/range-locks.test.ts')(
+const lockTest = testsOf('test/schema/range-locks.slow.test.ts')(
   '[S21, J9] no statement of a part locks more partitions the more there are',
 )
 const windowTests = testsOf('test/database/window-reader.test.ts')

@@ -7,7 +7,7 @@ const large = testsOf('test/worker/large-payloads.test.ts')
 const guarded = testsOf('test/database/guarded-client.test.ts')
 const parameters = testsOf('test/http/hostile-parameters.test.ts')
 const partitions = testsOf('test/sagas/event-partitions.test.ts')
-const proportions = testsOf('test/schema/general-sagas/proportions.test.ts')
+const proportions = testsOf('test/schema/general-sagas/proportions.slow.test.ts')
 const unmigrated = testsOf('test/embedding/migrate.test.ts')
 
 /** Payloads that are too large, values that PostgreSQL refuses, and plans and periods that change by themselves. */

@@ -169,7 +169,7 @@ export const sagaResults: readonly Mutant[] = [
       await client.query('SET LOCAL synchronous_commit = off')`,
       },
     ],
-    test: testsOf('test/database/durability.test.ts')(
+    test: testsOf('test/database/durability.slow.test.ts')(
       '[S22, J10] what a worker has reported and the orchestrator applied is there after the server was killed',
     ),
   },

@@ -2,12 +2,12 @@ import type { Mutant } from '../mutant.js'
 import { testsOf } from './named-tests.js'
 
 const settingsFile = 'src/database/session-settings.ts'
-const lazyCommits = testsOf('test/database/lazy-commits.test.ts')
+const lazyCommits = testsOf('test/database/lazy-commits.slow.test.ts')
 const crashed = lazyCommits(
   '[S22, J10, G14] what was acknowledged is there after a crash, though the database has synchronous_commit = off',
 )
 const sessions = testsOf('test/database/session-settings.test.ts')
-const hostile = testsOf('test/embedding/hostile-settings.test.ts')(
+const hostile = testsOf('test/embedding/hostile-settings.slow.test.ts')(
   '[O3, O2] everything works the same: HTTP, SQL, embedding, sagas, from the migration on',
 )
 const durability = testsOf('test/doctor/examine-durability.test.ts')

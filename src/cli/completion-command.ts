@@ -1,8 +1,9 @@
 import { Argument, type Command } from 'commander'
 import { print } from './print-list.js'
+import type { Terminal } from './terminal.js'
 import { type Shell, shells, writeCompletion } from './write-completion.js'
 
-export function addCompletionCommand(program: Command): void {
+export function addCompletionCommand(program: Command, terminal: Terminal): void {
   program
     .command('completion')
     .description('print a script that completes commands and options in a shell')
@@ -16,5 +17,5 @@ export function addCompletionCommand(program: Command): void {
         '  $ sagapost completion fish | source      # in ~/.config/fish/config.fish',
       ].join('\n'),
     )
-    .action((shell: Shell) => print(writeCompletion(program, shell)))
+    .action((shell: Shell) => print(terminal, writeCompletion(program, shell)))
 }

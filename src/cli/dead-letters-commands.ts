@@ -8,12 +8,13 @@ import {
   type RangeOptions,
   readId,
 } from './add-verb.js'
-import { connectApi, type Environment } from './connect-api.js'
+import { connectApi } from './connect-api.js'
 import { formatFields } from './format-table.js'
 import { formatAgo, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
 import { addRequeueCommand } from './requeue-command.js'
 import { showPayload } from './show-payload.js'
+import type { Terminal } from './terminal.js'
 import { withJsonText } from './to-json.js'
 
 interface DeadLetterListOptions extends ListOptions, RangeOptions {
@@ -22,7 +23,7 @@ interface DeadLetterListOptions extends ListOptions, RangeOptions {
   error?: string
 }
 
-export function addDeadLettersCommands(program: Command, env: Environment): void {
+export function addDeadLettersCommands(program: Command, terminal: Terminal): void {
   const deadLetters = program
     .command('dead-letters')
     .description('look at what could not be delivered, and deliver it again')
@@ -35,7 +36,7 @@ export function addDeadLettersCommands(program: Command, env: Environment): void
     .option('--type <type>', 'only those of events of this type')
     .option('--error <code>', 'only those with this error, as in http_500')
   addListOptions(addRangeOptions(list)).action(async (options: DeadLetterListOptions) => {
-    const client = await connectApi(env)
+    const client = await connectApi(terminal.env)
     const { subscription, type, error, from, to } = options
     const filter = {
       ...(subscription === undefined ? {} : { subscriptionId: subscription }),
@@ -44,7 +45,7 @@ export function addDeadLettersCommands(program: Command, env: Environment): void
       ...(from === undefined ? {} : { from }),
       ...(to === undefined ? {} : { to }),
     }
-    await printList({
+    await printList(terminal, {
       options,
       list: (page) => client.deadLetters.list({ ...filter, ...page }),
       all: () => client.deadLetters.all(filter),
@@ -60,12 +61,12 @@ export function addDeadLettersCommands(program: Command, env: Environment): void
   addVerb(deadLetters, 'show', 'show one dead letter with its payload', ['dead-letters show 7'])
     .argument('<id>', 'id of the dead letter', readId)
     .action(async (id: string, { json }: { json?: true }) => {
-      const client = await connectApi(env)
+      const client = await connectApi(terminal.env)
       const letter = await client.deadLetters.get(id)
-      await print(json ? asJson(letter) : asText(letter))
+      await print(terminal, json ? asJson(letter) : asText(letter))
     })
 
-  addRequeueCommand(deadLetters, env)
+  addRequeueCommand(deadLetters, terminal)
 }
 
 function asJson({ payloadSnapshot: _, payloadSnapshotJson, ...letter }: DeadLetterWithPayload): string {

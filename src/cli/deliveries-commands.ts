@@ -2,10 +2,11 @@ import { type Command, Option } from 'commander'
 import type { Attempt, Delivery, DeliveryStatus, DeliveryWithAttempts } from '../client/index.js'
 import { deliveryMachine } from '../state-machines/index.js'
 import { addListOptions, addVerb, type ListOptions, readId } from './add-verb.js'
-import { connectApi, type Environment } from './connect-api.js'
+import { connectApi } from './connect-api.js'
 import { createTable, formatFields, type Row } from './format-table.js'
 import { formatAgo, formatStatus, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
+import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 
 interface DeliveryListOptions extends ListOptions {
@@ -36,7 +37,7 @@ export function deliveryRow(delivery: Delivery): Row {
   ]
 }
 
-export function addDeliveriesCommands(program: Command, env: Environment): void {
+export function addDeliveriesCommands(program: Command, terminal: Terminal): void {
   const deliveries = program.command('deliveries').description('look at deliveries and their attempts')
 
   const list = addVerb(deliveries, 'list', 'list deliveries, newest first', [
@@ -50,7 +51,7 @@ export function addDeliveriesCommands(program: Command, env: Environment): void 
     .option('--error <code>', 'only those that wait or have ended after this failure: timeout, http_500, …')
     .option('--type <type>', 'only those of events of this type')
   addListOptions(list).action(async (options: DeliveryListOptions) => {
-    const client = await connectApi(env)
+    const client = await connectApi(terminal.env)
     const { status, event, subscription, error, type } = options
     const filter = {
       ...(status === undefined ? {} : { status }),
@@ -59,7 +60,7 @@ export function addDeliveriesCommands(program: Command, env: Environment): void 
       ...(error === undefined ? {} : { errorCode: error }),
       ...(type === undefined ? {} : { eventType: type }),
     }
-    await printList({
+    await printList(terminal, {
       options,
       list: (page) => client.deliveries.list({ ...filter, ...page }),
       all: () => client.deliveries.all(filter),
@@ -72,17 +73,18 @@ export function addDeliveriesCommands(program: Command, env: Environment): void 
   addVerb(deliveries, 'show', 'show one delivery with every attempt', ['deliveries show 2042'])
     .argument('<id>', 'id of the delivery', readId)
     .action(async (id: string, { json }: { json?: true }) => {
-      const client = await connectApi(env)
+      const client = await connectApi(terminal.env)
       const delivery = await client.deliveries.get(id)
-      await print(json ? toJson(delivery) : asText(delivery))
+      await print(terminal, json ? toJson(delivery) : asText(delivery))
     })
 
   addVerb(deliveries, 'cancel', 'cancel a delivery; it ends as a dead letter', ['deliveries cancel 2042'])
     .argument('<id>', 'id of the delivery', readId)
     .action(async (id: string, { json }: { json?: true }) => {
-      const client = await connectApi(env)
+      const client = await connectApi(terminal.env)
       const delivery = await client.deliveries.cancel(id)
       await print(
+        terminal,
         json ? toJson(delivery) : `Cancellation of delivery ${id} requested; it is ${delivery.status} now`,
       )
     })

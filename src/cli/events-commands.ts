@@ -8,13 +8,14 @@ import {
   type RangeOptions,
   readEventId,
 } from './add-verb.js'
-import { connectApi, type Environment } from './connect-api.js'
+import { connectApi } from './connect-api.js'
 import { deliveryRow, deliveryTitles } from './deliveries-commands.js'
 import { createTable, formatFields } from './format-table.js'
 import { formatAgo, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
 import { requeueUnrouted } from './requeue-unrouted.js'
 import { showPayload } from './show-payload.js'
+import type { Terminal } from './terminal.js'
 import { withJsonText } from './to-json.js'
 
 interface EventListOptions extends ListOptions, RangeOptions {
@@ -22,7 +23,7 @@ interface EventListOptions extends ListOptions, RangeOptions {
   key?: string
 }
 
-export function addEventsCommands(program: Command, env: Environment): void {
+export function addEventsCommands(program: Command, terminal: Terminal): void {
   const events = program
     .command('events')
     .description('look at events, and requeue those that were not routed')
@@ -35,7 +36,7 @@ export function addEventsCommands(program: Command, env: Environment): void {
     .option('--type <type>', 'only events of this type')
     .option('--key <key>', 'only the event that was published with this idempotency key')
   addListOptions(addRangeOptions(list)).action(async (options: EventListOptions) => {
-    const client = await connectApi(env)
+    const client = await connectApi(terminal.env)
     const { type, key, from, to } = options
     const filter = {
       ...(type === undefined ? {} : { type }),
@@ -43,7 +44,7 @@ export function addEventsCommands(program: Command, env: Environment): void {
       ...(from === undefined ? {} : { from }),
       ...(to === undefined ? {} : { to }),
     }
-    await printList({
+    await printList(terminal, {
       options,
       list: (page) => client.events.list({ ...filter, ...page }),
       all: () => client.events.all(filter),
@@ -59,15 +60,15 @@ export function addEventsCommands(program: Command, env: Environment): void {
   ])
     .argument('<id>', 'id of the event, or its webhook id', readEventId)
     .action(async (id: string, { json }: { json?: true }) => {
-      const client = await connectApi(env)
+      const client = await connectApi(terminal.env)
       const event = await client.events.get(id)
-      await print(json ? asJson(event) : asText(event))
+      await print(terminal, json ? asJson(event) : asText(event))
     })
 
-  addRoutingVerbs(events, env)
+  addRoutingVerbs(events, terminal)
 }
 
-function addRoutingVerbs(events: Command, env: Environment): void {
+function addRoutingVerbs(events: Command, terminal: Terminal): void {
   const setAside = addVerb(
     events,
     'set-aside',
@@ -75,8 +76,8 @@ function addRoutingVerbs(events: Command, env: Environment): void {
     ['events set-aside', 'events set-aside --all --json'],
   )
   addListOptions(setAside).action(async (options: ListOptions) => {
-    const client = await connectApi(env)
-    await printList({
+    const client = await connectApi(terminal.env)
+    await printList(terminal, {
       options,
       list: (page) => client.events.listSetAside(page),
       all: () => client.events.allSetAside(),
@@ -92,7 +93,7 @@ function addRoutingVerbs(events: Command, env: Environment): void {
   addVerb(events, 'requeue', 'requeue events that were set aside or lost, directly in the database', [
     'events requeue',
     'events requeue --json',
-  ]).action((options: { json?: true }) => requeueUnrouted(env, options))
+  ]).action((options: { json?: true }) => requeueUnrouted(terminal, options))
 }
 
 function asJson({ payload: _, payloadJson, ...event }: EventWithPayload): string {

@@ -4,6 +4,7 @@ import { SagapostError } from '../errors/index.js'
 import { isFinal, sagaMachine } from '../state-machines/index.js'
 import { describeEnd, drawBar, drawLine, type RequeueStand, toStand } from './describe-requeue.js'
 import { print } from './print-list.js'
+import { complain, type Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 
 const LOOK_MS = 500
@@ -22,14 +23,16 @@ const CLEAR_LINE = '\r\x1b[K'
  * leaves it; the requeue goes on, and can be joined again.
  */
 export async function followRequeue(
+  terminal: Terminal,
   client: SagapostClient,
   sagaId: string,
   { json }: { json?: true | undefined } = {},
 ): Promise<void> {
+  const { stdout } = terminal
   const left = new AbortController()
   const leave = () => left.abort()
   process.once('SIGINT', leave)
-  const bar = json !== true && process.stdout.isTTY === true
+  const bar = json !== true && stdout.isTTY === true
   const startedAtMs = performance.now()
   let first: { remaining: number; atMs: number } | undefined
   let shown = { text: '', atMs: Number.NEGATIVE_INFINITY }
@@ -40,17 +43,17 @@ export async function followRequeue(
     first ??= { remaining: stand.remaining, atMs: nowMs }
     const start = { remaining: first.remaining, elapsedMs: nowMs - first.atMs }
     if (bar) {
-      process.stdout.write(CLEAR_LINE + cutTo(drawBar(stand, start), process.stdout.columns))
+      stdout.write(CLEAR_LINE + cutTo(drawBar(stand, start), stdout.columns))
       return
     }
     const text = json ? toJson(stand) : drawLine(stand, start)
     if (text === shown.text || nowMs - shown.atMs < LINE_MS) return
     shown = { text, atMs: nowMs }
-    await print(text)
+    await print(terminal, text)
   }
 
   try {
-    if (bar) await print('Ctrl-C leaves it running')
+    if (bar) await print(terminal, 'Ctrl-C leaves it running')
     for (;;) {
       const saga = await client.sagas.get(sagaId, { signal: left.signal })
       const stand = toStand(saga)
@@ -58,33 +61,39 @@ export async function followRequeue(
         throw new SagapostError('saga_not_found', `Saga ${sagaId} is no requeue of dead letters`)
       }
       if (isFinal(sagaMachine, stand.state) || stand.state === 'Failed') {
-        if (bar) process.stdout.write(CLEAR_LINE)
-        await print(json ? toJson(stand) : describeEnd(stand))
-        if (stand.state !== 'Completed') process.exitCode = EXIT_NOT_COMPLETED
+        if (bar) stdout.write(CLEAR_LINE)
+        await print(terminal, json ? toJson(stand) : describeEnd(stand))
+        if (stand.state !== 'Completed') terminal.exitCode = EXIT_NOT_COMPLETED
         return
       }
       await show(stand)
       if (!warned && stand.state === 'Pending' && performance.now() - startedAtMs > UNCLAIMED_MS) {
         warned = true
-        console.error(`${bar ? CLEAR_LINE : ''}Nobody has begun it yet: does any process run the part sagas?`)
+        complain(
+          terminal,
+          `${bar ? CLEAR_LINE : ''}Nobody has begun it yet: does any process run the part sagas?`,
+        )
       }
       await pause(LOOK_MS, undefined, { signal: left.signal })
     }
   } catch (error) {
-    if (bar) process.stdout.write('\n')
+    if (bar) stdout.write('\n')
     // Also when the server is away for the moment: the requeue does not depend on whoever looks.
     if (first) {
-      console.error(`The requeue goes on. Join it again:  sagapost dead-letters requeue --follow ${sagaId}`)
-      console.error(`End it:  sagapost sagas cancel ${sagaId} --why '…'`)
+      complain(
+        terminal,
+        `The requeue goes on. Join it again:  sagapost dead-letters requeue --follow ${sagaId}`,
+      )
+      complain(terminal, `End it:  sagapost sagas cancel ${sagaId} --why '…'`)
     }
     if (!left.signal.aborted) throw error
-    process.exitCode = EXIT_LEFT
+    terminal.exitCode = EXIT_LEFT
   } finally {
     process.removeListener('SIGINT', leave)
   }
 }
 
 /** A line that breaks could not be written over. Some terminals do not know their width: then it is 0. */
-function cutTo(line: string, columns: number): string {
+function cutTo(line: string, columns: number | undefined): string {
   return line.slice(0, (columns || COLUMNS) - 1)
 }

@@ -2,6 +2,7 @@ import pc from 'picocolors'
 import type { Page, PageRequest } from '../client/index.js'
 import type { ListOptions } from './add-verb.js'
 import { createTable, type Row } from './format-table.js'
+import { complain, type Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 
 /** Rows that are printed together when all pages are asked for. */
@@ -18,24 +19,27 @@ export interface Listing<Item> {
 }
 
 /** One page, or with --all every one; as a table for people, with --json in the API's own shape. */
-export async function printList<Item>(listing: Listing<Item>): Promise<void> {
+export async function printList<Item>(terminal: Terminal, listing: Listing<Item>): Promise<void> {
   const { json, limit, cursor, all } = listing.options
-  if (all) return json ? printAllAsJson(listing.all()) : printAllAsTable(listing)
+  if (all) return json ? printAllAsJson(terminal, listing.all()) : printAllAsTable(terminal, listing)
   const page = await listing.list({
     ...(limit === undefined ? {} : { limit }),
     ...(cursor === undefined ? {} : { cursor }),
   })
-  if (json) return print(toJson(page))
+  if (json) return print(terminal, toJson(page))
   const { data, nextCursor } = page
-  if (data.length > 0) await print(createTable(listing.titles)(data.map(listing.row)))
-  else if (nextCursor === null) await print(listing.empty)
+  if (data.length > 0) await print(terminal, createTable(listing.titles)(data.map(listing.row)))
+  else if (nextCursor === null) await print(terminal, listing.empty)
   if (nextCursor === null) return
   // Not among the rows, which may go into a pipe.
   const more = data.length > 0 ? 'There are more' : 'None up to here, there may be more'
-  console.error(pc.dim(`${more}: --all, or --cursor ${nextCursor}`))
+  complain(terminal, pc.dim(`${more}: --all, or --cursor ${nextCursor}`))
 }
 
-async function printAllAsTable<Item>({ all, titles, row, empty }: Listing<Item>): Promise<void> {
+async function printAllAsTable<Item>(
+  terminal: Terminal,
+  { all, titles, row, empty }: Listing<Item>,
+): Promise<void> {
   const format = createTable(titles)
   let rows: Row[] = []
   let count = 0
@@ -43,31 +47,31 @@ async function printAllAsTable<Item>({ all, titles, row, empty }: Listing<Item>)
     rows.push(row(item))
     count += 1
     if (rows.length < CHUNK_ROWS) continue
-    await print(format(rows))
+    await print(terminal, format(rows))
     rows = []
   }
-  if (rows.length > 0) await print(format(rows))
-  if (count === 0) await print(empty)
+  if (rows.length > 0) await print(terminal, format(rows))
+  if (count === 0) await print(terminal, empty)
 }
 
 /** Item by item, so that the list may be longer than the memory. */
-async function printAllAsJson(items: AsyncIterable<unknown>): Promise<void> {
+async function printAllAsJson(terminal: Terminal, items: AsyncIterable<unknown>): Promise<void> {
   let before = '{"data":['
   for await (const item of items) {
-    await write(before + toJson(item))
+    await write(terminal, before + toJson(item))
     before = ','
   }
-  await write(`${before === ',' ? '' : before}],"nextCursor":null}\n`)
+  await write(terminal, `${before === ',' ? '' : before}],"nextCursor":null}\n`)
 }
 
-export function print(text: string): Promise<void> {
-  return write(`${text}\n`)
+export function print(terminal: Terminal, text: string): Promise<void> {
+  return write(terminal, `${text}\n`)
 }
 
 /** Waits for a slow reader; one that has gone, like `head`, has all it wants. */
-function write(text: string): Promise<void> {
+function write({ stdout }: Terminal, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.write(text, (error) => {
+    stdout.write(text, (error) => {
       if ((error as NodeJS.ErrnoException | null)?.code === 'EPIPE') process.exit(0)
       if (error) reject(error)
       else resolve()

@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { addVerb } from './add-verb.js'
-import { connectApi, type Environment } from './connect-api.js'
+import { connectApi } from './connect-api.js'
 import { print } from './print-list.js'
 import { readPayload } from './read-payload.js'
+import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 
 interface PublishOptions {
@@ -12,7 +13,7 @@ interface PublishOptions {
   json?: true
 }
 
-export function addPublishCommand(program: Command, env: Environment): void {
+export function addPublishCommand(program: Command, terminal: Terminal): void {
   addVerb(program, 'publish', 'publish an event; its payload is kept byte for byte', [
     `publish order.placed '{"order": 7}' --key order-7-placed`,
     'publish order.placed --file order.json',
@@ -28,14 +29,15 @@ export function addPublishCommand(program: Command, env: Environment): void {
       if ((payload === undefined) === (file === undefined)) {
         command.error('error: give the payload as an argument, as --file <file>, or as - for standard input')
       }
-      const payloadJson = await readPayload(payload, file)
-      const client = await connectApi(env)
+      const payloadJson = await readPayload(payload, file, terminal.stdin)
+      const client = await connectApi(terminal.env)
       const receipt = await client.events.publish(
         { type, payloadJson, ...(key === undefined ? {} : { idempotencyKey: key }) },
         correlationId === undefined ? {} : { correlationId },
       )
-      if (json) return print(toJson(receipt))
+      if (json) return print(terminal, toJson(receipt))
       return print(
+        terminal,
         receipt.duplicate
           ? `Event ${receipt.id} has this key already: a duplicate, nothing new was stored`
           : `Published event ${receipt.id}`,

@@ -5,11 +5,15 @@ import { SagapostError } from '../errors/index.js'
 const PAYLOAD_BYTES_MAX = 16 * 1024 * 1024
 
 /** The payload's own text: from the argument, from a file, or from standard input for `-`. Its bytes are kept. */
-export async function readPayload(argument: string | undefined, file: string | undefined): Promise<string> {
+export async function readPayload(
+  argument: string | undefined,
+  file: string | undefined,
+  stdin: NodeJS.ReadableStream,
+): Promise<string> {
   const text =
     file === undefined && argument !== undefined && argument !== '-'
       ? argument
-      : decode(await readAll(file === undefined || file === '-' ? process.stdin : openFile(file), file))
+      : decode(await readAll(file === undefined || file === '-' ? stdin : openFile(file), file))
   try {
     JSON.parse(text)
   } catch (error) {

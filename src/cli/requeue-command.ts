@@ -1,10 +1,11 @@
 import { type Command, Option } from 'commander'
 import type { RequeueFilter } from '../client/index.js'
 import { addRangeOptions, addVerb, type RangeOptions, readId } from './add-verb.js'
-import { connectApi, type Environment } from './connect-api.js'
+import { connectApi } from './connect-api.js'
 import { followRequeue } from './follow-requeue.js'
 import { print } from './print-list.js'
 import { readSagaId } from './read-saga-id.js'
+import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 
 interface RequeueOptions extends RangeOptions {
@@ -19,7 +20,7 @@ interface RequeueOptions extends RangeOptions {
 }
 
 /** One dead letter by its id, or all that a filter finds. */
-export function addRequeueCommand(deadLetters: Command, env: Environment): void {
+export function addRequeueCommand(deadLetters: Command, terminal: Terminal): void {
   const requeue = addVerb(
     deadLetters,
     'requeue',
@@ -52,21 +53,25 @@ export function addRequeueCommand(deadLetters: Command, env: Environment): void 
       }
       if (!filtered && (dryRun || detach)) requeue.error('error: --dry-run and --detach go with a filter')
       if (dryRun && detach) requeue.error('error: --dry-run and --detach exclude each other')
-      const client = await connectApi(env)
+      const client = await connectApi(terminal.env)
       if (id !== undefined) {
         const requeued = await client.deadLetters.requeue(id)
         const told = `Dead letter ${id} is requeued as delivery ${requeued.deliveryId}`
-        return print(json ? toJson(requeued) : told)
+        return print(terminal, json ? toJson(requeued) : told)
       }
       if (dryRun) {
         const matching = await client.deadLetters.countMatching(filter)
-        return print(json ? toJson({ matching }) : `${describeMatching(matching)}; nothing was done`)
+        return print(
+          terminal,
+          json ? toJson({ matching }) : `${describeMatching(matching)}; nothing was done`,
+        )
       }
-      if (follow !== undefined) return followRequeue(client, follow, { json })
+      if (follow !== undefined) return followRequeue(terminal, client, follow, { json })
       const started = await client.deadLetters.requeueMatching(filter)
-      if (detach && json) return print(toJson(started))
-      if (!json) await print(`${describeMatching(started.matching)}: saga ${started.sagaId} requeues them`)
-      if (!detach) await followRequeue(client, started.sagaId, { json })
+      if (detach && json) return print(terminal, toJson(started))
+      if (!json)
+        await print(terminal, `${describeMatching(started.matching)}: saga ${started.sagaId} requeues them`)
+      if (!detach) await followRequeue(terminal, client, started.sagaId, { json })
     })
 }
 

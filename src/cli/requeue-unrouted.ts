@@ -1,6 +1,6 @@
 import type { RequeuedEvents } from '../events/index.js'
-import type { Environment } from './connect-api.js'
 import { print } from './print-list.js'
+import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 import { withRole } from './with-role.js'
 
@@ -8,10 +8,10 @@ import { withRole } from './with-role.js'
 const STATEMENT_MS_MAX = 10 * 60_000
 
 /** Puts events that were set aside or lost back into the routing queue; the router routes them within a second. */
-export async function requeueUnrouted(env: Environment, { json }: { json?: true }): Promise<void> {
+export async function requeueUnrouted(terminal: Terminal, { json }: { json?: true }): Promise<void> {
   const { requeueEvents } = await import('../events/index.js')
-  const requeued = await withRole(env, 'dead_letter_operator', requeueEvents, STATEMENT_MS_MAX)
-  await print(json ? toJson(requeued) : describe(requeued))
+  const requeued = await withRole(terminal.env, 'dead_letter_operator', requeueEvents, STATEMENT_MS_MAX)
+  await print(terminal, json ? toJson(requeued) : describe(requeued))
 }
 
 function describe({ setAside, gone, lost }: RequeuedEvents): string {

@@ -1,5 +1,5 @@
-import type { Environment } from './connect-api.js'
 import { print } from './print-list.js'
+import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 import { withRole } from './with-role.js'
 
@@ -8,24 +8,25 @@ const LINE_EVERY = 10_000
 
 /** Removes ended sagas batch by batch and says how far it is: on a terminal in place, in a pipe in lines. */
 export async function runCleanup(
-  env: Environment,
+  terminal: Terminal,
   { olderThan: ageMs, limit, json }: { olderThan: number; limit?: number; json?: true },
 ): Promise<void> {
   const { cleanUpSagas } = await import('../sagas/index.js')
-  const { isTTY } = process.stderr
+  const { stderr } = terminal
+  const { isTTY } = stderr
   let lines = 0
   const onProgress = (removed: number) => {
-    if (isTTY) process.stderr.write(`\r${textOf(removed)}`)
+    if (isTTY) stderr.write(`\r${textOf(removed)}`)
     else if (Math.floor(removed / LINE_EVERY) > lines) {
       lines = Math.floor(removed / LINE_EVERY)
-      process.stderr.write(`${textOf(removed)}\n`)
+      stderr.write(`${textOf(removed)}\n`)
     }
   }
-  const removed = await withRole(env, 'saga_app_role', (pool) =>
+  const removed = await withRole(terminal.env, 'saga_app_role', (pool) =>
     cleanUpSagas(pool, { ageMs, limit, onProgress }),
   )
-  if (isTTY) process.stderr.write('\r')
-  await print(json ? toJson({ removed }) : textOf(removed))
+  if (isTTY) stderr.write('\r')
+  await print(terminal, json ? toJson({ removed }) : textOf(removed))
 }
 
 function textOf(removed: number): string {

@@ -21,10 +21,10 @@ import {
   writeHashes,
 } from '../doctor/index.js'
 import { SagapostError } from '../errors/index.js'
-import type { Environment } from './connect-api.js'
 import { DEV_KEY_FILE, devMasterKey } from './dev-master-key.js'
 import { formatFields, makeVisible } from './format-table.js'
 import { print } from './print-list.js'
+import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 import { type Visit, withDatabase } from './with-role.js'
 
@@ -47,20 +47,21 @@ interface Report {
 }
 
 /** Checks a live system, with --schema and --invariants all of it; exits with 1 when something fails or a rule is broken. */
-export async function runDoctor(env: Environment, options: DoctorArguments): Promise<void> {
+export async function runDoctor(terminal: Terminal, options: DoctorArguments): Promise<void> {
+  const { env } = terminal
   const { hashes, json } = options
   if (hashes !== undefined) await onFile(hashes, () => readHashes(hashes))
   const report = await withDatabase(env, (visit) => examine(env, options, visit)).catch(explainAbsence)
-  await print(json ? toJson(report) : describe(report))
+  await print(terminal, json ? toJson(report) : describe(report))
   const { findings, differences = [], violations = [] } = report
   const isBroken =
     findings.some(({ severity }) => severity === 'failing') ||
     differences.some(({ severity }) => severity !== 'note') ||
     violations.length > 0
-  if (isBroken) process.exitCode = EXIT_FAILING
+  if (isBroken) terminal.exitCode = EXIT_FAILING
 }
 
-async function examine(env: Environment, options: DoctorArguments, { as }: Visit): Promise<Report> {
+async function examine(env: Terminal['env'], options: DoctorArguments, { as }: Visit): Promise<Report> {
   const { hashes } = options
   const { databaseUrl } = readConfig(env)
   const findings = await examineSystem({
@@ -96,7 +97,7 @@ async function check(pool: pg.Pool, { settled, hashes }: DoctorArguments): Promi
 }
 
 /** The environment's, or that which `sagapost dev` keeps beside its data. */
-async function findMasterKey(env: Environment): Promise<Buffer | undefined> {
+async function findMasterKey(env: Terminal['env']): Promise<Buffer | undefined> {
   const { masterKey, databaseUrl, dataDir } = readConfig(env)
   if (masterKey || databaseUrl !== undefined || !existsSync(join(dataDir, DEV_KEY_FILE))) return masterKey
   return devMasterKey(dataDir)

@@ -1,5 +1,5 @@
-import type { Environment } from './connect-api.js'
 import { print } from './print-list.js'
+import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 import { withDatabase } from './with-role.js'
 
@@ -16,13 +16,13 @@ const done = { vacuum: 'Vacuumed and analyzed', reindex: 'Rebuilt the indexes of
 
 /** [G16] Runs the tasks in their order, each with no more rights than it needs; for people, a line for each table. */
 export async function runMaintain(
-  env: Environment,
+  terminal: Terminal,
   { task: tasks, dropOlderThan, json }: MaintainOptions,
 ): Promise<void> {
   const { maintainSagaPartitions, maintainSagaTables } = await import('../sagas/index.js')
   const report: Record<string, unknown> = {}
-  const say = (line: string) => (json ? undefined : print(line))
-  await withDatabase(env, async ({ as, asLogin }) => {
+  const say = (line: string) => (json ? undefined : print(terminal, line))
+  await withDatabase(terminal.env, async ({ as, asLogin }) => {
     for (const task of maintenanceTasks.filter((each) => tasks.includes(each))) {
       if (task === 'partitions') {
         const partitions = await as('schema_maintainer', (pool) =>
@@ -42,5 +42,5 @@ export async function runMaintain(
       report[task] = tables
     }
   })
-  if (json) await print(toJson(report))
+  if (json) await print(terminal, toJson(report))
 }

@@ -9,13 +9,15 @@ import {
   migrationsFolder,
 } from '../database/index.js'
 import { visitDatabase } from './open-database.js'
+import { print } from './print-list.js'
+import { complain, type Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 
 export async function runMigrate(
-  env: Readonly<Record<string, string | undefined>>,
+  terminal: Terminal,
   { status, json }: { status?: true; json?: true },
 ): Promise<void> {
-  const config = readConfig(env)
+  const config = readConfig(terminal.env)
   if (status && config.databaseUrl === undefined && !existsSync(join(config.dataDir, 'postgres'))) {
     // Looking must not make a database.
     const states = (await loadMigrations(migrationsFolder)).map(({ version, name }) => ({
@@ -23,23 +25,24 @@ export async function runMigrate(
       name,
       appliedAt: null,
     }))
-    console.log(json ? toJson({ migrations: states }) : formatStates(states))
+    await print(terminal, json ? toJson({ migrations: states }) : formatStates(states))
     return
   }
   const { url, embedded } = await visitDatabase(config)
   try {
     if (status) {
       const states = await migrationStatus({ databaseUrl: url })
-      console.log(json ? toJson({ migrations: states }) : formatStates(states))
+      await print(terminal, json ? toJson({ migrations: states }) : formatStates(states))
       return
     }
     const applied = await migrate({
       databaseUrl: url,
-      onApplied: ({ file }) => json || console.log(`applied ${file}`),
-      onWaiting: () => console.error('Another migrator is at work; waiting for it'),
+      onApplied: ({ file }) => json || void print(terminal, `applied ${file}`),
+      onWaiting: () => complain(terminal, 'Another migrator is at work; waiting for it'),
     })
-    if (json) console.log(toJson({ applied: applied.map(({ version, name }) => ({ version, name })) }))
-    else if (applied.length === 0) console.log('The schema is up to date')
+    if (json)
+      await print(terminal, toJson({ applied: applied.map(({ version, name }) => ({ version, name })) }))
+    else if (applied.length === 0) await print(terminal, 'The schema is up to date')
   } finally {
     await embedded?.stop()
   }

@@ -1,7 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../package-version/index.js'
 import { addCompletionCommand } from './completion-command.js'
-import type { Environment } from './connect-api.js'
 import { addDeadLettersCommands } from './dead-letters-commands.js'
 import { addDeliveriesCommands } from './deliveries-commands.js'
 import { addEventsCommands } from './events-commands.js'
@@ -13,6 +12,7 @@ import type { ListenArguments } from './read-listen-options.js'
 import type { DoctorArguments } from './run-doctor.js'
 import { addSagasCommands } from './sagas-commands.js'
 import { addSubscriptionsCommands } from './subscriptions-commands.js'
+import { complain, type Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 import { addTrySubscriptionCommands } from './try-subscription-commands.js'
 
@@ -21,17 +21,17 @@ const EXIT_FAILED = 1
 const EXIT_USAGE = 2
 
 /** Runs one command and returns the exit code. Expected failures are one line on stderr; a bug keeps its stack. */
-export async function run(args: string[], env: Environment): Promise<number> {
-  const program = buildProgram(env)
+export async function run(args: string[], terminal: Terminal): Promise<number> {
+  const program = buildProgram(terminal)
   try {
     await program.parseAsync(args, { from: 'user' })
-    return Number(process.exitCode ?? EXIT_OK)
+    return Number(terminal.exitCode ?? EXIT_OK)
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE // already printed
     const failure = explainFailure(error)
     if (!failure) throw error
-    if (args.includes('--json')) console.error(toJson({ error: failure }))
-    else console.error(`sagapost: ${makeVisible(failure.detail)} [${failure.code}]`)
+    if (args.includes('--json')) complain(terminal, toJson({ error: failure }))
+    else complain(terminal, `sagapost: ${makeVisible(failure.detail)} [${failure.code}]`)
     return EXIT_FAILED
   }
 }
@@ -40,11 +40,13 @@ export async function run(args: string[], env: Environment): Promise<number> {
  * The whole tree of commands; docs/reference/command-line.md is compared with it. What runs the server is loaded when it
  * is asked for: a short command would wait for all of it (0.7 s of CPU instead of 0.2 s).
  */
-export function buildProgram(env: Environment): Command {
+export function buildProgram(terminal: Terminal): Command {
+  const { env, stdout, stderr } = terminal
   const program = new Command('sagapost')
     .description('Webhook delivery and sagas on PostgreSQL')
     .version(packageVersion())
     .exitOverride()
+    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .showHelpAfterError('(sagapost --help lists the commands)')
 
   program
@@ -68,7 +70,7 @@ export function buildProgram(env: Environment): Command {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExamples:\n  $ sagapost migrate\n  $ sagapost migrate --status --json')
     .action(async (options: { status?: true; json?: true }) =>
-      (await import('./run-migrate.js')).runMigrate(env, options),
+      (await import('./run-migrate.js')).runMigrate(terminal, options),
     )
 
   program
@@ -109,7 +111,9 @@ export function buildProgram(env: Environment): Command {
       'after',
       '\nExits with 1 when something does not work or a rule is broken.\n\nExamples:\n  $ sagapost doctor\n  $ sagapost doctor --schema\n  $ sagapost doctor --invariants --hashes final-rows.txt',
     )
-    .action(async (options: DoctorArguments) => (await import('./run-doctor.js')).runDoctor(env, options))
+    .action(async (options: DoctorArguments) =>
+      (await import('./run-doctor.js')).runDoctor(terminal, options),
+    )
 
   program
     .command('bench [options...]')
@@ -122,17 +126,17 @@ export function buildProgram(env: Environment): Command {
     )
     .action(async (options: string[]) => (await import('./run-bench.js')).runBench(options))
 
-  addPublishCommand(program, env)
-  addEventsCommands(program, env)
+  addPublishCommand(program, terminal)
+  addEventsCommands(program, terminal)
   const subscriptions = program
     .command('subscriptions')
     .description('say which events go where, and whether they do')
-  addSubscriptionsCommands(subscriptions, env)
-  addTrySubscriptionCommands(subscriptions, env)
-  addDeliveriesCommands(program, env)
-  addDeadLettersCommands(program, env)
-  addSagasCommands(program, env)
-  addKeysCommands(program, env)
-  addCompletionCommand(program)
+  addSubscriptionsCommands(subscriptions, terminal)
+  addTrySubscriptionCommands(subscriptions, terminal)
+  addDeliveriesCommands(program, terminal)
+  addDeadLettersCommands(program, terminal)
+  addSagasCommands(program, terminal)
+  addKeysCommands(program, terminal)
+  addCompletionCommand(program, terminal)
   return program
 }

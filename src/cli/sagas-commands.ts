@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Saga, SagaResolution, SagaState } from '../client/index.js'
 import { sagaMachine } from '../state-machines/index.js'
 import { addListOptions, addVerb, type ListOptions, readAge, readPositive } from './add-verb.js'
-import { connectApi, type Environment } from './connect-api.js'
+import { connectApi } from './connect-api.js'
 import { describeSaga } from './describe-saga.js'
 import type { Row } from './format-table.js'
 import { formatAgo, formatStatus } from './format-values.js'
@@ -11,6 +11,7 @@ import { readSagaId } from './read-saga-id.js'
 import { runCleanup } from './run-cleanup.js'
 import { type MaintainOptions, maintenanceTasks, runMaintain } from './run-maintain.js'
 import { showSagaTables } from './show-saga-tables.js'
+import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 
 interface SagaListOptions extends ListOptions {
@@ -28,7 +29,7 @@ interface Words {
 
 const titles = ['ID', 'DEFINITION', 'STATE', 'STEP', 'CREATED', 'UPDATED', 'ERROR']
 
-export function addSagasCommands(program: Command, env: Environment): void {
+export function addSagasCommands(program: Command, terminal: Terminal): void {
   const sagas = program
     .command('sagas')
     .description('look at sagas, stop them, and settle those that are stuck')
@@ -43,7 +44,7 @@ export function addSagasCommands(program: Command, env: Environment): void {
     .option('--trace <id>', 'only those of this trace')
     .option('--stuck', 'only those that wait for an operator')
   addListOptions(list).action(async (options: SagaListOptions) => {
-    const client = await connectApi(env)
+    const client = await connectApi(terminal.env)
     const { state, definition, trace, stuck } = options
     const filter = {
       ...(state === undefined ? {} : { state }),
@@ -51,7 +52,7 @@ export function addSagasCommands(program: Command, env: Environment): void {
       ...(trace === undefined ? {} : { traceId: trace }),
       ...(stuck ? { awaitingOperator: true as const } : {}),
     }
-    await printList({
+    await printList(terminal, {
       options,
       list: (page) => client.sagas.list({ ...filter, ...page }),
       all: () => client.sagas.all(filter),
@@ -66,9 +67,9 @@ export function addSagasCommands(program: Command, env: Environment): void {
   ])
     .argument('<id>', 'id of the saga', readSagaId)
     .action(async (id: string, { json }: { json?: true }) => {
-      const client = await connectApi(env)
+      const client = await connectApi(terminal.env)
       const saga = await client.sagas.get(id)
-      await print(json ? toJson(saga) : describeSaga(saga))
+      await print(terminal, json ? toJson(saga) : describeSaga(saga))
     })
 
   const cancel = addVerb(sagas, 'cancel', 'stop a saga and undo what it has done', [
@@ -76,14 +77,14 @@ export function addSagasCommands(program: Command, env: Environment): void {
   ]).argument('<id>', 'id of the saga', readSagaId)
   addWords(cancel).action(async (id: string, words: Words) => {
     const { why, json } = words
-    const by = readBy(cancel, words, env)
-    const client = await connectApi(env)
+    const by = readBy(cancel, words, terminal)
+    const client = await connectApi(terminal.env)
     const saga = await client.sagas.cancel(id, { by, why })
     const asked =
       saga.state === 'Cancelled'
         ? `Saga ${id} is Cancelled; no step of it had run`
         : `Saga ${id} is asked to stop, and to undo what it has done; it is ${saga.state} now`
-    await print(json ? toJson(saga) : asked)
+    await print(terminal, json ? toJson(saga) : asked)
   })
 
   const resolve = addVerb(sagas, 'resolve', 'say what becomes of a saga that waits for an operator', [
@@ -99,10 +100,10 @@ export function addSagasCommands(program: Command, env: Environment): void {
     )
   addWords(resolve).action(async (id: string, options: Words & Pick<SagaResolution, 'action'>) => {
     const { action, why, json } = options
-    const by = readBy(resolve, options, env)
-    const client = await connectApi(env)
+    const by = readBy(resolve, options, terminal)
+    const client = await connectApi(terminal.env)
     const saga = await client.sagas.resolve(id, { action, by, why })
-    await print(json ? toJson(saga) : `Saga ${id} is ${saga.state} now`)
+    await print(terminal, json ? toJson(saga) : `Saga ${id} is ${saga.state} now`)
   })
 
   addVerb(sagas, 'signal', 'send a signal to the sagas that wait for it, now or later', [
@@ -113,10 +114,10 @@ export function addSagasCommands(program: Command, env: Environment): void {
     .argument('<key>', 'which of this name')
     .option('--payload <json>', 'what it says, as JSON', readJson)
     .action(async (name: string, key: string, { payload, json }: { payload?: unknown; json?: true }) => {
-      const client = await connectApi(env)
+      const client = await connectApi(terminal.env)
       const receipt = await client.sagas.signal({ name, key, ...(payload === undefined ? {} : { payload }) })
       const said = receipt.duplicate ? 'It had come before' : `Kept until ${receipt.expiresAt}`
-      await print(json ? toJson(receipt) : said)
+      await print(terminal, json ? toJson(receipt) : said)
     })
 
   addVerb(sagas, 'cleanup', 'remove ended sagas of an age, in the database itself', [
@@ -125,12 +126,12 @@ export function addSagasCommands(program: Command, env: Environment): void {
   ])
     .requiredOption('--older-than <age>', 'last changed so long ago, as in 12h, 30d', readAge)
     .option('--limit <number>', 'remove no more than this', readPositive)
-    .action((options: { olderThan: number; limit?: number; json?: true }) => runCleanup(env, options))
+    .action((options: { olderThan: number; limit?: number; json?: true }) => runCleanup(terminal, options))
 
   addVerb(sagas, 'tables', "what the sagas' tables weigh and how they are used, from the database itself", [
     'sagas tables',
     'sagas tables --json',
-  ]).action((options: { json?: true }) => showSagaTables(env, options))
+  ]).action((options: { json?: true }) => showSagaTables(terminal, options))
 
   const maintain = addVerb(sagas, 'maintain', "look after the sagas' tables, in the database itself", [
     'sagas maintain',
@@ -154,7 +155,7 @@ export function addSagasCommands(program: Command, env: Environment): void {
     if (options.dropOlderThan !== undefined && !options.task.includes('partitions')) {
       maintain.error('error: --drop-older-than goes with --task partitions')
     }
-    return runMaintain(env, options)
+    return runMaintain(terminal, options)
   })
 }
 
@@ -165,7 +166,7 @@ function addWords(command: Command): Command {
     .requiredOption('--why <text>', 'why; it goes into the history')
 }
 
-function readBy(command: Command, { by }: Words, env: Environment): string {
+function readBy(command: Command, { by }: Words, { env }: Terminal): string {
   const name = by ?? (env['USER'] || env['LOGNAME'])
   return name || command.error('error: say who decides this, with --by <name>')
 }

@@ -1,17 +1,17 @@
 import pc from 'picocolors'
 import type { SagaTables } from '../sagas/index.js'
-import type { Environment } from './connect-api.js'
 import { createTable } from './format-table.js'
 import { formatAgo, formatBytes } from './format-values.js'
 import { print } from './print-list.js'
+import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 import { withRole } from './with-role.js'
 
 /** [G16] Sizes, dead rows, last vacuum, index usage and slow statements, under saga_readonly_role. */
-export async function showSagaTables(env: Environment, { json }: { json?: true }): Promise<void> {
+export async function showSagaTables(terminal: Terminal, { json }: { json?: true }): Promise<void> {
   const { readSagaTables } = await import('../sagas/index.js')
-  const tables = await withRole(env, 'saga_readonly_role', readSagaTables)
-  await print(json ? toJson(tables) : describeTables(tables))
+  const tables = await withRole(terminal.env, 'saga_readonly_role', readSagaTables)
+  await print(terminal, json ? toJson(tables) : describeTables(tables))
 }
 
 const count = (value: number) => value.toLocaleString('en')

@@ -1,10 +1,11 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Subscription } from '../client/index.js'
 import { addListOptions, addVerb, type ListOptions, readId } from './add-verb.js'
-import { connectApi, type Environment } from './connect-api.js'
+import { connectApi } from './connect-api.js'
 import { type Cell, formatFields } from './format-table.js'
 import { formatAgo, formatEndpoint, formatState, formatTime } from './format-values.js'
 import { print, printList } from './print-list.js'
+import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 
 interface SubscriptionListOptions extends ListOptions {
@@ -31,7 +32,7 @@ interface UpdateOptions extends Pick<CreateOptions, 'json' | 'maxAttempts'> {
 }
 
 /** Reading and writing subscriptions; what is done with their callbacks is in try-subscription-commands.ts. */
-export function addSubscriptionsCommands(subscriptions: Command, env: Environment): void {
+export function addSubscriptionsCommands(subscriptions: Command, terminal: Terminal): void {
   const list = addVerb(
     subscriptions,
     'list',
@@ -44,7 +45,7 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
     .option('--deleted', 'only deleted ones')
     .option('--failing', 'only subscriptions whose endpoint fails or is paused')
   addListOptions(list).action(async (options: SubscriptionListOptions) => {
-    const client = await connectApi(env)
+    const client = await connectApi(terminal.env)
     const { type, active, inactive, deleted = false, failing } = options
     const filter = {
       deleted,
@@ -52,7 +53,7 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
       ...(active || inactive ? { active: active === true } : {}),
       ...(failing ? { failing } : {}),
     }
-    await printList({
+    await printList(terminal, {
       options,
       list: (page) => client.subscriptions.list({ ...filter, ...page }),
       all: () => client.subscriptions.all(filter),
@@ -72,8 +73,8 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
   addVerb(subscriptions, 'show', 'show one subscription', ['subscriptions show 12'])
     .argument('<id>', 'id of the subscription', readId)
     .action(async (id: string, { json }: { json?: true }) => {
-      const client = await connectApi(env)
-      await printSubscription(await client.subscriptions.get(id), json)
+      const client = await connectApi(terminal.env)
+      await printSubscription(terminal, await client.subscriptions.get(id), json)
     })
 
   addVerb(subscriptions, 'create', 'subscribe a callback; prints its secret, this once', [
@@ -87,7 +88,7 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
     .addOption(new Option('--scheme <scheme>', 'of the signature: HMAC or ed25519').choices(['v1', 'v1a']))
     .option('--key <key>', 'idempotency key: the same again makes nothing new')
     .action(async (eventType: string, callbackUrl: string, options: CreateOptions) => {
-      const client = await connectApi(env)
+      const client = await connectApi(terminal.env)
       const { maxAttempts, header, scheme, key, json } = options
       const created = await client.subscriptions.create(
         {
@@ -101,8 +102,8 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
         },
         key === undefined ? {} : { idempotencyKey: key },
       )
-      await printSubscription(created, json)
-      if (!json) await print(`\nNext: sagapost subscriptions verify ${created.id}`)
+      await printSubscription(terminal, created, json)
+      if (!json) await print(terminal, `\nNext: sagapost subscriptions verify ${created.id}`)
     })
 
   addVerb(subscriptions, 'update', 'change what is given and leave the rest', [
@@ -125,8 +126,8 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
         ...(headers === false ? { headers: {} } : {}),
       }
       if (Object.keys(change).length === 0) command.error('error: nothing to change was given')
-      const client = await connectApi(env)
-      await printSubscription(await client.subscriptions.change(id, change), json)
+      const client = await connectApi(terminal.env)
+      await printSubscription(terminal, await client.subscriptions.change(id, change), json)
     })
 
   addVerb(subscriptions, 'delete', 'delete a subscription permanently; open deliveries end as dead letters', [
@@ -134,19 +135,21 @@ export function addSubscriptionsCommands(subscriptions: Command, env: Environmen
   ])
     .argument('<id>', 'id of the subscription', readId)
     .action(async (id: string, { json }: { json?: true }) => {
-      const client = await connectApi(env)
+      const client = await connectApi(terminal.env)
       await client.subscriptions.delete(id)
-      await print(json ? toJson({ id, deleted: true }) : `Deleted subscription ${id}`)
+      await print(terminal, json ? toJson({ id, deleted: true }) : `Deleted subscription ${id}`)
     })
 }
 
 export async function printSubscription(
+  terminal: Terminal,
   subscription: Subscription & { secret?: string },
   json: true | undefined,
 ): Promise<void> {
-  if (json) return print(toJson(subscription))
+  if (json) return print(terminal, toJson(subscription))
   const { id, eventType, callbackUrl, maxAttempts, headers, secret } = subscription
   await print(
+    terminal,
     formatFields([
       ['Subscription', id],
       ['Type', eventType],

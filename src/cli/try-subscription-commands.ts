@@ -1,11 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseDuration } from '../durations/index.js'
 import { addVerb, readId } from './add-verb.js'
-import { connectApi, type Environment } from './connect-api.js'
+import { connectApi } from './connect-api.js'
 import { formatFields } from './format-table.js'
 import { formatTime } from './format-values.js'
 import { print } from './print-list.js'
 import { printSubscription } from './subscriptions-commands.js'
+import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 
 const EXIT_NOT_DELIVERED = 1
@@ -18,15 +19,15 @@ interface RotateOptions {
 }
 
 /** What a subscription's owner does with its callback and its secret. */
-export function addTrySubscriptionCommands(subscriptions: Command, env: Environment): void {
+export function addTrySubscriptionCommands(subscriptions: Command, terminal: Terminal): void {
   addVerb(subscriptions, 'verify', 'send the challenge to the callback, and activate it when it answers', [
     'subscriptions verify 12',
   ])
     .argument('<id>', 'id of the subscription', readId)
     .action(async (id: string, { json }: { json?: true }) => {
-      const client = await connectApi(env)
+      const client = await connectApi(terminal.env)
       const verified = await client.subscriptions.verify(id)
-      await print(json ? toJson(verified) : `Subscription ${id} is verified and active`)
+      await print(terminal, json ? toJson(verified) : `Subscription ${id} is verified and active`)
     })
 
   addVerb(subscriptions, 'rotate-secret', 'make a new secret; the previous one signs along for a while', [
@@ -37,14 +38,15 @@ export function addTrySubscriptionCommands(subscriptions: Command, env: Environm
     .addOption(new Option('--scheme <scheme>', 'of the signature: HMAC or ed25519').choices(['v1', 'v1a']))
     .option('--key <key>', 'idempotency key: the same again makes no other secret')
     .action(async (id: string, { overlap, scheme, key, json }: RotateOptions) => {
-      const client = await connectApi(env)
+      const client = await connectApi(terminal.env)
       const rotated = await client.subscriptions.rotateSecret(id, {
         ...(overlap === undefined ? {} : { overlapMs: overlap }),
         ...(scheme === undefined ? {} : { scheme }),
         ...(key === undefined ? {} : { idempotencyKey: key }),
       })
-      if (json) return print(toJson(rotated))
+      if (json) return print(terminal, toJson(rotated))
       return print(
+        terminal,
         formatFields([
           ['Subscription', id],
           ['Secret', `${rotated.secret}  (shown this once)`],
@@ -58,11 +60,12 @@ export function addTrySubscriptionCommands(subscriptions: Command, env: Environm
   ])
     .argument('<id>', 'id of the subscription', readId)
     .action(async (id: string, { json }: { json?: true }) => {
-      const client = await connectApi(env)
+      const client = await connectApi(terminal.env)
       const outcome = await client.subscriptions.test(id)
-      if (!outcome.delivered) process.exitCode = EXIT_NOT_DELIVERED
-      if (json) return print(toJson(outcome))
+      if (!outcome.delivered) terminal.exitCode = EXIT_NOT_DELIVERED
+      if (json) return print(terminal, toJson(outcome))
       return print(
+        terminal,
         formatFields([
           ['Delivered', outcome.delivered ? 'yes' : 'no'],
           ['HTTP', outcome.responseStatus === null ? '-' : String(outcome.responseStatus)],
@@ -80,8 +83,8 @@ export function addTrySubscriptionCommands(subscriptions: Command, env: Environm
     addVerb(subscriptions, verb, description, [`subscriptions ${verb} 12`])
       .argument('<id>', 'id of the subscription', readId)
       .action(async (id: string, { json }: { json?: true }) => {
-        const client = await connectApi(env)
-        await printSubscription(await client.subscriptions.change(id, { active }), json)
+        const client = await connectApi(terminal.env)
+        await printSubscription(terminal, await client.subscriptions.change(id, { active }), json)
       })
   }
 }

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { buildProgram } from '../../src/cli/run.js'
 import { shells, writeCompletion } from '../../src/cli/write-completion.js'
-import { runCli } from '../support/spawn-cli.js'
+import { runCli } from '../support/run-cli.js'
 
-const program = buildProgram({})
+const program = buildProgram(process)
 
 describe.each(shells)('sagapost completion %s', (shell) => {
   it('prints a script that the shell can read', async () => {

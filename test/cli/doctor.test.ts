@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { invariants } from '../../src/doctor/index.js'
 import { type Staged, stageDeliveries } from '../doctor/stage-deliveries.js'
 import { useDatabase } from '../support/database.js'
-import { runCli } from '../support/spawn-cli.js'
+import { runCli } from '../support/run-cli.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'sagapost-doctor-'))
 afterAll(() => rmSync(folder, { recursive: true }))

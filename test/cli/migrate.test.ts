@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadMigrations, migrationsFolder } from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
-import { runCli } from '../support/spawn-cli.js'
+import { runCli } from '../support/run-cli.js'
 
 const database = useDatabase({ migrated: false })
 const env = { DATABASE_URL: database.url }

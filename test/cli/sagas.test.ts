@@ -3,9 +3,9 @@ import { createClient } from '../../src/client/index.js'
 import { cleanUpSagas } from '../../src/sagas/index.js'
 import { loadSagas } from '../schema/general-sagas/load-sagas.js'
 import { useDatabase } from '../support/database.js'
+import { runCli } from '../support/run-cli.js'
 import { adminKey, useSagapost } from '../support/sagapost-server.js'
 import { insertSaga, insertStuckSaga } from '../support/sagas.js'
-import { runCli } from '../support/spawn-cli.js'
 
 const database = useDatabase()
 const loaded = useDatabase()

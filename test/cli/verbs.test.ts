@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient } from '../../src/client/index.js'
 import { useDatabase } from '../support/database.js'
+import { runCli } from '../support/run-cli.js'
 import { adminKey, useSagapost } from '../support/sagapost-server.js'
-import { runCli } from '../support/spawn-cli.js'
 
 const database = useDatabase()
 const server = useSagapost(database)

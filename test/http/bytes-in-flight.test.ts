@@ -113,6 +113,6 @@ describe('bodies under way', () => {
       await locking.query('ROLLBACK')
       locking.release()
     }
-    await expect.poll(async () => (await publish(large, key)).status, { timeout: 5_000 }).toBe(202)
+    await expect.poll(async () => (await publish(large, key)).status, { timeout: 20_000 }).toBe(202)
   })
 })

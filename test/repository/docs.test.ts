@@ -28,7 +28,7 @@ it('[S5, J12] the drawings in docs/concepts/state-machines.md are the machines i
 it('[O1] docs/reference/command-line.md has the commands of the program (npm run docs:commands writes them)', async () => {
   const page = await readFile(new URL('reference/command-line.md', docs), 'utf8')
   const [, commands] = page.split(/^## Commands\n\n/m)
-  expect(commands).toBe(describeCommands(buildProgram({})))
+  expect(commands).toBe(describeCommands(buildProgram(process)))
 })
 
 describe('SQL samples', () => {

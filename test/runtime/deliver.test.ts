@@ -11,7 +11,6 @@ import type { BreakerPolicy } from '../../src/worker/index.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { type Receiver, startReceiver } from '../support/https-receiver.js'
-import { spawnCli } from '../support/spawn-cli.js'
 
 const database = useDatabase()
 const apiKey = 'the-administrators-key-of-the-environment'
@@ -312,39 +311,5 @@ describe('endpoints that are slow or dead', () => {
     await expect.poll(() => completed(id)).toBe(6)
     await running.stop()
     await receiver.stop()
-  })
-})
-
-describe('as processes', () => {
-  it('[S18] serve refuses to start with another master key than the one that sealed the secrets', async () => {
-    const receiver = await startReceiver({ respond: answering(() => ({ status: 200 })) })
-    await subscribe(receiver, 'flow.sealed')
-    await receiver.stop()
-    for (const only of ['worker', 'api']) {
-      const other = spawnCli(['serve', '--only', only], {
-        ...env,
-        PORT: '0',
-        SAGAPOST_MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
-      })
-      expect([await other.exit, other.stderr()]).toEqual([1, expect.stringContaining('[master_key_wrong]')])
-    }
-  })
-
-  it('[O5] a process without the API serves health and metrics where PORT says, and nothing else', async () => {
-    const worker = spawnCli(['serve', '--only', 'worker,cleaner'], { ...env, PORT: '0' })
-    const [, url] = await worker.printed(/"url":"(http:[^"]+)"/)
-    const get = async (path: string, key = '') =>
-      (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } })).status
-    expect(await Promise.all([get('/healthz'), get('/readyz'), get('/metrics')])).toEqual([200, 200, 401])
-    expect(await Promise.all([get('/metrics', apiKey), get('/v1/events', apiKey)])).toEqual([200, 404])
-    worker.child.kill('SIGTERM')
-    expect([await worker.exit, worker.stderr()]).toEqual([0, ''])
-  })
-
-  it('[O2] serve refuses to start without its keys, or with a part that it does not know', async () => {
-    const bare = spawnCli(['serve'], { DATABASE_URL: database.url })
-    expect([await bare.exit, bare.stderr()]).toEqual([1, expect.stringContaining('[config_invalid]')])
-    const odd = spawnCli(['serve', '--only', 'router,typo'], env)
-    expect([await odd.exit, odd.stderr()]).toEqual([1, expect.stringContaining('not "typo"')])
   })
 })

