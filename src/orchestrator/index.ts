@@ -1,6 +1,6 @@
 export { createResultApplier } from './apply-past-refused.js'
 export { applyResults } from './apply-results.js'
-export { type BacklogMark, createBacklogMark } from './backlog-mark.js'
+export { createBacklogMark } from './backlog-mark.js'
 export type { DeadDelivery } from './dead-delivery.js'
 export { endStopped, forgetEndedCancellations, isAnyStopped } from './end-stopped.js'
 export { workDueInMs } from './look-ahead.js'

@@ -3,7 +3,6 @@ import type { Logger } from 'pino'
 import {
   createBulkPace,
   type Loop,
-  ROUND_SPACING_MS,
   spaceRounds,
   startLoop,
   type Wakeups,

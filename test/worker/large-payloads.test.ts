@@ -48,7 +48,7 @@ async function newEventFromBefore(bytes: number): Promise<string> {
   await database.pool.query('ALTER TABLE sagapost.events DROP CONSTRAINT events_payload_size')
   const id = await newEvent(bytes)
   await database.pool.query(
-    `ALTER TABLE sagapost.events ADD CONSTRAINT events_payload_size ${rows[0].definition}`,
+    `ALTER TABLE sagapost.events ADD CONSTRAINT events_payload_size ${rows[0].definition} NOT VALID`,
   )
   return id
 }
