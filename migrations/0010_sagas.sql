@@ -122,7 +122,7 @@ $$;
 
 -- Tables --------------------------------------------------------------------------------------------------------------
 
--- [G1] The document's columns in the document's order, then those of the coordinators.
+-- [G1] The columns of the rule in its order, then those of the coordinators.
 CREATE TABLE sagapost.saga_instances (
   id                  varchar(255) NOT NULL,
   definition_id       varchar(255) NOT NULL,
@@ -249,8 +249,8 @@ CREATE TABLE sagapost.saga_events (
 -- Indexes [G4] --------------------------------------------------------------------------------------------------------
 
 -- Several named indexes begin with the same column, and the planner takes the one that seems cheaper by a page. Where a
--- query pattern of the document names another one [G10], a predicate or a price keeps the rival out. `x IS NOT NULL` on
--- a column that is NOT NULL leaves out no row, but only queries that compare x imply it: the index is for them alone.
+-- query pattern is to use another one [G10], a predicate or a higher cost keeps the rival out. `x IS NOT NULL` on a
+-- column that is NOT NULL leaves out no row, but only queries that compare x imply it: the index is for them alone.
 
 -- Pattern 1, active sagas by creation, and lists of any state, newest first.
 CREATE INDEX idx_saga_state_created ON sagapost.saga_instances (state, created_at);
@@ -350,8 +350,8 @@ CREATE INDEX idx_event_saga_timestamp ON sagapost.saga_events (saga_id, "timesta
 CREATE INDEX idx_event_saga_id ON sagapost.saga_events USING brin (saga_id) WITH (autosummarize = on);
 CREATE INDEX idx_event_saga_type ON sagapost.saga_events USING brin (saga_id, event_type) WITH (autosummarize = on);
 
--- idx_event_type in the document, a name that belongs to sagapost.events [E1]. BRIN: idx_event_type_timestamp begins
--- with the type.
+-- idx_event_type by its rule, a name that belongs to sagapost.events [E1]. BRIN: idx_event_type_timestamp begins with
+-- the type.
 CREATE INDEX idx_saga_events_type ON sagapost.saga_events USING brin (event_type) WITH (autosummarize = on);
 CREATE INDEX idx_event_type_timestamp ON sagapost.saga_events (event_type, "timestamp" DESC);
 CREATE INDEX idx_event_timestamp ON sagapost.saga_events ("timestamp" DESC);
