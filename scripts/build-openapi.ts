@@ -1,5 +1,5 @@
 import type { ApiOptions } from '../src/http/api.js'
-import { buildServer } from '../src/http/build-server.js'
+import { buildServer } from '../src/http/server/build-server.js'
 
 /** The OpenAPI 3.1 document of the whole API, without a database and without listening. */
 export async function buildOpenApi(): Promise<Record<string, unknown>> {

@@ -1,8 +1,8 @@
 import type { Mutant } from '../mutant.js'
 import { orchestrate, testsOf } from './named-tests.js'
 
-const routerTests = testsOf('test/runtime/start-router.test.ts')
-const loopTests = testsOf('test/runtime/start-orchestrator.test.ts')
+const routerTests = testsOf('test/delivery/router/start-router.test.ts')
+const loopTests = testsOf('test/delivery/orchestrator/start-orchestrator.test.ts')
 
 /** Deliveries that pass the backlog of another subscription. */
 export const backlogs: readonly Mutant[] = [
@@ -12,7 +12,7 @@ export const backlogs: readonly Mutant[] = [
     breaks: 'While many events wait to be routed, all are routed oldest first.',
     edits: [
       {
-        file: 'src/runtime/start-router.ts',
+        file: 'src/delivery/router/start-router.ts',
         find: 'if (pace.hasMore()) passing.wake()',
         replace: 'if (pace.hasMore()) loop.wake()',
       },
@@ -25,7 +25,7 @@ export const backlogs: readonly Mutant[] = [
     breaks: 'While one subscription has a backlog, the others wait for their first jobs behind it.',
     edits: [
       {
-        file: 'src/runtime/start-orchestrator.ts',
+        file: 'src/delivery/orchestrator/start-orchestrator.ts',
         find: 'if (more) passing.wake()',
         replace: 'if (more) firstJobs.wake()',
       },
@@ -38,7 +38,7 @@ export const backlogs: readonly Mutant[] = [
     breaks: 'Of the newest deliveries, the subscription with the backlog gets as many jobs as it has.',
     edits: [
       {
-        file: 'src/orchestrator/make-jobs.ts',
+        file: 'src/delivery/orchestrator/make-jobs.ts',
         find: 'WHERE place <= ${PER_SUBSCRIPTION} AND',
         replace: 'WHERE place > 0 AND',
       },
@@ -51,12 +51,12 @@ export const backlogs: readonly Mutant[] = [
     breaks: 'What passes a burst is taken from the burst itself.',
     edits: [
       {
-        file: 'src/router/route-events.ts',
+        file: 'src/delivery/router/route-events.ts',
         find: 'WHERE event_type <> (SELECT event_type',
         replace: 'WHERE event_type >= (SELECT event_type',
       },
     ],
-    test: testsOf('test/router/routing-queue.test.ts')(
+    test: testsOf('test/delivery/router/routing-queue.test.ts')(
       '[R1] a few events of each other type pass the burst that is first in the queue',
     ),
   },
@@ -66,12 +66,12 @@ export const backlogs: readonly Mutant[] = [
     breaks: 'A look past a backlog begins where the last one ended, and misses what was committed late.',
     edits: [
       {
-        file: 'src/orchestrator/backlog-mark.ts',
+        file: 'src/delivery/orchestrator/backlog-mark.ts',
         find: 'pastSaga: () => late.last',
         replace: 'pastSaga: () => late.next',
       },
     ],
-    test: testsOf('test/orchestrator/backlog-mark.test.ts')(
+    test: testsOf('test/delivery/orchestrator/backlog-mark.test.ts')(
       '[S7] a look past a backlog goes back over what may have been committed late',
     ),
   },
@@ -96,12 +96,12 @@ export const backlogs: readonly Mutant[] = [
     breaks: 'A worker that holds all it may of a burst says that it has no backlog.',
     edits: [
       {
-        file: 'src/worker/lanes.ts',
+        file: 'src/delivery/worker/lanes.ts',
         find: "&& standingOf(id) === 'answering') return true",
         replace: "&& standingOf(id) === 'failing') return true",
       },
     ],
-    test: testsOf('test/worker/lanes.test.ts')(
+    test: testsOf('test/delivery/worker/lanes.test.ts')(
       '[R1] an endpoint that answers and has all the jobs that are held for it makes the worker busy',
     ),
   },

@@ -6,7 +6,7 @@ const publishTests = testsOf('test/schema/publish.test.ts')
 const reservedTests = testsOf('test/schema/reserved-types.test.ts')
 const keyTests = testsOf('test/http/require-keys.test.ts')
 const scanTests = testsOf('test/http/scan-json.test.ts')
-const turnTests = testsOf('test/http/take-turns.test.ts')
+const turnTests = testsOf('test/http/read-in-turns.test.ts')
 const flightTests = testsOf('test/http/bytes-in-flight.test.ts')
 const secretTests = testsOf('test/config/secrets.test.ts')
 const transactionTests = testsOf('test/database/in-transaction.test.ts')
@@ -15,7 +15,7 @@ const answeredAfterCommit = postTests(
   '[E1, S22] a commit that fails is answered as a failure, never with 202',
 )
 
-const burnedIds = testsOf('test/events/burned-ids.test.ts')
+const burnedIds = testsOf('test/delivery/ingestion/burned-ids.test.ts')
 const overHttp = burnedIds(
   '[E1] an event that finds no partition over HTTP has one made, and is stored when it comes again',
 )
@@ -106,7 +106,7 @@ export const events: readonly Mutant[] = [
         replace: '  WHERE key IS NULL OR new_id IN (SELECT event_id FROM claimed) OR key IS NOT NULL;',
       },
     ],
-    test: testsOf('test/events/store-events.test.ts')(
+    test: testsOf('test/delivery/ingestion/store-events.test.ts')(
       '[E3] answers a known key with the first id and time, and stores it once, in one batch or in two',
     ),
   },
@@ -121,7 +121,7 @@ export const events: readonly Mutant[] = [
         replace: '  IF stored > 0 THEN',
       },
     ],
-    test: testsOf('test/events/store-events.test.ts')(
+    test: testsOf('test/delivery/ingestion/store-events.test.ts')(
       '[E3] answers a known key with the first id and time, and stores it once, in one batch or in two',
     ),
   },
@@ -157,7 +157,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Events that find no partition are refused until the next round of the loop that makes them.',
     edits: [
       {
-        file: 'src/http/start-api.ts',
+        file: 'src/http/server/start-api.ts',
         find: `onPartitionMissing: () => wakeups?.wake('partitions'),`,
         replace: '',
       },
@@ -170,7 +170,7 @@ export const events: readonly Mutant[] = [
     breaks: 'A group that finds no partition is halved again and again, and each half takes ids.',
     edits: [
       {
-        file: 'src/http/store-in-groups.ts',
+        file: 'src/delivery/ingestion/group-store.ts',
         find: `if (databaseErrorCode(error) === 'partition_missing') {`,
         replace: `if (databaseErrorCode(error) === 'partition_missing' && units.length === 1) {`,
       },
@@ -196,7 +196,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Posted events are acknowledged before their transaction has committed.',
     edits: [
       {
-        file: 'src/http/store-in-groups.ts',
+        file: 'src/delivery/ingestion/group-store.ts',
         find: 'await onConnection(pool, (client) => storeOnce(client, events, options))',
         replace: `await onConnection(pool, async (client) => {
       await client.query('BEGIN')
@@ -228,7 +228,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Posted events are acknowledged while their transaction stays open.',
     edits: [
       {
-        file: 'src/http/store-in-groups.ts',
+        file: 'src/delivery/ingestion/group-store.ts',
         find: 'await onConnection(pool, (client) => storeOnce(client, events, options))',
         replace: `await onConnection(pool, async (client) => {
       await client.query('BEGIN')
@@ -274,7 +274,7 @@ export const events: readonly Mutant[] = [
     breaks: 'A large body is read to its end before anything else has a turn.',
     edits: [
       {
-        file: 'src/http/take-turns.ts',
+        file: 'src/http/read-in-turns.ts',
         find: '    } while (performance.now() < endsAt)',
         replace: '    } while (endsAt > 0)',
       },
@@ -387,12 +387,12 @@ export const events: readonly Mutant[] = [
     breaks: 'A refusal closes the connection while the client writes: it may never read why.',
     edits: [
       {
-        file: 'src/http/build-server.ts',
+        file: 'src/http/server/build-server.ts',
         find: "  api.addHook('onSend', readRest)\n",
         replace: '',
       },
       {
-        file: 'src/http/build-server.ts',
+        file: 'src/http/server/build-server.ts',
         find: 'answerError, readRest, sendProblem',
         replace: 'answerError, sendProblem',
       },
@@ -439,7 +439,7 @@ export const events: readonly Mutant[] = [
     breaks: 'The code lets events with types of Sagapost’s own through.',
     edits: [
       {
-        file: 'src/events/event-type.ts',
+        file: 'src/model/event-type.ts',
         find: 'return RESERVED_PREFIXES.some((prefix) => type.startsWith(prefix))',
         replace: 'return RESERVED_PREFIXES.includes(type)',
       },
@@ -491,7 +491,7 @@ export const events: readonly Mutant[] = [
     breaks: 'A server that requires idempotency keys takes events without one.',
     edits: [
       {
-        file: 'src/http/routes/publish-events.ts',
+        file: 'src/http/routes/events.ts',
         find: 'requireKey ? refuseKeyless :',
         replace: 'requireKey && false ? refuseKeyless :',
       },

@@ -4,8 +4,8 @@ import { rights, testsOf } from './named-tests.js'
 
 const cleanup = testsOf('test/schema/general-sagas/cleanup.test.ts')
 const views = testsOf('test/schema/general-sagas/views.test.ts')
-const storage = testsOf('test/sagas/storage-conformance.test.ts')
-const coordinator = testsOf('test/sagas/coordinator.test.ts')
+const storage = testsOf('test/sagas/storage/storage-conformance.test.ts')
+const coordinator = testsOf('test/sagas/run/coordinator.test.ts')
 
 /** The schema and the coordinator of general sagas. What their rows keep is in saga-records.ts. */
 export const generalSagas: readonly Mutant[] = [
@@ -39,7 +39,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'A saga that completes writes no entry into its history.',
     edits: [
       {
-        file: 'src/sagas/join-changes.ts',
+        file: 'src/sagas/decide/join-changes.ts',
         find: 'second.state === saga.state ? []',
         replace: "second.state === saga.state || second.state === 'Completed' ? []",
       },
@@ -156,7 +156,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'What was done is undone in the order in which it was done.',
     edits: [
       {
-        file: 'src/sagas/decide-next.ts',
+        file: 'src/sagas/decide/decide-next.ts',
         find: 'mustBeUndone(step, definition.steps[step.index])).reverse()',
         replace: 'mustBeUndone(step, definition.steps[step.index]))',
       },
@@ -171,7 +171,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'A step is tried once more than its policy says.',
     edits: [
       {
-        file: 'src/sagas/decide-next.ts',
+        file: 'src/sagas/decide/decide-next.ts',
         find: 'step.error?.retryable !== false && step.attempts < step.maxAttempts',
         replace: 'step.error?.retryable !== false && step.attempts <= step.maxAttempts',
       },
@@ -184,12 +184,12 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'With a key, what steps return is kept in the clear.',
     edits: [
       {
-        file: 'src/sagas/postgres/write-changes.ts',
+        file: 'src/sagas/storage/postgres/write-changes.ts',
         find: "step.output && box.seal(step.output, { sagaId, column: 'output_data', stepIndex: step.index })",
         replace: 'step.output',
       },
     ],
-    test: testsOf('test/sagas/postgres.test.ts')(
+    test: testsOf('test/sagas/storage/postgres/postgres-storage.test.ts')(
       '[G15] keeps input, outputs and result unreadable at rest, and readable with the key',
     ),
   },
@@ -199,12 +199,12 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'The use of the indexes of sagas is told as none.',
     edits: [
       {
-        file: 'src/sagas/postgres/watch-tables.ts',
+        file: 'src/sagas/storage/postgres/watch-tables.ts',
         find: 'idx_scan::float8 AS scans',
         replace: '(idx_scan * 0)::float8 AS scans',
       },
     ],
-    test: testsOf('test/sagas/maintenance.test.ts')(
+    test: testsOf('test/sagas/storage/postgres/maintenance.test.ts')(
       '[G16] operators see the sizes of the tables of sagas, and how each index is used',
     ),
   },

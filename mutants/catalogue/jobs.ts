@@ -2,10 +2,10 @@ import type { Mutant } from '../mutant.js'
 import { schema } from './migration-files.js'
 import { guards, orchestrate, resultQueue, rights, tables, testsOf, transitions } from './named-tests.js'
 
-const jobTests = testsOf('test/worker/jobs.test.ts')
-const claimFile = 'src/worker/claim-jobs.ts'
-const reportFile = 'src/worker/report-results.ts'
-const resetFile = 'src/worker/reset-leases.ts'
+const jobTests = testsOf('test/delivery/worker/jobs.test.ts')
+const claimFile = 'src/delivery/worker/claim-jobs.ts'
+const reportFile = 'src/delivery/worker/report-results.ts'
+const resetFile = 'src/delivery/cleaner/reset-leases.ts'
 
 const endsOnce = resultQueue('[J12, S4] a job that has ended gets no second result, %s')
 
@@ -60,7 +60,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'The worker parses the payload and sends what it writes of it, not the bytes that were stored.',
     edits: [
       {
-        file: 'src/worker/translate-job.ts',
+        file: 'src/delivery/worker/translate-job.ts',
         find: 'body: Buffer.from(payload)',
         replace: 'body: Buffer.from(JSON.stringify(JSON.parse(payload)))',
       },
@@ -75,7 +75,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'A retry’s job has the number of the attempt before.',
     edits: [
       {
-        file: 'src/orchestrator/make-jobs.ts',
+        file: 'src/delivery/orchestrator/make-jobs.ts',
         find: 'attempt_count + 1 FROM decided WHERE retry',
         replace: 'attempt_count FROM decided WHERE retry',
       },
@@ -153,13 +153,13 @@ export const jobs: readonly Mutant[] = [
     breaks: 'A worker takes its report for accepted before the database has said so.',
     edits: [
       {
-        file: 'src/worker/batch-reports.ts',
+        file: 'src/delivery/worker/report-batcher.ts',
         find: 'const accepted = await reportResults(pool, range, reports)',
         replace: `for (const { resolve } of batch) resolve(true)
       const accepted = await reportResults(pool, rangeAround(reports.map(({ eventId }) => eventId)), reports)`,
       },
     ],
-    test: testsOf('test/worker/start-worker.test.ts')(
+    test: testsOf('test/delivery/worker/start-worker.test.ts')(
       '[J5] whose lease was lost meanwhile is refused, and counted as refused',
     ),
   },
@@ -169,12 +169,12 @@ export const jobs: readonly Mutant[] = [
     breaks: 'A redirect counts as delivered.',
     edits: [
       {
-        file: 'src/https/send-request.ts',
+        file: 'src/webhook/send-request.ts',
         find: 'status >= 200 && status < 300',
         replace: 'status >= 200 && status < 400',
       },
     ],
-    test: testsOf('test/https/send.test.ts')(
+    test: testsOf('test/webhook/send.test.ts')(
       '[J6] of status %i is a failure with that status, redirects not followed',
     ),
   },
@@ -250,7 +250,7 @@ export const jobs: readonly Mutant[] = [
     rules: ['J9'],
     breaks: 'The claim compares the status as text, which no index serves.',
     edits: [{ file: claimFile, find: `WHERE status = 'Pending'`, replace: `WHERE status::text = 'Pending'` }],
-    test: testsOf('test/worker/claim-cost.test.ts')(
+    test: testsOf('test/delivery/worker/claim-cost.test.ts')(
       '[J9] a claim reads its batch, however much waits that the statistics do not know of',
     ),
   },
@@ -358,7 +358,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'A worker gives back a job that another one holds meanwhile.',
     edits: [
       {
-        file: 'src/worker/release-jobs.ts',
+        file: 'src/delivery/worker/release-jobs.ts',
         find: 'job.lease_token = held.token AND ',
         replace: '',
       },

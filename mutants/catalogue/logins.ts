@@ -8,7 +8,7 @@ const connections = testsOf('test/runtime/connections.test.ts')(
   '[O2] run under the roles of its parts alone, as many as the page says: $only',
 )
 const parts = 'src/runtime/start-parts.ts'
-const api = 'src/http/start-api.ts'
+const api = 'src/http/server/start-api.ts'
 const examination = 'src/doctor/examine-roles.ts'
 
 /** Who the parts are to PostgreSQL. */

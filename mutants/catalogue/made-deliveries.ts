@@ -126,7 +126,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
     breaks: 'An event is set aside because a subscription was switched off while it was routed.',
     edits: [
       {
-        file: 'src/router/make-possible.ts',
+        file: 'src/delivery/router/make-possible.ts',
         find: '\n      AND subscription.active AND subscription.verified)',
         replace: ')',
       },

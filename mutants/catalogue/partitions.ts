@@ -32,7 +32,7 @@ export const partitions: readonly Mutant[] = [
       'A statement for a range gets its bounds as values: one plan for all of them locks every partition.',
     edits: [
       {
-        file: 'src/worker/report-results.ts',
+        file: 'src/delivery/worker/report-results.ts',
         find: 'pool.query<{ id: string }>(inRange(report, range), [',
         replace: 'pool.query<{ id: string }>(report, [',
       },
@@ -126,7 +126,7 @@ export const partitions: readonly Mutant[] = [
         replace: 'const start = Math.max(after, 0) * 0',
       },
     ],
-    test: testsOf('test/worker/start-worker.test.ts')(
+    test: testsOf('test/delivery/worker/start-worker.test.ts')(
       '[J9, R1] is claimed from in turn, when there are more of them than are looked at in one round',
     ),
   },
@@ -136,12 +136,12 @@ export const partitions: readonly Mutant[] = [
     breaks: 'A batch of results has those of all ranges, and its statement only the partitions of the first.',
     edits: [
       {
-        file: 'src/orchestrator/apply-results.ts',
+        file: 'src/delivery/orchestrator/apply-results.ts',
         find: 'return from === range.from && to === range.to',
         replace: 'return from === range.from || to === to',
       },
     ],
-    test: testsOf('test/orchestrator/result-queue.test.ts')(
+    test: testsOf('test/delivery/orchestrator/result-queue.test.ts')(
       '[S18, S21] are applied range by range, also when one row has events of two',
     ),
   },
@@ -151,12 +151,12 @@ export const partitions: readonly Mutant[] = [
     breaks: 'The orchestrator sees what is due in an older range, and does not work there.',
     edits: [
       {
-        file: 'src/runtime/start-orchestrator.ts',
+        file: 'src/delivery/orchestrator/start-orchestrator.ts',
         find: '[...dueOlder, ...(told ? nextOlder(older) : [])]',
         replace: '(told ? nextOlder(older) : [])',
       },
     ],
-    test: testsOf('test/runtime/start-orchestrator.test.ts')(
+    test: testsOf('test/delivery/orchestrator/start-orchestrator.test.ts')(
       '[S16, R1] finds what is due in one of %i quiet older ranges',
     ),
   },
@@ -173,12 +173,12 @@ export const partitions: readonly Mutant[] = [
     breaks: 'A switch is forgotten while something is held in a range that is not in the window.',
     edits: [
       {
-        file: 'src/worker/read-switches.ts',
+        file: 'src/delivery/worker/read-switches.ts',
         find: 'of newestRanges(window))',
         replace: 'of [window.fresh, ...window.older])',
       },
     ],
-    test: testsOf('test/worker/stopped-while-waiting.test.ts')(
+    test: testsOf('test/delivery/worker/stopped-while-waiting.test.ts')(
       '[U5] a switch is not forgotten while something is held in a range that the window does not have yet',
     ),
   },
@@ -186,8 +186,14 @@ export const partitions: readonly Mutant[] = [
     id: 'idle-worker-polls-older-ranges',
     rules: ['J9'],
     breaks: 'While an older range has open work, a worker with nothing to do looks twenty times a second.',
-    edits: [{ file: 'src/worker/start-worker.ts', find: 'if (olderLeft > 0 && lanes', replace: 'if (lanes' }],
-    test: testsOf('test/worker/start-worker.test.ts')(
+    edits: [
+      {
+        file: 'src/delivery/worker/start-worker.ts',
+        find: 'if (olderLeft > 0 && lanes',
+        replace: 'if (lanes',
+      },
+    ],
+    test: testsOf('test/delivery/worker/start-worker.test.ts')(
       '[J9] costs a worker that has nothing to do no more than its polls',
     ),
   },

@@ -3,10 +3,10 @@ import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const limits = testsOf('test/schema/payload-limit.test.ts')
-const large = testsOf('test/worker/large-payloads.test.ts')
+const large = testsOf('test/delivery/worker/large-payloads.test.ts')
 const guarded = testsOf('test/database/guarded-client.test.ts')
 const parameters = testsOf('test/http/hostile-parameters.test.ts')
-const partitions = testsOf('test/sagas/event-partitions.test.ts')
+const partitions = testsOf('test/sagas/storage/postgres/event-partitions.test.ts')
 const proportions = testsOf('test/schema/general-sagas/proportions.slow.test.ts')
 const unmigrated = testsOf('test/embedding/migrate.test.ts')
 
@@ -44,7 +44,7 @@ export const payload: readonly Mutant[] = [
     breaks: 'A claim brings all payloads of its batch along, however large.',
     edits: [
       {
-        file: 'src/worker/claim-jobs.ts',
+        file: 'src/delivery/worker/claim-jobs.ts',
         find: 'CASE WHEN pg_column_size(event.payload) <= 8192 THEN event.payload::text END AS payload',
         replace: 'event.payload::text AS payload',
       },
@@ -57,7 +57,7 @@ export const payload: readonly Mutant[] = [
     breaks: 'Large payloads are read without a look at how much is held already.',
     edits: [
       {
-        file: 'src/worker/large-payloads.ts',
+        file: 'src/delivery/worker/large-payloads.ts',
         find: 'heldBytes += bytes',
         replace: 'heldBytes += 0',
       },
@@ -70,7 +70,7 @@ export const payload: readonly Mutant[] = [
     breaks: 'A worker reads a payload from before the limit, whatever its size.',
     edits: [
       {
-        file: 'src/worker/large-payloads.ts',
+        file: 'src/delivery/worker/large-payloads.ts',
         find: 'CASE WHEN octet_length(text) <= $4 THEN text END AS payload',
         replace: 'text AS payload',
       },
@@ -95,10 +95,10 @@ export const payload: readonly Mutant[] = [
     rules: [],
     breaks: 'U+0000 in a filter reaches PostgreSQL, which refuses it: a 500.',
     edits: [
-      { file: 'src/http/build-server.ts', find: '    refuseNul(request)\n', replace: '' },
+      { file: 'src/http/server/build-server.ts', find: '    refuseNul(request)\n', replace: '' },
       {
-        file: 'src/http/build-server.ts',
-        find: "import { refuseNul } from './refuse-nul.js'\n",
+        file: 'src/http/server/build-server.ts',
+        find: "import { refuseNul } from '../refuse-nul.js'\n",
         replace: '',
       },
     ],
@@ -150,12 +150,12 @@ export const payload: readonly Mutant[] = [
     breaks: 'A cancel of a saga that never began waits for a coordinator with its definition.',
     edits: [
       {
-        file: 'src/sagas/resolve-saga.ts',
+        file: 'src/sagas/run/resolve-saga.ts',
         find: "if (saga?.state !== 'Pending' || saga.leaseOwner !== null) return",
         replace: 'if (saga?.leaseOwner !== undefined) return',
       },
     ],
-    test: testsOf('test/sagas/control.test.ts')(
+    test: testsOf('test/sagas/run/control.test.ts')(
       '[G14, G6] of a saga that never began ends it at once, where no process has its definition',
     ),
   },

@@ -2,8 +2,8 @@ import type { Mutant } from '../mutant.js'
 import { schema } from './migration-files.js'
 import { guards, resultQueue, rights, routingQueue } from './named-tests.js'
 
-const applyFile = 'src/orchestrator/apply-results.ts'
-const routeFile = 'src/router/route-events.ts'
+const applyFile = 'src/delivery/orchestrator/apply-results.ts'
+const routeFile = 'src/delivery/router/route-events.ts'
 const cutFile = 'src/database/cut-batch.ts'
 
 const endedByHand = resultQueue('[S13, S17, S18] a job that is ended by hand %s is applied: %s %s')
@@ -319,7 +319,7 @@ export const queues: readonly Mutant[] = [
     breaks: 'Routed events stay in the queue when their batch has several rows.',
     edits: [
       {
-        file: 'src/router/make-sagas.ts',
+        file: 'src/delivery/router/make-sagas.ts',
         find: 'WHERE id = ANY ($1::bigint[])',
         replace: 'WHERE id = ($1::bigint[])[1]',
       },

@@ -7,7 +7,7 @@ const rangeTests = testsOf('test/database/read-ranges.test.ts')
 const sameRows = rangeTests('[S21, E1] of events (%s) has the rows of one statement over all, in its order')
 const sameCount = rangeTests('[S21, D4] of dead letters is that of one statement over all')
 const foundById = rangeTests('[S21] (number %i) is found by its id')
-const foundFile = 'src/deliveries/find-in-each-range.ts'
+const foundFile = 'src/delivery/reading/find-in-each-range.ts'
 const foundTest = rangeTests('[S21] (%s) has all of them, newest first, however short the search is')
 const lockTest = rangeTests('[S21] no read locks more partitions the more there are')
 
@@ -154,7 +154,7 @@ export const readRangesMutants: readonly Mutant[] = [
     breaks: 'Deliveries of a type are listed past the event where the look into one range stopped.',
     edits: [
       {
-        file: 'src/deliveries/list-deliveries-of-type.ts',
+        file: 'src/delivery/reading/list-deliveries-of-type.ts',
         find: '(!oldest || byTime(eventOf(row), oldest) <= 0)',
         replace: 'true',
       },

@@ -2,8 +2,8 @@ import type { Mutant } from '../mutant.js'
 import { schema } from './migration-files.js'
 import { rights, testsOf } from './named-tests.js'
 
-const routeTests = testsOf('test/router/route-events.test.ts')
-const routeFile = 'src/router/route-events.ts'
+const routeTests = testsOf('test/delivery/router/route-events.test.ts')
+const routeFile = 'src/delivery/router/route-events.ts'
 
 export const routing: readonly Mutant[] = [
   {
@@ -49,7 +49,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'Of several subscriptions of a type, one gets the event.',
     edits: [
       {
-        file: 'src/router/subscription-cache.ts',
+        file: 'src/delivery/router/subscription-cache.ts',
         find: 'if (ids) ids.push(id)',
         replace: 'if (ids) ids[0] = id',
       },
@@ -64,7 +64,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'Routing an event again fails instead of making what is missing.',
     edits: [
       {
-        file: 'src/router/make-possible.ts',
+        file: 'src/delivery/router/make-possible.ts',
         find: '\n  ON CONFLICT (event_id, subscription_id, requeued_from) DO NOTHING',
         replace: '',
       },
@@ -122,7 +122,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'The router keeps its list of subscriptions whatever their version is.',
     edits: [
       {
-        file: 'src/router/subscription-cache.ts',
+        file: 'src/delivery/router/subscription-cache.ts',
         find: 'if (known?.version === version) return known.routes',
         replace: 'if (known) return known.routes',
       },

@@ -2,7 +2,7 @@ import type { Mutant } from '../mutant.js'
 import { schema } from './migration-files.js'
 import { guards, orchestrate, plans, rights, tables, testsOf, transitions } from './named-tests.js'
 
-const makeJobsFile = 'src/orchestrator/make-jobs.ts'
+const makeJobsFile = 'src/delivery/orchestrator/make-jobs.ts'
 
 /** The delivery saga's table, its guards, its role, and the making of jobs. */
 export const sagaMoves: readonly Mutant[] = [

@@ -2,10 +2,10 @@ import type { Mutant } from '../mutant.js'
 import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
-const columns = testsOf('test/sagas/columns.test.ts')(
+const columns = testsOf('test/sagas/storage/columns.test.ts')(
   '[G1, G2, G3] every column of the tables of sagas is written by sagas that run',
 )
-const shapes = testsOf('test/sagas/stored-shapes.test.ts')
+const shapes = testsOf('test/sagas/storage/stored-shapes.test.ts')
 const members = shapes('[G5] has every member of its shape, null where there is nothing')
 const thrown = shapes('[G5] keeps of a thrown error its details, its causes, its stacks and its time')
 const spans = shapes('[G17] has a span of its own for each attempt at a step, and for each undo')
@@ -70,7 +70,11 @@ export const sagaRecords: readonly Mutant[] = [
     rules: ['G1'],
     breaks: 'The description of a saga is taken and not stored.',
     edits: [
-      { file: 'src/sagas/postgres/start-saga.ts', find: '    description: saga.description,\n', replace: '' },
+      {
+        file: 'src/sagas/storage/postgres/start-saga.ts',
+        find: '    description: saga.description,\n',
+        replace: '',
+      },
     ],
     test: columns,
   },
@@ -80,7 +84,7 @@ export const sagaRecords: readonly Mutant[] = [
     breaks: 'The history does not say which coordinator took a saga over.',
     edits: [
       {
-        file: 'src/sagas/annotate-change.ts',
+        file: 'src/sagas/decide/annotate-change.ts',
         find: 'isFirst && first && {',
         replace: 'first && !isFirst && {',
       },
@@ -176,7 +180,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     id: 'undo-without-end',
     rules: ['G5'],
     breaks: 'The state of an undo lacks the time of its end while it has none.',
-    edits: [{ file: 'src/sagas/plan-undos.ts', find: '      completed_at: null,\n', replace: '' }],
+    edits: [{ file: 'src/sagas/decide/plan-undos.ts', find: '      completed_at: null,\n', replace: '' }],
     test: members,
   },
   {
@@ -205,7 +209,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'The end of a run has the span of its saga.',
     edits: [
       {
-        file: 'src/sagas/plan-runs.ts',
+        file: 'src/sagas/decide/plan-runs.ts',
         find: "  const failed = stepStateNumber('Failed')\n  const span = spanId === undefined ? {} : { spanId }",
         replace: "  const failed = stepStateNumber('Failed')\n  const span = spanId === '' ? { spanId } : {}",
       },
@@ -218,7 +222,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'With a key, the stacks and causes of errors are kept in the clear in the history.',
     edits: [
       {
-        file: 'src/sagas/postgres/write-changes.ts',
+        file: 'src/sagas/storage/postgres/write-changes.ts',
         find: 'error: sealError(event.error, sagaId, box)',
         replace: 'error: event.error',
       },
@@ -231,7 +235,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'With a key, what the steps have returned is kept with the saga in the clear.',
     edits: [
       {
-        file: 'src/sagas/postgres/write-changes.ts',
+        file: 'src/sagas/storage/postgres/write-changes.ts',
         find: "change.current && box.seal(change.current, { sagaId, column: 'current_data' })",
         replace: 'change.current',
       },
@@ -257,12 +261,12 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'In memory, the entries of one write have times of their own.',
     edits: [
       {
-        file: 'src/sagas/memory-storage.ts',
+        file: 'src/sagas/storage/memory/memory-storage.ts',
         find: 'timestamp: moment,',
         replace: 'timestamp: now(moment.getTime() * 0),',
       },
     ],
-    test: testsOf('test/sagas/constructs.test.ts')(
+    test: testsOf('test/sagas/run/constructs.test.ts')(
       '[G13] all that one write in memory says is of one moment, though the clock goes on meanwhile',
     ),
   },
@@ -272,7 +276,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'In memory, events have no metadata.',
     edits: [
       {
-        file: 'src/sagas/memory-storage.ts',
+        file: 'src/sagas/storage/memory/memory-storage.ts',
         find: 'metadata: event.metadata ?? null',
         replace: 'metadata: null',
       },

@@ -2,7 +2,7 @@ import type { Mutant } from '../mutant.js'
 import { schema } from './migration-files.js'
 import { orchestrate, resultQueue, testsOf, transitions } from './named-tests.js'
 
-const applyFile = 'src/orchestrator/apply-results.ts'
+const applyFile = 'src/delivery/orchestrator/apply-results.ts'
 
 /** What a job's result makes of its delivery. */
 export const sagaResults: readonly Mutant[] = [

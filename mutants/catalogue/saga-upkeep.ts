@@ -6,7 +6,7 @@ const indexes = testsOf('test/schema/general-sagas/indexes.test.ts')(
   '[G4] %s has every named index, those of the coordinator, and no other',
 )
 const views = testsOf('test/schema/general-sagas/views.test.ts')
-const maintenance = testsOf('test/sagas/maintenance.test.ts')
+const maintenance = testsOf('test/sagas/storage/postgres/maintenance.test.ts')
 
 /** Indexes and views of general sagas, and what operators do to keep them for years. */
 export const sagaUpkeep: readonly Mutant[] = [
@@ -94,7 +94,7 @@ export const sagaUpkeep: readonly Mutant[] = [
     breaks: 'The vacuum of the tables of sagas leaves the planner’s statistics as they are.',
     edits: [
       {
-        file: 'src/sagas/postgres/maintain-tables.ts',
+        file: 'src/sagas/storage/postgres/maintain-tables.ts',
         find: "saga_events: 'VACUUM (ANALYZE) sagapost.saga_events'",
         replace: "saga_events: 'VACUUM sagapost.saga_events'",
       },

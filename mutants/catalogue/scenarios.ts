@@ -26,7 +26,9 @@ export const scenarioMutants: readonly Mutant[] = [
     id: 'routing-again-fails-for-ever',
     rules: ['O6', 'R3'],
     breaks: 'A batch with an event that is routed already is tried again as it is, for ever.',
-    edits: [{ file: 'src/router/route-events.ts', find: 'make: makePossible', replace: 'make: makeAll' }],
+    edits: [
+      { file: 'src/delivery/router/route-events.ts', find: 'make: makePossible', replace: 'make: makeAll' },
+    ],
     test: scenarios('[O6, R3, S3] events that are routed twice, by two routers, are delivered once'),
     needsBuild: true,
   },

@@ -56,12 +56,12 @@ $$;`,
     breaks: 'The API’s own check takes callback URLs without TLS.',
     edits: [
       {
-        file: 'src/https/parse-callback-url.ts',
+        file: 'src/webhook/parse-callback-url.ts',
         find: `url.protocol !== 'https:' || !/^https:\\/\\/[^/]/i.test(text)`,
         replace: `!/^https?:\\/\\/[^/]/i.test(text)`,
       },
     ],
-    test: testsOf('test/https/guard.test.ts')('%j is refused: %s'),
+    test: testsOf('test/webhook/guard.test.ts')('%j is refused: %s'),
   },
   {
     id: 'any-challenge-verifies',
@@ -104,12 +104,12 @@ $$;`,
     breaks: 'Subscriptions that are verified get deliveries, also when they are switched off.',
     edits: [
       {
-        file: 'src/router/subscription-cache.ts',
+        file: 'src/delivery/router/subscription-cache.ts',
         find: 'WHERE active AND verified',
         replace: 'WHERE verified',
       },
     ],
-    test: testsOf('test/router/route-events.test.ts')(
+    test: testsOf('test/delivery/router/route-events.test.ts')(
       '[R2, U5] makes one saga for each active and verified subscription of the type, and for no other',
     ),
   },

@@ -2,9 +2,9 @@ import type { Mutant } from '../mutant.js'
 import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
-const refused = testsOf('test/router/refused-events.test.ts')
-const lost = testsOf('test/router/lost-events.test.ts')
-const makePossible = 'src/router/make-possible.ts'
+const refused = testsOf('test/delivery/router/refused-events.test.ts')
+const lost = testsOf('test/delivery/router/lost-events.test.ts')
+const makePossible = 'src/delivery/router/make-possible.ts'
 
 export const unroutedEvents: readonly Mutant[] = [
   {
@@ -13,7 +13,7 @@ export const unroutedEvents: readonly Mutant[] = [
     breaks: 'A row of the routing queue that the database refuses is taken again for ever.',
     edits: [
       {
-        file: 'src/router/route-events.ts',
+        file: 'src/delivery/router/route-events.ts',
         find: 'if (!isRefusal(error)) throw error',
         replace: `if (!isRefusal(error) || error.code !== '23505') throw error`,
       },

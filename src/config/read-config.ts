@@ -1,4 +1,4 @@
-import { parseDuration } from '../durations/index.js'
+import { parseDuration } from '../duration.js'
 import { SagapostError } from '../errors/index.js'
 import { type LogLevel, logLevels } from './log-levels.js'
 import { hasLoginPerRole } from './login-per-role.js'
@@ -28,7 +28,7 @@ export interface Config {
   leaseMs: number
   requestTimeoutMs: number
   concurrency: number
-  /** Private ranges that callbacks may use, as text; src/https reads it. */
+  /** Private ranges that callbacks may use, as text; src/webhook reads it. */
   allowedCidrs: string
   /** [E3] An event that comes over HTTP without a key is refused. */
   requireIdempotencyKey: boolean

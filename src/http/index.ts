@@ -1,3 +1,1 @@
-export { type StartApiOptions, startApi } from './start-api.js'
-export type { HttpServer } from './start-http-server.js'
-export { startStateServer } from './start-state-server.js'
+export { type HttpServer, startApi, startStateServer } from './server/index.js'

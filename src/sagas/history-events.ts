@@ -1,5 +1,5 @@
-import type { SagaEventType } from '../state-machines/index.js'
-import { sagaMachine, sagaStepMachine } from '../state-machines/index.js'
+import type { SagaEventType } from '../model/index.js'
+import { sagaMachine, sagaStepMachine } from '../model/index.js'
 import type { SagaEventRecord, SagaRecord, StepRecord } from './records.js'
 
 // A user's compiler reads this file, as it does definition.ts.

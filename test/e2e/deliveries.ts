@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
+import { storeEvents } from '../../src/delivery/index.js'
 import { checkInvariants } from '../../src/doctor/index.js'
-import { storeEvents } from '../../src/events/index.js'
 import { checkAgainstReceiver, type ReceiverEvidence } from '../support/check-against-receiver.js'
 import { countDeliveries } from '../support/count-deliveries.js'
 import type { TestDatabase } from '../support/database.js'

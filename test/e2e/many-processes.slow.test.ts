@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { checkInvariants, compareTerminals, snapshotTerminals } from '../../src/doctor/index.js'
-import { eventIdIn } from '../../src/webhook-id/index.js'
+import { eventIdIn } from '../../src/model/index.js'
 import { countDeliveries } from '../support/count-deliveries.js'
 import { useDatabase } from '../support/database.js'
 import type { ReceivedRequest } from '../support/https-receiver.js'

@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { createWebhookSender } from '../../src/https/index.js'
 import { createSecretBox, createSubscription, verifySubscription } from '../../src/subscriptions/index.js'
+import { createWebhookSender } from '../../src/webhook/index.js'
 import type { TestDatabase } from '../support/database.js'
 import {
   type ReceivedRequest,

@@ -70,7 +70,7 @@ const elsewhere: Record<string, string[]> = {
   publishEvent: ['overloaded', 'partition_missing', 'too_much_at_once', 'idempotency_key_required'],
   publishEvents: ['overloaded', 'partition_missing', 'too_much_at_once'],
   readiness: ['503'],
-  // test/dashboard/live.test.ts
+  // test/observability/live/watch-system.test.ts
   watchSystem: ['overloaded'],
 }
 /** What is answered whatever the database says: numbers of the process, and a stream that tells about it. */

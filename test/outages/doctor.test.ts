@@ -8,7 +8,8 @@ import {
   loadMigrations,
   migrationsFolder,
 } from '../../src/database/index.js'
-import { examineSystem, type SystemExamination } from '../../src/doctor/index.js'
+import type { SystemExamination } from '../../src/doctor/examine-system.js'
+import { examineSystem } from '../../src/doctor/index.js'
 import { startSystem, systemParts } from '../../src/runtime/index.js'
 import { createSecretBox, createSubscription } from '../../src/subscriptions/index.js'
 import { adminKey, call, silent } from '../http/api-server.js'

@@ -3,7 +3,8 @@ import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { describeCommands } from '../../scripts/describe-commands.js'
 import { buildProgram } from '../../src/cli/run.js'
-import { deliveryMachine, isFinal, jobMachine, type StateMachine } from '../../src/state-machines/index.js'
+import { deliveryMachine, isFinal, jobMachine } from '../../src/model/index.js'
+import type { StateMachine } from '../../src/model/state-machine.js'
 import { useDatabase } from '../support/database.js'
 
 const docs = new URL('../../docs/', import.meta.url)

@@ -1,12 +1,12 @@
 import type { StepTransaction } from '../../src/sagas/definition.js'
 import {
   type Coordinator,
-  type CoordinatorOptions,
   cancelSaga,
   createCoordinator,
   resolveSaga,
   sendSignal,
 } from '../../src/sagas/index.js'
+import type { CoordinatorOptions } from '../../src/sagas/run/coordinator.js'
 
 type SagaSignal = Parameters<typeof sendSignal>[1]
 type CancelRequest = Parameters<typeof cancelSaga>[2]

@@ -1,5 +1,6 @@
 import { afterEach, expect } from 'vitest'
-import type { CoordinatorOptions, SagaDefinition } from '../../src/sagas/index.js'
+import type { SagaDefinition } from '../../src/sagas/index.js'
+import type { CoordinatorOptions } from '../../src/sagas/run/coordinator.js'
 import { type CommandedCoordinator, createCommandedCoordinator } from './commanded-coordinator.js'
 import type { StorageUnderTest } from './storages.js'
 

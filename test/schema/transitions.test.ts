@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { deliveryMachine, isFinal, jobMachine } from '../../src/state-machines/index.js'
+import { deliveryMachine, isFinal, jobMachine } from '../../src/model/index.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
 import { isLegalMove } from '../support/is-legal-move.js'

@@ -3,7 +3,7 @@ import { FIRST_EVENT_ID, inEachSpan } from '../../src/database/index.js'
 import { inSnapshot, type SnapshotReader } from '../../src/doctor/read-snapshot.js'
 import { readPages, readSpans } from '../../src/doctor/read-spans.js'
 import { type Breaches, collectBreaches, type Violation } from '../../src/doctor/violation.js'
-import { eventTimeUs, webhookIdOf } from '../../src/webhook-id/index.js'
+import { eventTimeUs, webhookIdOf } from '../../src/model/index.js'
 import type { ReceiverLog } from './receiver-log.js'
 
 // Span by span, page by page; the payload itself stays where it is.

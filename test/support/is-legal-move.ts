@@ -1,4 +1,4 @@
-import type { StateMachine } from '../../src/state-machines/index.js'
+import type { StateMachine } from '../../src/model/state-machine.js'
 
 export function isLegalMove<Status extends string>(
   machine: StateMachine<Status>,

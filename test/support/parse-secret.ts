@@ -1,4 +1,4 @@
-import type { SigningSecret } from '../../src/https/index.js'
+import type { SigningSecret } from '../../src/webhook/index.js'
 
 /** The secret that a text was written from. Sagapost itself stores the bytes, and reads no such text. */
 export function parseSecret(text: string): SigningSecret {

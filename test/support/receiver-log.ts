@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { eventIdIn } from '../../src/webhook-id/index.js'
+import { eventIdIn } from '../../src/model/index.js'
 
 interface LoggedRequest {
   headers: IncomingHttpHeaders

@@ -1,10 +1,5 @@
+import { type SagaState, type SagaStepState, sagaMachine, sagaStepMachine } from '../../src/model/index.js'
 import type { SagaEventRecord } from '../../src/sagas/index.js'
-import {
-  type SagaState,
-  type SagaStepState,
-  sagaMachine,
-  sagaStepMachine,
-} from '../../src/state-machines/index.js'
 import { isLegalMove } from './is-legal-move.js'
 
 export interface ReplayedSaga {

@@ -1,5 +1,5 @@
 import { readConfig } from '../../src/config/index.js'
-import type { RetryPolicy } from '../../src/orchestrator/index.js'
+import type { RetryPolicy } from '../../src/delivery/orchestrator/retry-policy.js'
 
 const config = readConfig({})
 

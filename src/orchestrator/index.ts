@@ -1,8 +1,0 @@
-export { createResultApplier } from './apply-past-refused.js'
-export { applyResults } from './apply-results.js'
-export { createBacklogMark } from './backlog-mark.js'
-export type { DeadDelivery } from './dead-delivery.js'
-export { endStopped, forgetEndedCancellations, isAnyStopped } from './end-stopped.js'
-export { workDueInMs } from './look-ahead.js'
-export { makeJobs, makePassingJobs } from './make-jobs.js'
-export type { RetryPolicy } from './retry-policy.js'
