@@ -7,7 +7,8 @@ const logins = testsOf('test/schema/two-logins.test.ts')
 const connections = testsOf('test/runtime/connections.test.ts')(
   '[O2] run under the roles of its parts alone, as many as the page says: $only',
 )
-const parts = 'src/runtime/start-parts.ts'
+const orchestratorPart = 'src/runtime/start-orchestrator-part.ts'
+const workerPart = 'src/runtime/start-worker-part.ts'
 const api = 'src/http/server/start-api.ts'
 const examination = 'src/doctor/examine-roles.ts'
 
@@ -40,7 +41,9 @@ export const loginMutants: readonly Mutant[] = [
     id: 'worker-as-the-orchestrator',
     rules: ['O2', 'J7'],
     breaks: 'The workers’ connections run under the orchestrator’s role.',
-    edits: [{ file: parts, find: "openPool('job_worker', 6)", replace: "openPool('saga_orchestrator', 6)" }],
+    edits: [
+      { file: workerPart, find: "openPool('job_worker', 6)", replace: "openPool('saga_orchestrator', 6)" },
+    ],
     test: connections,
   },
   {
@@ -62,7 +65,7 @@ export const loginMutants: readonly Mutant[] = [
     breaks: 'The orchestrator opens more connections than the limit of its login was computed from.',
     edits: [
       {
-        file: parts,
+        file: orchestratorPart,
         find: "openPool('saga_orchestrator', 4)",
         replace: "openPool('saga_orchestrator', 40)",
       },

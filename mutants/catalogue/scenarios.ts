@@ -38,9 +38,9 @@ export const scenarioMutants: readonly Mutant[] = [
     breaks: 'The cleaner runs in processes that have workers, and in no other.',
     edits: [
       {
-        file: 'src/runtime/start-parts.ts',
-        find: "if (only.includes('cleaner')) {",
-        replace: "if (only.includes('cleaner') && only.includes('worker')) {",
+        file: 'src/runtime/start-worker-part.ts',
+        find: 'if (options.cleaner) {',
+        replace: 'if (options.cleaner && options.worker) {',
       },
     ],
     test: scenarios(
@@ -54,7 +54,7 @@ export const scenarioMutants: readonly Mutant[] = [
     breaks: 'The orchestrator is started with another limit of attempts than was configured.',
     edits: [
       {
-        file: 'src/runtime/start-parts.ts',
+        file: 'src/runtime/start-orchestrator-part.ts',
         find: 'limit: config.retryLimit,',
         replace: 'limit: config.retryLimit + 1,',
       },
