@@ -18,11 +18,9 @@ export interface Sealer {
 }
 
 /**
- * AES-256-GCM under a key of 32 bytes. What is sealed is
- * `version (1) | key id (4) | nonce (12) | ciphertext | tag (16)`, all of it authenticated together with its place, so
- * that it does not open where it was moved to. The key id tells a wrong key from damage, and lets a later release hold
- * several keys and pick the right one. It is made from the key and `keyIdLabel`. Databases hold this format: labels and
- * places in use stay as they are.
+ * AES-256-GCM under a key of 32 bytes: `version (1) | key id (4) | nonce (12) | ciphertext | tag (16)`, authenticated with
+ * its place, so that it does not open elsewhere. The key id, made from the key and `keyIdLabel`, tells a wrong key from
+ * damage and allows several keys later. Databases hold this format: labels and places in use must not change.
  */
 export function createSealer(key: Buffer, keyIdLabel: string): Sealer {
   const keyId = createHmac('sha256', key).update(keyIdLabel).digest().subarray(0, KEY_ID_BYTES)

@@ -4,9 +4,8 @@ import { RoleClient } from './role-client.js'
 const names = new Map<string, string>()
 
 /**
- * Marks a statement that a part runs again and again: PostgreSQL parses it once per connection, and plans it anew only
- * where that pays. Only for statements whose one plan fits all values: test/schema/plans.test.ts looks at the plans that
- * those on the way of every delivery have in the long run.
+ * Marks a statement that a part runs again and again, so that a connection parses and plans it once. Only for statements
+ * whose one plan fits all values: docs/internals/hot-statements.md#named-statements.
  */
 export function prepared(text: string): string {
   names.set(text, `sagapost_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`)

@@ -30,8 +30,8 @@ export async function readRanges(pool: pg.Pool): Promise<readonly ReadRange[]> {
 
 /**
  * A statement with the bounds of a range in place of each marker, which names the column: `range of letter.event_id` as a
- * comment, after the other conditions. They are written out, so that the planner does not even lock what lies outside.
- * `floor of saga_id` is where older rows are not asked for.
+ * comment, after the other conditions. `floor of saga_id` is where the list stops. See
+ * docs/internals/hot-statements.md#marked-ranges.
  */
 export function withinRange(statement: string, { from, to }: ReadRange, floor: string | null = null): string {
   const bounded =

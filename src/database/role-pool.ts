@@ -22,11 +22,8 @@ const SERVER_TIMEOUT_FACTOR = 2
 const STALLED_TRANSACTION = '1min'
 
 /**
- * The parts' statements take a few hundred rows by an index in its order and reach others by their keys, whatever the
- * tables hold. The planner goes by statistics, which are made when little is open: it then believes that reading and
- * sorting everything that waits costs nothing, and each claim costs what is in the queue. These take the choice away. One
- * plan serves all values: with many partitions PostgreSQL would plan each time, and for 300 results in a partition of
- * 12,000 rows it then read all of them though that is switched off (79 µs of CPU for a result, and 26 like this).
+ * Leaves the planner only indexes in their order and look-ups by key, whatever the statistics say, and one plan for all
+ * values: docs/internals/hot-statements.md#pinned-plans.
  */
 export const pinnedPlans = {
   enable_sort: 'off',

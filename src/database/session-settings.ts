@@ -19,8 +19,7 @@ export const sessionSettings = {
   lock_timeout: '0',
   idle_session_timeout: '0',
   idle_in_transaction_session_timeout: '0',
-  // To PostgreSQL before 18 a plan that goes through what is switched off (pinnedPlans, role-pool.ts) costs 10^10, so where
-  // it has a compiler (Debian's has) it compiled each statement anew: 185 deliveries/s, and 2,930 without.
+  // 185 deliveries/s with it on Debian's 15, 2,930 without: docs/internals/hot-statements.md#no-compiler.
   jit: 'off',
 } as const
 

@@ -24,8 +24,8 @@ export function readThrough(client: pg.ClientBase | pg.Pool): SnapshotReader {
   }
 }
 
-// A plan without the bounds' values locks every partition, whatever is set for the database. Where a table has no
-// statistics yet, its bounds look narrow: nested loops then took twice as long as hash joins.
+// A plan without the bounds' values locks every partition, and bounds look narrow where a table has no statistics:
+// docs/internals/decisions.md#reading-hundreds-of-partitions.
 const planWholeSpans = `
   SET LOCAL plan_cache_mode = 'force_custom_plan';
   SET LOCAL enable_partition_pruning = on;

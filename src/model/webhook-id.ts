@@ -1,6 +1,6 @@
 /**
- * SQL: when the row that a statement calls `event` was created, in microseconds since 1970. As a double, which is exact
- * until 2106: `extract` makes a numeric at twice the cost, and a JavaScript Date has milliseconds only.
+ * SQL: when the row that a statement calls `event` was created, in microseconds since 1970, as a double that is exact until
+ * 2106: docs/internals/hot-statements.md#times-as-numbers. A JavaScript Date has milliseconds only.
  */
 export const eventTimeUs = `round(date_part('epoch', event.created_at) * 1e6)`
 

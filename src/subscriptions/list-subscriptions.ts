@@ -4,9 +4,8 @@ import { type Subscription, type SubscriptionRow, toSubscription } from './subsc
 import { validateEventType } from './validate-subscription.js'
 
 /**
- * Newest first. The statement is planned with its values (it has no name), so that an absent filter costs
- * nothing: the primary key backwards from the cursor, or idx_sub_event_type or idx_sub_active with a sort when
- * few rows match. Breakers are a small table: as an array they lead to the primary key, a subquery would read everything.
+ * Newest first: the primary key backwards from the cursor, or idx_sub_event_type or idx_sub_active with a sort when few
+ * rows match. Planned with its values, breakers as an array: docs/internals/hot-statements.md#filters-as-arrays.
  */
 export const selectSubscriptions = `
   SELECT id, event_type, callback_url, active, verified, max_attempts, headers, created_at, updated_at, deleted_at,

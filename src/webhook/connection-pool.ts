@@ -15,11 +15,9 @@ export interface ConnectionPool {
 }
 
 /**
- * In the place of undici's own pool, which costs a handshake more than need be, twice: it hands the next request to the
- * first of its clients that is not busy, whether that has a connection or not; and a client whose request was aborted
- * connects again for it, to drop it then. Where an endpoint had timed out a hundred times at once, two hundred handshakes
- * held up the others. Here a client that has lost its connection, or given up its request, is gone, and the one that was
- * in use last is taken first.
+ * Replaces undici's own pool, which costs two handshakes for each request that times out
+ * (docs/internals/decisions.md#breakers-lanes-and-wake-ups). A client that has lost its connection, or given up its
+ * request, is dropped, and the one that was in use last is taken first.
  */
 export function createConnectionPool(options: Client.Options): ConnectionPool {
   const clients = new Set<Client>()

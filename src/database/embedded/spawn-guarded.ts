@@ -3,11 +3,9 @@ import type { Socket } from 'node:net'
 import type { Account } from './choose-account.js'
 
 /**
- * Starts a watcher, then becomes the command itself, so that the child's pid is the command's. The watcher
- * blocks on the lifeline (fd 4), of which only we hold the other end: a line means that the command ended
- * and there is nothing to do, the end of the stream means that we died, of SIGKILL perhaps. It is
- * started through one more subshell because the postmaster takes the death of an unknown child for a
- * backend's crash.
+ * Starts a watcher, then becomes the command itself, so that the child's pid is the command's. The watcher blocks on the
+ * lifeline (fd 4), of which only we hold the other end: a line means that the command has ended, the end of the stream that
+ * we have died. Why it is not a child of the postmaster: docs/internals/embedded-postgres.md#stopping.
  */
 const guardScript = `
 signal=$1 target=$2$$

@@ -17,12 +17,8 @@ export const ownerFilePattern = /^owner\.(\d+|[0-9a-f-]{36}\.new)\.json$/
 const attemptsMax = 100
 
 /**
- * Makes this process the only one that uses the data directory, or throws `data_dir_in_use`.
- *
- * The owner stands in `owner.<n>.json` with the highest n. Whoever finds that owner gone, or released,
- * succeeds it by link()ing `owner.<n+1>.json`, which can succeed only once. A fixed name would have to be
- * removed first, and between judging it stale and removing it a slow process removes the lock of a living
- * one. So the newest file is never removed, not even on release; the numbers only grow.
+ * Makes this process the only one that uses the data directory, or throws `data_dir_in_use`. The newest owner file is never
+ * removed, not even on release; the numbers only grow: docs/internals/embedded-postgres.md#one-owner.
  */
 export async function takeOwnership(dataDir: string): Promise<{ release(): Promise<void> }> {
   const me: Owner = {

@@ -4,7 +4,7 @@ import { inRange, newestRanges, type WorkWindow } from '../../database/index.js'
 /** Whoever has answered nothing in these is as good as new. */
 const PARTITIONS_ASKED = 8
 
-// By idx_saga_subscription, one entry for each subscription.
+// By idx_saga_subscription, one entry for each subscription (docs/internals/hot-statements.md: limits inside).
 export const selectAnswered = `
   SELECT asked.id FROM unnest($3::bigint[]) AS asked (id)
   CROSS JOIN LATERAL (

@@ -13,11 +13,9 @@ export interface LeaseReset {
   leaseResets: number
 }
 
-// [J8] Jobs past their lease, oldest first by idx_job_status_lease. After several lost leases the job fails, so that
-// a payload that kills workers ends as a dead letter and not as an endless loop (DESIGN 2.8). Two cleaners at once
-// pass over each other's rows; a job that was reset is not Leased any more, so a second run finds nothing. It is free
-// from now on: with the end of its lease for that, a worker that has looked on from there would not find it. Keys and
-// bounds: see orchestrator/make-jobs.ts.
+// [J8] Jobs past their lease, oldest first by idx_job_status_lease; at the limit of lost leases the job fails. Two cleaners
+// pass over each other's rows, and a second run finds nothing. The job is free from now on, not from the end of its lease,
+// or a worker that has looked on from there would miss it. docs/internals/hot-statements.md: no pruning while rows are locked.
 export const reset = `
   WITH stale AS MATERIALIZED (
     SELECT id, event_id, lease_until FROM sagapost.webhook_delivery_jobs AS job

@@ -16,8 +16,8 @@ import { type DeadLetter, type DeadLetterRow, toDeadLetter } from './dead-letter
 /**
  * Newest first by time, then id. One index for each filter has that order: idx_dead_subscription, idx_dead_error,
  * idx_dead_type, and idx_dead_failed for none; with several filters the first of them leads and the others are
- * checked row by row, or the planner sorts what it finds by a rarer one. How the filters are written leaves the
- * planner no walk through everything: see list-events.ts.
+ * checked row by row, or the planner sorts what it finds by a rarer one. See
+ * docs/internals/hot-statements.md#filters-as-arrays.
  */
 export const selectDeadLetters = `
   SELECT id, saga_id, event_id, subscription_id, event_type, final_error_code, failed_at, attempt_count, job_id,

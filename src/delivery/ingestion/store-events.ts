@@ -21,11 +21,8 @@ interface StoredEvent {
 
 export type StoreOutcome = StoredEvent | { refusal: EventRefusal }
 
-// Without keys there is nothing to look up, and a plain INSERT does: 26 µs of PostgreSQL's CPU for an event in batches of
-// 30, and 41 by the function below. Payloads go as one list in JSON, which is read as a whole: of an array, each element is
-// read character by character and then again as JSON (9 µs of CPU for an event of 550 bytes in batches of 100, and 4 like
-// this). Rows come back in the order in which they were given; a number for the time, since to read a time takes 5 µs, and
-// one that is exact to the microsecond: `extract` makes a numeric, at thrice the cost.
+// Without keys there is nothing to look up, and a plain INSERT suffices. Rows come back in the order in which they were
+// given. docs/internals/hot-statements.md: payloads as one list, times as numbers.
 const insertEvents = prepared(`
   INSERT INTO sagapost.events AS event (event_type, payload, correlation_id, traceparent)
   SELECT type, payload, correlation_id, traceparent
@@ -54,10 +51,9 @@ function payloadsOf(events: readonly NewEvent[]): { payloads: string | string[];
     : { payloads: `[${payloads.join()}]`, isList: true }
 }
 
-// One round trip and one commit for the whole batch; keys by event_keys_pkey (migrations/0002). No longer than $6 is waited
-// for a key that another transaction holds. The time must be set before the function waits, so what it takes comes out
-// of the setting; it ends with the transaction, which is this statement's own unless the caller began one. Null: as
-// long as the session's setting says.
+// One round trip and one commit for the whole batch; keys by event_keys_pkey. A key that another transaction holds is waited
+// for no longer than $6, or as the session says if it is null, until the end of the transaction, which is this statement's
+// own unless the caller began one (docs/internals/hot-statements.md: settings before a function).
 const publishBatch = (payloads: string) =>
   prepared(`
   WITH limited AS MATERIALIZED (

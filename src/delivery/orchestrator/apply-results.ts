@@ -50,10 +50,9 @@ const takeRow = `
   SELECT ${columns}, 1 AS rows_max
   FROM sagapost.delivery_result_queue WHERE id = $1 FOR UPDATE SKIP LOCKED`
 
-// [S4, S13] The rows of the queue go with the sagas' moves or not at all, and only the attempt that a saga's count has
-// not reached yet is new to it: a result counts once. attempt_count on the right of SET is the count before: 2^(n − 1) of
-// the formula [S14]. Keys and bounds are written as in make-jobs.ts. The jobs are given, and not read from the
-// rows that go: the planner would guess how many they are, and plan at each call.
+// [S4, S13] The rows of the queue go with the sagas' moves or not at all, and only the attempt that a saga's count has not
+// reached yet is new to it: a result counts once. attempt_count on the right of SET is the count before: 2^(n − 1) of the
+// formula [S14]. docs/internals/hot-statements.md: keys as arrays, status as text, roundabout bounds, values as arrays.
 export const applyNewResults = prepared(`
   WITH done AS (
     DELETE FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[])
@@ -89,8 +88,8 @@ export const applyNewResults = prepared(`
       'EXISTS (SELECT FROM sagapost.subscriptions WHERE id = saga.subscription_id AND deleted_at IS NOT NULL)',
     )} END AS stop`)
 
-// [S17] A statement of its own: two moves of one row in one statement lose the second. The dead letter is written
-// by the move itself.
+// [S17] A statement of its own (docs/internals/hot-statements.md: two moves, two statements). The move itself writes the
+// dead letter.
 export const deadLetter = `
   UPDATE sagapost.webhook_delivery_sagas AS saga
   SET status = 'DeadLettered', final_error_code = coalesce(dead.stop, saga.final_error_code), updated_at = sagapost.now()

@@ -11,14 +11,14 @@ export interface DeadDelivery {
   correlationId: string | null
 }
 
-/** SQL: the failed jobs of a row of `delivery`, by idx_job_saga; the caller takes the last. Keys: see make-jobs.ts. */
+/** SQL: the failed jobs of a row of `delivery`, by idx_job_saga; the caller takes the last. */
 export const selectFailedJobs = (delivery: string) => `
     SELECT id, worker_id, lease_until FROM sagapost.webhook_delivery_jobs AS job
     WHERE job.saga_id = ANY (ARRAY[${delivery}.id]) AND job.event_id + 0 = ${delivery}.event_id AND job.status = 'Failed'`
 
 /**
- * SQL: the event of a row of `saga` in the range from $1 to $2 is there, by events_pkey. Without it there is nothing to snapshot, and the database
- * refuses the whole batch. array_append(): see worker/claim-jobs.ts.
+ * SQL: the event of a row of `saga` in the range from $1 to $2 exists, by events_pkey. Without it there is nothing to
+ * snapshot, and the database refuses the whole batch. docs/internals/hot-statements.md: no pruning while rows are locked.
  */
 export const hasEvent = `
     EXISTS (SELECT FROM sagapost.events AS event WHERE event.id = ANY (array_append('{}', saga.event_id))

@@ -3,19 +3,9 @@ import { readFewJobsFirst } from './list-open-deliveries.js'
 import { type Found, type FoundRow, toFound } from './walk-deliveries.js'
 
 /**
- * The deliveries of one subscription, newest first, in one statement, so that one that moves meanwhile is seen once. No
- * index holds them all: every delivery would write three entries of it. Each status has a way of its own:
- *
- * - Completed by idx_saga_subscription, PendingRetry and DeadLettered by idx_saga_failing_subscription, each in the order
- *   of the list and no more than a page. When they fill the page, nothing older than its last row is looked for.
- * - InProgress through active jobs, by uniq_job_saga_active from the newest down to there, and through results that wait
- *   to be applied, each by its job's key. No index of them has the subscription: this reads the jobs of others as well.
- * - Pending by idx_saga_status, which has no order: all that are Pending are read.
- * - Of active jobs no more than `$5` are read, and the page ends with the last of them. Where there are `$4` results or
- *   Pending, those of this subscription are looked for among the newest `$4` deliveries, and the page ends with these.
- *
- * So the price of a page is what others have under way since its last row. docs/internals/decisions.md has it in ms.
- * LIMIT 1 keeps it from reading all jobs, or all deliveries, to find a few by their keys.
+ * The deliveries of one subscription, newest first, in one statement, so that one that moves meanwhile is seen once. Each
+ * status has a way of its own, by an index that does not hold all deliveries; at most `$5` active jobs and `$4` results,
+ * Pending or newest deliveries are read: docs/internals/hot-statements.md#the-list-of-one-subscription.
  */
 export const selectDeliveriesOfSubscription = `
   WITH settled AS MATERIALIZED (

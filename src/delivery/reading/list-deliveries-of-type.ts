@@ -31,7 +31,7 @@ export const selectDeliveriesOfType = `
     SELECT saga.id, saga.event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code,
            requeued_from, saga.created_at, updated_at, ${eventTimeUs} AS event_at_us
     FROM typed AS event CROSS JOIN LATERAL (
-      -- OFFSET 0 keeps the planner from joining all deliveries there are.
+      -- OFFSET 0: docs/internals/hot-statements.md#limits-inside.
       SELECT * FROM sagapost.webhook_delivery_sagas
       WHERE event_id = event.id /* range of event_id */ OFFSET 0
     ) AS saga
@@ -92,7 +92,7 @@ interface TypedRow extends DeliveryRow {
 
 const eventOf = (row: TypedRow) => ({ id: row.event_id, at_us: row.event_at_us })
 
-/** By events_pkey, one by one: LIMIT keeps the planner from reading all events of the type. */
+/** By events_pkey, one by one: docs/internals/hot-statements.md#limits-inside. */
 export const selectOfType = `
   SELECT wanted.id
   FROM unnest($1::bigint[]) AS wanted (id)

@@ -11,11 +11,10 @@ import { pageFound } from './page-deliveries.js'
 import { type Found, WALKED_MAX, walkDeliveries } from './walk-deliveries.js'
 
 /**
- * Newest first by id, so that a requeued delivery stands where it was made and not where its event is. By the
- * primary key, idx_saga_subscription (Completed), idx_saga_failing, idx_saga_failing_subscription, or, with a sort,
- * uniq_saga_event_subscription. Not for a subscription alone (list-deliveries-of-subscription.ts), nor for Pending,
- * InProgress (list-open-deliveries.ts) and Completed (walk-deliveries.ts) of all subscriptions.
- * How the filters are written leaves the planner no walk through everything: see src/delivery/reading/list-events.ts.
+ * Newest first by id, so that a requeued delivery stands where it was made. By the primary key, idx_saga_subscription
+ * (Completed), idx_saga_failing, idx_saga_failing_subscription, or, with a sort, uniq_saga_event_subscription. Not for a
+ * subscription alone, nor for Pending, InProgress and Completed of all subscriptions, which have statements of their own.
+ * See docs/internals/hot-statements.md#filters-as-arrays.
  */
 export const selectDeliveries = `
   SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,

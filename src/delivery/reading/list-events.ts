@@ -15,12 +15,9 @@ import { checkEventType, eventTimeUs } from '../../model/index.js'
 import { type Event, type EventRow, toEvent } from './get-event.js'
 
 /**
- * Newest first by time, then id, in every range of events, by idx_event_created or, for a type, idx_event_type. Events of one transaction
- * have one time: a page reads all that share the time it ends in, and no other row beyond itself.
- *
- * The statement is planned with its values (it has no name), so an absent filter is no condition. `= ANY` and the
- * type in ORDER BY leave a type no other index: with a plain `=` the planner may walk idx_event_created and hope to
- * meet the type soon, which reads everything when all events of the type are old.
+ * Newest first by time, then id, in every range of events, by idx_event_created or, for a type, idx_event_type. Events of
+ * one transaction share a time: a page reads all that share the time it ends in, and no other row beyond itself.
+ * Planned with its values: docs/internals/hot-statements.md#filters-as-arrays.
  */
 export const selectEvents = `
   SELECT id, event_type, created_at, correlation_id, ${eventTimeUs} AS at_us

@@ -3,8 +3,7 @@ import { type Found, type FoundRow, type StatusReading, toFound, walkDeliveries 
 
 /**
  * Those in Pending by idx_saga_status, which has no order: all of them are read, up to a limit. Where there are more,
- * `is_crowd` says so, and nothing is found. As an array the status has to come from the index's order, or the planner may
- * walk the table in the hope to meet some soon.
+ * `is_crowd` says so, and nothing is found. See docs/internals/hot-statements.md#filters-as-arrays.
  */
 export const selectPendingDeliveries = `
   WITH pending AS MATERIALIZED (
@@ -24,10 +23,9 @@ export const selectPendingDeliveries = `
   ORDER BY id DESC`
 
 /**
- * Those in InProgress through their jobs: active ones by uniq_job_saga_active, which has the order of the list, and results
- * that wait to be applied, which are few while an orchestrator runs. No more than `$5` and `$4` of them: `examined_to` says how
- * far the active jobs were read, and `is_crowd` that there are more results. An index on sagas that holds InProgress would
- * also be taken by the statement that applies results, and made a delivery cost a fifth more CPU.
+ * Those in InProgress through their jobs, since no index of sagas holds InProgress: active ones by uniq_job_saga_active,
+ * in the order of the list, and results that wait to be applied. No more than `$5` and `$4` of them: `examined_to` says how
+ * far the active jobs were read, `is_crowd` that there are more results. Why: docs/internals/decisions.md#indexes-for-the-lists.
  */
 export const selectInProgressDeliveries = `
   WITH active AS MATERIALIZED (

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { readRangesOf } from '../../database/index.js'
 import { eventTimeUs, webhookIdOf } from '../../model/index.js'
 
-/** By events_pkey, one by one, each in the partition that its id tells: LIMIT keeps the planner from reading them all. */
+/** By events_pkey, one by one, each in its own partition: docs/internals/hot-statements.md#limits-inside. */
 export const selectEventTimes = `
   SELECT wanted.id, found.at_us
   FROM unnest($1::bigint[]) AS wanted (id)

@@ -24,14 +24,10 @@ export interface ClaimedJob {
   stop: Stop | null
 }
 
-// [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random
-// token, one for all jobs of the claim, fences off whoever held them before. Payload and address come with the same
-// round trip. One row comes back in any case, with the time of the look. The commit does not wait for the disk: should
-// a crash lose it, the job is free again and is claimed again, and a report under this claim's token is refused. Keys
-// and bounds are written as in orchestrator/make-jobs.ts, for the reasons given there, and array_append() as well: an array
-// that the planner cannot see through is looked up in each partition. NOT IN (SELECT …) is looked up in
-// a hash, which <> ALL is not in a plan for all values. A payload that takes more
-// than 8 kB as stored is left out unread: compressed to a ninetieth at the most, one hundred jobs come with 75 MB.
+// [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random token, one
+// for the claim, fences off earlier holders; after a crash that loses this commit it is refused. Payload and address come
+// along, and one row in any case, with the time of the look. docs/internals/hot-statements.md: keys as arrays, no pruning
+// while rows are locked, exclusions by a hash, lazy commits, large payloads apart.
 export const claim = prepared(`
   WITH free AS MATERIALIZED (
     SELECT id, event_id, round(date_part('epoch', lease_until) * 1e6) / 1e3 AS free_since_ms

@@ -2,7 +2,8 @@ import type pg from 'pg'
 import { type EventRange, inRange } from '../../database/index.js'
 import type { JobReport } from './report-results.js'
 
-// By their keys, as in report-results.ts. A result under this token is the worker's own, but for what the cleaner writes.
+// By webhook_delivery_jobs_pkey (docs/internals/hot-statements.md: keys as arrays, status as text). A result under this
+// token is the worker's own, except what the cleaner writes.
 export const selectReported = `
   SELECT job.id FROM unnest($3::bigint[], $4::bigint[], $5::uuid[]) AS result (id, event_id, token)
   JOIN sagapost.webhook_delivery_jobs AS job

@@ -8,8 +8,8 @@ import { PAYLOAD_BYTES_READ_MAX } from '../../model/index.js'
  */
 const HELD_BYTES_MAX = 64 * 1024 * 1024
 
-// By events_pkey in one partition. OFFSET 0: the text is made once, and not for each place that has it. One whose stored
-// size is too large is not even read by PostgreSQL.
+// By events_pkey in one partition; a payload whose stored size is too large is not read. OFFSET 0: the text is made once
+// (docs/internals/hot-statements.md: limits inside).
 const selectPayload = prepared(`
   SELECT octet_length(text) AS bytes, CASE WHEN octet_length(text) <= $4 THEN text END AS payload
   FROM (

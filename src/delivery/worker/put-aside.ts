@@ -13,8 +13,8 @@ export interface TakenJob {
   stop: Stop | null
 }
 
-// [J5, J12] What is held is Pending until a time that never comes, what is ended is Failed, and nothing was sent. Status and
-// keys: see report-results.ts.
+// [J5, J12] What is held is Pending until a time that never comes, what is ended is Failed, and nothing was sent.
+// docs/internals/hot-statements.md: keys as arrays, status as text.
 const settle = `
   UPDATE sagapost.webhook_delivery_jobs AS job
   SET status = (CASE WHEN taken.stop IS NULL OR taken.stop = 'held' THEN 'Pending' ELSE 'Failed' END)::sagapost.job_status,

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import { groupByRange, inRange, type WorkWindow } from '../../database/index.js'
 
-// [J12] Jobs that were not sent go back as they were: claimable at once, behind the others, no lost lease counted. Status and
-// keys: see report-results.ts.
+// [J12] Jobs that were not sent go back as they were: claimable at once, behind the others, no lost lease counted.
+// docs/internals/hot-statements.md: keys as arrays, status as text.
 export const release = `
   UPDATE sagapost.webhook_delivery_jobs AS job SET status = 'Pending', lease_until = sagapost.now()
   FROM unnest($3::bigint[], $4::bigint[], $5::uuid[]) AS held (id, event_id, token)

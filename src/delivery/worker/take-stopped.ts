@@ -4,7 +4,10 @@ import { type EventRange, inRange, inTransaction } from '../../database/index.js
 import { putAside, type TakenJob } from './put-aside.js'
 import { stopOf } from './stop.js'
 
-/** Takes what `found` finds, and says what is to become of it, as the rows stand. Keys: see orchestrator/make-jobs.ts. */
+/**
+ * Takes what `found` finds, and says what is to become of it, as the rows stand. docs/internals/hot-statements.md: keys as
+ * arrays, no pruning while rows are locked.
+ */
 const takeThose = (found: string) => `
   WITH found AS MATERIALIZED (${found}
     FOR UPDATE OF job SKIP LOCKED

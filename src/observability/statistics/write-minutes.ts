@@ -3,7 +3,7 @@ import type { ResultCounts } from './result-counter.js'
 
 /**
  * Adds counts to the minute that the database is in, by delivery_minutes_pkey and in one order for all orchestrators. As
- * JSON, because unnest has no arrays of arrays. Lazily: should a crash of the server lose it, a few counts are gone.
+ * JSON, because unnest has no arrays of arrays. A lazy commit: docs/internals/hot-statements.md#lazy-commits.
  */
 export const addToDeliveryMinutes = `
   WITH lazily AS MATERIALIZED (

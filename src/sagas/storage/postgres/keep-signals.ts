@@ -16,7 +16,7 @@ const keepSignal = `
          has_column_privilege('sagapost.saga_signals', 'payload', 'SELECT')::text AS readable
   FROM sagapost.signal($1, $2, $3) AS kept`
 
-/** The same in a transaction of its own, which waits for a lock no longer than this: the function is called after that is set. */
+/** The same in a transaction of its own, with a lock_timeout: docs/internals/hot-statements.md#settings-before-a-function. */
 const keepSignalAlone = `
   WITH limited AS MATERIALIZED (SELECT set_config('lock_timeout', $4, true) AS wait)
   SELECT to_json(kept)::text AS kept,

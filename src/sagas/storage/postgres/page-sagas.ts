@@ -12,7 +12,7 @@ const WALKED_ROWS_MAX = 10_000
 
 /**
  * When few sagas have what the filter asks for: all of them, by idx_saga_trace_id, idx_saga_awaiting_operator,
- * idx_saga_definition_state or idx_saga_definition_id. Which one is in ORDER BY, so that the planner has no other.
+ * idx_saga_definition_state or idx_saga_definition_id, chosen by ORDER BY: docs/internals/hot-statements.md#filters-as-arrays.
  */
 export const selectFewSagas = `
   WITH few AS MATERIALIZED (
@@ -39,9 +39,9 @@ export const selectFewSagas = `
   LIMIT $7`
 
 /**
- * Newest first by time, then id, by idx_saga_created_at or, for a state, idx_saga_state_created; the inner LIMIT bounds
- * how far a walk goes past what a filter throws away. The index holds all sagas, and serves queries that bound the time. An index that has every filter's order would be one more to write
- * with each of a saga's moves.
+ * Newest first by time, then id, by idx_saga_created_at, which serves queries that bound the time, or, for a state,
+ * idx_saga_state_created; the inner LIMIT bounds how far a walk goes past what a filter throws away. An index with every
+ * filter's order would be one more to write with each of a saga's moves.
  */
 export const walkSagas = `
   SELECT *, (extract(epoch FROM created_at) * 1000000)::bigint AS at_us

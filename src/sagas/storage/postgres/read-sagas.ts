@@ -39,8 +39,7 @@ export const selectSagas = `
 
 /**
  * The same of some states: a page of each from idx_saga_state_created, then the newest of these. With one list of states
- * and a LIMIT the planner walks idx_saga_created_at instead, past everything that is in another state; as an array the
- * state has to come from the index's order, and only this one has it.
+ * and a LIMIT the planner walks idx_saga_created_at instead: docs/internals/hot-statements.md#filters-as-arrays.
  */
 export const selectSagasInStates = `
   SELECT saga.*, saga.initial_data::text AS initial_data, saga.result_data::text AS result_data

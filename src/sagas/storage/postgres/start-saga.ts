@@ -12,7 +12,7 @@ import { getSagaByKey } from './read-sagas.js'
  */
 const startSagasSql = `SELECT saga_id, to_json(moment)::text AS moment FROM sagapost.start_sagas($1)`
 
-/** The same in a transaction of its own, which waits for a lock no longer than this: the function is called after that is set. */
+/** The same in a transaction of its own, with a lock_timeout: docs/internals/hot-statements.md#settings-before-a-function. */
 const startAloneSql = `
   WITH limited AS MATERIALIZED (SELECT set_config('lock_timeout', $2, true) AS wait)
   SELECT made.saga_id, to_json(made.moment)::text AS moment
