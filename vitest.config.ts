@@ -55,7 +55,10 @@ export default defineConfig({
           include: [
             'test/schema/**/*.test.ts',
             'test/doctor/**/*.test.ts',
-            'test/sagas/{storage-conformance,postgres,event-partitions,maintenance}.test.ts',
+            'test/sagas/storage/storage-conformance.test.ts',
+            'test/sagas/storage/postgres/postgres-storage.test.ts',
+            'test/sagas/storage/postgres/event-partitions.test.ts',
+            'test/sagas/storage/postgres/maintenance.test.ts',
           ],
         },
       },

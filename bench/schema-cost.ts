@@ -7,6 +7,7 @@
  *   npm run bench:schema -- --failing --variants '^plain tables$|error'    # each fails once, and waits for its next try
  *   npm run bench:schema -- --stages --variants '^3 partitions$' --batch 40     # each stage by itself, prepared as the parts do
  */
+
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,13 +15,18 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { withSettings } from '../src/database/connect.js'
-import { readWorkWindow, startEmbeddedPostgres, type WorkWindow } from '../src/database/index.js'
+import { startEmbeddedPostgres, type WorkWindow } from '../src/database/index.js'
 import { PreparingClient } from '../src/database/prepared.js'
 import { pinnedPlans } from '../src/database/role-pool.js'
-import { storeEvents } from '../src/events/index.js'
-import { applyResults, defaultRetryPolicy, makeJobs } from '../src/orchestrator/index.js'
-import { createSubscriptionCache, routeEvents } from '../src/router/index.js'
-import { claimJobs, reportResults } from '../src/worker/index.js'
+import { storeEvents } from '../src/delivery/index.js'
+import { applyResults } from '../src/delivery/orchestrator/apply-results.js'
+import { makeJobs } from '../src/delivery/orchestrator/make-jobs.js'
+import { routeEvents } from '../src/delivery/router/route-events.js'
+import { createSubscriptionCache } from '../src/delivery/router/subscription-cache.js'
+import { claimJobs } from '../src/delivery/worker/claim-jobs.js'
+import { reportResults } from '../src/delivery/worker/report-results.js'
+import { readWorkWindow } from '../test/support/read-work-window.js'
+import { defaultRetryPolicy } from '../test/support/retry-policy.js'
 import { variantStatements, variants } from './schema-variants.js'
 
 const PAYLOAD_BYTES = 550

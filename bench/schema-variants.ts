@@ -38,7 +38,7 @@ function without(variant: Variant, trigger: string, table: string): Variant {
   return { ...variant, name: `${variant.name}, no ${trigger}`, after: [...variant.after, dropped] }
 }
 
-/** As the partitions have it (migrations/0020). */
+/** As the partitions have it (migrations/0008). */
 const fillfactor = withFillfactor(50)
 
 function withFillfactor(percent: number): string[] {

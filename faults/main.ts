@@ -1,5 +1,6 @@
 /** `npm run test:faults`: attacks the promise that nothing is lost. See docs/internals/faults.md. */
-import { appendFile } from 'node:fs/promises'
+import { appendFile, mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { type FaultOptions, readOptions, usage } from './read-options.js'
 import { type Run, runSchedules } from './run-schedules.js'
 import { runHostile } from './scenarios/run-hostile.js'
@@ -57,7 +58,9 @@ async function runScenario(run: Run): Promise<boolean> {
   const { options, say } = run
   const record = async (line: object) => {
     if (options.json) console.log(JSON.stringify(line))
-    if (options.resultsFile) await appendFile(options.resultsFile, `${JSON.stringify(line)}\n`)
+    if (!options.resultsFile) return
+    await mkdir(dirname(options.resultsFile), { recursive: true })
+    await appendFile(options.resultsFile, `${JSON.stringify(line)}\n`)
   }
   switch (options.scenario) {
     case 'hostile': {

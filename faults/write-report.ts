@@ -1,4 +1,4 @@
-/** `npm run faults:report`: docs/internals/fault-report.md from the results that are there. */
+/** `npm run faults:report`: docs/internals/fault-report.md from the results in faults/results. */
 import { writeFileSync } from 'node:fs'
 import { drawFaultReport } from './report/draw-fault-report.js'
 import { readResults } from './report/read-results.js'

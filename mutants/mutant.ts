@@ -1,13 +1,3 @@
-/** The rules of the specification: the letter, and how many there are. */
-const ruleCounts = { S: 22, J: 12, D: 5, E: 4, U: 6, R: 5, O: 8, G: 18 } as const
-
-const idsOf = (counts: Readonly<Record<string, number>>): string[] =>
-  Object.entries(counts).flatMap(([letter, count]) =>
-    Array.from({ length: count }, (_, index) => `${letter}${index + 1}`),
-  )
-
-export const ruleIds: readonly string[] = idsOf(ruleCounts)
-
 /** A change of one file: a text that stands there exactly once, and what takes its place; or lines behind its end. */
 export type Edit =
   | { file: string; find: string; replace: string }

@@ -5,15 +5,14 @@ export interface MutantOptions {
   mutants: readonly Mutant[]
   /** Where the results go as JSON. */
   jsonFile: string | undefined
-  /** Write the table to the docs. */
-  /** Only say what there is. */
+  /** Print the catalogue, run nothing. */
   list: boolean
 }
 
 export const usage = `npm run test:mutants -- [options]
 
-  --only a,b     these mutants alone
-  --list         what there is; nothing is run
+  --only a,b     only these mutants
+  --list         print the catalogue as a table; nothing is run
   --json FILE    write the results there as JSON`
 
 /** Undefined when only help was asked for. */

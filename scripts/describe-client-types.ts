@@ -1,5 +1,5 @@
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
-import { buildOpenApi } from '../src/http/index.js'
+import { buildOpenApi } from './build-openapi.js'
 
 /** The types of every call of the HTTP API, as TypeScript source. */
 export async function describeClientTypes(): Promise<string> {

@@ -1,5 +1,5 @@
-import { generateSecret } from '../../src/https/index.js'
 import { createSecretBox, openRoutes } from '../../src/subscriptions/index.js'
+import { generateSecret } from '../../src/webhook/index.js'
 import type { Bench } from './open-bench.js'
 import type { Endpoint, SagapostDatabase } from './prepare-sagapost.js'
 import { masterKey } from './sagapost-environment.js'

@@ -8,8 +8,10 @@ export const loadBuilt = {
   observability: (): Promise<typeof import('../../src/observability/index.js')> =>
     built('observability/index.js'),
   database: (): Promise<typeof import('../../src/database/index.js')> => built('database/index.js'),
-  events: (): Promise<typeof import('../../src/events/index.js')> => built('events/index.js'),
-  claim: (): Promise<typeof import('../../src/worker/claim-jobs.js')> => built('worker/claim-jobs.js'),
+  events: (): Promise<typeof import('../../src/delivery/ingestion/index.js')> =>
+    built('delivery/ingestion/index.js'),
+  claim: (): Promise<typeof import('../../src/delivery/worker/claim-jobs.js')> =>
+    built('delivery/worker/claim-jobs.js'),
 }
 
 function built<Module>(path: string): Promise<Module> {

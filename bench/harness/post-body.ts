@@ -1,5 +1,5 @@
 import { Agent } from 'undici'
-import { connectionSettings } from '../../src/https/index.js'
+import { connectionSettings } from '../../src/webhook/webhook-sender.js'
 
 export interface Poster {
   /** Resolves when the response has arrived whole; rejects unless it is 2xx. */

@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { createRolePool, migrate } from '../../src/database/index.js'
 import { checkInvariants } from '../../src/doctor/index.js'
-import { createWebhookSender } from '../../src/https/index.js'
 import { createSecretBox, createSubscription, verifySubscription } from '../../src/subscriptions/index.js'
+import { createWebhookSender } from '../../src/webhook/index.js'
 import type { Bench } from './open-bench.js'
 import { masterKey } from './sagapost-environment.js'
 
@@ -19,7 +19,7 @@ export interface SagapostDatabase {
   name: string
   url: string
   pool: pg.Pool
-  /** Every invariant of the design, with everything come to its end; throws with what is violated. */
+  /** Checks every invariant, with everything come to its end; throws with what is violated. */
   check(settled?: boolean): Promise<void>
 }
 

@@ -38,7 +38,7 @@ function placeOf(url: string): { file: string; folder: string } {
   if (url === '') return { file: '(native)', folder: '(native, garbage collection)' }
   const inPackage = url.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\/(.*)$/)
   if (inPackage) return { file: `${inPackage[1]}/${inPackage[2]}`, folder: `${inPackage[1]}` }
-  const inDist = url.match(/\/dist\/(([^/]+)\/.*)$/)
+  const inDist = url.match(/\/dist\/((.*?)\/?[^/]+)$/)
   if (inDist) return { file: `${inDist[1]}`, folder: `src/${inDist[2]}` }
   if (url.startsWith('node:')) return { file: url, folder: url.split('/').slice(0, 2).join('/') }
   return { file: url.split('/').slice(-2).join('/'), folder: 'bench' }

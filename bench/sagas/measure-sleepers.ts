@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
 import { createRolePool, migrate } from '../../src/database/index.js'
-import { createCoordinator, createPostgresStorage, saga } from '../../src/sagas/index.js'
+import { createCoordinator, createPostgresStorage, saga, sendSignal } from '../../src/sagas/index.js'
 import type { Bench } from '../harness/open-bench.js'
 import { cpuSeconds, withChildren } from '../harness/read-usage.js'
 import { percentiles } from '../harness/summarise-samples.js'
@@ -26,8 +26,9 @@ export async function measureSleepers(bench: Bench, count: number): Promise<void
   const listen = saga<{ key: string }>('listen')
     .waitFor('news', { signal: 'news', key: ({ input }) => input.key })
     .step('hear', { run: ({ input }) => void heardMs.push(performance.now() - (sentAt.get(input.key) ?? 0)) })
+  const storage = createPostgresStorage({ pool: app })
   const coordinator = createCoordinator({
-    storage: createPostgresStorage({ pool: app }),
+    storage,
     definitions: [nap, listen],
     onError: (error) => bench.say(error.message),
   })
@@ -75,7 +76,8 @@ export async function measureSleepers(bench: Bench, count: number): Promise<void
   tell('woken by time, ms late', lateMs)
   for (const key of keys) {
     sentAt.set(key, performance.now())
-    await coordinator.signal({ name: 'news', key })
+    await sendSignal(storage, { name: 'news', key })
+    coordinator.wake()
     await pause(5)
   }
   while (heardMs.length < WOKEN) await pause(50)

@@ -1,10 +1,6 @@
-import {
-  checkAgainstReceiver,
-  checkInvariants,
-  compareTerminals,
-  countDeliveries,
-  snapshotTerminals,
-} from '../../src/doctor/index.js'
+import { checkInvariants, compareTerminals, snapshotTerminals } from '../../src/doctor/index.js'
+import { checkAgainstReceiver } from '../../test/support/check-against-receiver.js'
+import { countDeliveries } from '../../test/support/count-deliveries.js'
 import type { LoadTally } from '../load/load-tally.js'
 import { unexcusedAnswers } from '../load/load-tally.js'
 import { ROLLED_BACK } from '../load/publish-by-sql.js'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { sha256 } from '../../src/doctor/index.js'
+import { sha256 } from '../../test/support/receiver-log.js'
 import type { FaultSystem } from '../system/fault-system.js'
 import { type LoadTally, noteAnswer } from './load-tally.js'
 import type { LoadEvent } from './make-event.js'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Agent, request } from 'undici'
-import { sha256 } from '../../src/doctor/index.js'
+import { sha256 } from '../../test/support/receiver-log.js'
 import type { FaultSystem } from '../system/fault-system.js'
 import { API_KEY } from '../system/process-environment.js'
 import { type LoadTally, noteAnswer } from './load-tally.js'

@@ -5,11 +5,15 @@ import type { RecoveryLine } from '../scenarios/run-recovery.js'
 import { faultKinds } from '../schedule/fault.js'
 import type { Results } from './read-results.js'
 
-/** Made by `npm run faults:report`: the page says only what the lines say. */
+/** The page that `npm run faults:report` writes: it says only what the lines say. */
 export function drawFaultReport(results: Results): string {
+  const dates = [...results.schedules, ...results.recoveries, ...results.hostile].map(({ at }) =>
+    at.slice(0, 10),
+  )
+  const [first, last] = [dates.toSorted().at(0), dates.toSorted().at(-1)]
   return [
     '# What the fault harness found',
-    'Made by `npm run faults:report` from `faults/results/*.jsonl`; do not edit. [The fault harness](faults.md) says how the numbers come about.',
+    `Written by \`npm run faults:report\` from the results in \`faults/results\`, which Git ignores; do not edit. Runs of ${first === last ? first : `${first} to ${last}`}. [The fault harness](faults.md) describes the faults and the checks.`,
     ...drawSchedules(results.schedules),
     ...drawRecoveries(results.recoveries),
     ...drawHostile(results.hostile),
@@ -18,36 +22,41 @@ export function drawFaultReport(results: Results): string {
 }
 
 function drawSchedules(lines: readonly ScheduleLine[]): string[] {
+  if (lines.length === 0) return []
   const sum = (of: (line: ScheduleLine) => number) => lines.reduce((total, line) => total + of(line), 0)
   const lost = sum(({ violations }) => violations.filter(({ name }) => LOSSES.includes(name)).length)
-  const commits = [...new Set(lines.map(({ commit }) => commit))]
   const broken = lines.filter(({ violations }) => violations.length > 0)
   return [
     '## Random schedules',
-    table(
-      ['', ''],
-      [
-        ['schedules', number(lines.length)],
-        ['events acknowledged', number(sum(({ acknowledged }) => acknowledged))],
-        ['events lost', number(lost)],
-        ['deliveries completed', number(sum(({ completed }) => completed))],
-        ['dead letters, all of them requeued', number(sum(({ deadLettered }) => deadLettered))],
-        ['requests beyond one for each attempt', number(sum(({ duplicates }) => duplicates))],
-        ['attempts whose report did not commit: the bound', number(sum(({ bound }) => bound))],
-        ['schedules in which an invariant was violated', number(broken.length)],
-        ['hours', (sum(({ tookMs }) => tookMs) / 3_600_000).toFixed(1)],
-        ['commits', commits.join(', ')],
-      ],
-    ),
+    `\`npm run test:faults -- --seed <seed> --schedules <count>\`, seeds ${drawSeeds(lines)}.`,
+    [
+      `- schedules: ${number(lines.length)}`,
+      `- events acknowledged: ${number(sum(({ acknowledged }) => acknowledged))}`,
+      `- events lost: ${number(lost)}`,
+      `- deliveries completed: ${number(sum(({ completed }) => completed))}`,
+      `- dead letters, all requeued: ${number(sum(({ deadLettered }) => deadLettered))}`,
+      `- duplicate requests: ${number(sum(({ duplicates }) => duplicates))}`,
+      `- bound on duplicates (attempts whose report did not commit): ${number(sum(({ bound }) => bound))}`,
+      `- schedules that violated an invariant: ${number(broken.length)}`,
+      `- hours: ${(sum(({ tookMs }) => tookMs) / 3_600_000).toFixed(1)}`,
+      `- commits: ${commitsOf(lines)}`,
+    ].join('\n'),
     ...(broken.length > 0 ? [drawViolations(broken)] : []),
-    '### Faults by kind',
-    drawFaults(lines),
-    '### Recovery among other faults',
-    drawRecoveryOf(lines),
-    '### What the API answered',
-    'Every answer to a publisher or an operator, whatever was broken at the moment. What is not acknowledged is sent again under the same key.',
-    drawAnswers(lines),
+    `**Faults:** ${drawFaults(lines)}.`,
+    `**Answers of the API** to publishers and operators; a publisher repeats what is not acknowledged, with the same key: ${drawAnswers(lines)}.`,
+    `**Recovery** from the first connection to PostgreSQL to the first delivery that was claimed and completed afterwards, while other faults continue: ${drawRecoveryOf(lines)}.`,
   ]
+}
+
+/** Runs of consecutive seeds: `10000–10006, 20000–20005`. */
+function drawSeeds(lines: readonly ScheduleLine[]): string {
+  const runs: [number, number][] = []
+  for (const seed of lines.map((line) => line.seed).toSorted((a, b) => a - b)) {
+    const run = runs.at(-1)
+    if (run && seed <= run[1] + 1) run[1] = seed
+    else runs.push([seed, seed])
+  }
+  return runs.map(([from, to]) => (from === to ? String(from) : `${from}–${to}`)).join(', ')
 }
 
 /** Violations that mean that an acknowledged event did not come to its end. */
@@ -71,29 +80,30 @@ function drawViolations(broken: readonly ScheduleLine[]): string {
 }
 
 function drawFaults(lines: readonly ScheduleLine[]): string {
-  const rows = faultKinds.map((kind) => {
-    const done = lines.reduce((total, { faults }) => total + (faults[kind] ?? 0), 0)
-    const reasons = new Map<string, number>()
-    for (const { notRun } of lines) {
-      for (const { why } of notRun.filter((each) => each.kind === kind)) {
-        const reason = why.replace(/^.* (was not reached)$/, 'its statement $1').replace(/:.*$/, '')
-        reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
+  return faultKinds
+    .map((kind) => {
+      const done = lines.reduce((total, { faults }) => total + (faults[kind] ?? 0), 0)
+      const reasons = new Map<string, number>()
+      for (const { notRun } of lines) {
+        for (const { why } of notRun.filter((each) => each.kind === kind)) {
+          const reason = why.replace(/^.* (was not reached)$/, 'its statement $1').replace(/:.*$/, '')
+          reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
+        }
       }
-    }
-    const notRun = [...reasons].map(([why, times]) => `${times}: ${why}`)
-    return [kind, number(done), notRun.join('; ') || '–']
-  })
-  return table(['fault', 'done', 'not run'], rows)
+      const notRun = [...reasons].map(([why, times]) => `${times} not run, ${why}`)
+      return `\`${kind}\` ${number(done)}${notRun.length > 0 ? ` (${notRun.join('; ')})` : ''}`
+    })
+    .join(', ')
 }
 
 function drawRecoveryOf(lines: readonly ScheduleLine[]): string {
   const samples = lines.flatMap(({ recoveryMs }) => recoveryMs.filter((ms) => ms !== null))
-  if (samples.length === 0) return 'None was measured.'
+  if (samples.length === 0) return 'not measured'
   const sorted = samples.toSorted((a, b) => a - b)
   const { median, max } = summarise(samples)
   const p95 = sorted[Math.floor((sorted.length - 1) * 0.95)] ?? 0
   const within = samples.filter((ms) => ms <= 5_000).length
-  return `From PostgreSQL's first connection to the first delivery that was claimed and done since, while other faults go on (workers that are dead, connections that are cut): ${number(samples.length)} times, median ${seconds(median)}, 95 % within ${seconds(p95)}, at most ${seconds(max)}; ${number(within)} within 5 s.`
+  return `${number(samples.length)} times, median ${seconds(median)}, p95 ${seconds(p95)}, at most ${seconds(max)}; ${number(within)} within 5 s`
 }
 
 function drawAnswers(lines: readonly ScheduleLine[]): string {
@@ -102,27 +112,36 @@ function drawAnswers(lines: readonly ScheduleLine[]): string {
     for (const [answer, times] of Object.entries(line.answers))
       answers.set(answer, (answers.get(answer) ?? 0) + times)
   }
-  return table(
-    ['answer', 'times'],
-    [...answers].sort(([, a], [, b]) => b - a).map(([answer, times]) => [answer, number(times)]),
-  )
+  return [...answers]
+    .sort(([, a], [, b]) => b - a)
+    .map(([answer, times]) => `\`${answer}\` ${number(times)}`)
+    .join(', ')
 }
 
 function drawRecoveries(lines: readonly RecoveryLine[]): string[] {
   if (lines.length === 0) return []
-  const rows = lines.map(({ what, awayMs, tookMs, limitMs, acknowledged, violations, commit }) => [
-    what,
-    seconds(awayMs),
-    tookMs === null ? '–' : seconds(tookMs),
-    seconds(limitMs),
-    number(acknowledged),
-    number(violations.length),
-    commit,
-  ])
+  const rows = [...new Set(lines.map(({ what }) => what))].map((what) => {
+    const runs = lines.filter((line) => line.what === what)
+    const took = runs.map(({ tookMs }) => tookMs).filter((ms) => ms !== null)
+    const { median, min, max } = summarise(took)
+    const limit = Math.max(...runs.map(({ limitMs }) => limitMs))
+    const late = runs.filter(({ tookMs, limitMs }) => tookMs !== null && tookMs > limitMs)
+    return [
+      `\`${what}\``,
+      number(runs.length),
+      took.length === 0 ? '–' : `${seconds(median)} (${seconds(min)} to ${seconds(max)})`,
+      seconds(limit),
+      number(late.length),
+      number(runs.reduce((total, { violations }) => total + violations.length, 0)),
+    ]
+  })
+  const away = new Set(
+    lines.filter(({ what }) => what === 'crash-postgres').map(({ awayMs }) => awayMs / 1000),
+  )
   return [
-    '## Recovery, one fault at a time',
-    '`--scenario recovery`: under load, with nothing else broken. `orphaned-jobs`: a worker is killed while its first report is on its way; the time is until the last of the jobs that it had under lease is in other hands. `crash-postgres` and `promote-standby`: until the first delivery that was claimed and done since PostgreSQL took connections again.',
-    table(['fault', 'away', 'recovery', 'limit', 'acknowledged', 'violations', 'commit'], rows),
+    '## Recovery from one fault',
+    `\`npm run test:faults -- --scenario recovery\`, under load, with nothing else broken (commits ${commitsOf(lines)}). \`crash-postgres\` leaves PostgreSQL down for ${[...away].toSorted((a, b) => a - b).join(', ')} s. \`orphaned-jobs\` kills a worker while its first report is on its way; the time is until other workers have claimed all jobs that it had leased. For the others it is until the first delivery that was claimed and completed after PostgreSQL accepted connections again.`,
+    table(['fault', 'runs', 'median (least to most)', 'limit', 'over it', 'violations'], rows),
   ]
 }
 
@@ -138,7 +157,9 @@ function drawHostile(lines: readonly HostileLine[]): string[] {
         ? '–'
         : `${ms(latencyMs.p99)} (${(latencyMs.p99 / alone.latencyMs.p99).toFixed(2)} ×)`
     return [
-      `${perSecond.alone}, ${perSecond.beside}`,
+      perSecond.alone === perSecond.beside
+        ? String(perSecond.alone)
+        : `${perSecond.alone}, then ${perSecond.beside}`,
       ...[ms(alone.latencyMs.p50), ms(alone.latencyMs.p99), p99(burst), p99(later)],
       [alone, burst, later].map(({ memoryMb }) => memoryMb).join(', '),
       ...[number(hostileRequests), commit],
@@ -146,17 +167,17 @@ function drawHostile(lines: readonly HostileLine[]): string[] {
   })
   return [
     `## ${number(line.receivers)} hostile receivers`,
-    '`--scenario hostile`: a quarter each hangs, drips, floods and resets, all of them all the time, beside a healthy one, which alone gets as many events (in the first runs it got fewer, so that they compare with less). First all of them get their first event at once; then each has been tried. From the acknowledgement of an event to its arrival (goal for p99: 2 × of what it is alone); peaks of one worker’s resident memory in the three phases (goal: 100 MB more). All settings are the defaults. Runs of committed code with nothing else at work, oldest first.',
+    '`npm run test:faults -- --scenario hostile`, default settings, oldest run first. A quarter of the receivers hangs, a quarter drips, a quarter floods and a quarter resets, beside one healthy receiver. Latency is from the acknowledgement of an event to its arrival there: alone, beside the first events of all the others, and after each has been tried. Memory is the peak of one worker in these phases. The goals are twice the p99 alone and 100 MB more.',
     table(
       [
-        ...[
-          'events/s, alone and beside',
-          'p50 alone',
-          'p99 alone',
-          'p99 beside their first events',
-          'p99 when each has been tried',
-        ],
-        ...['memory, MB', 'hostile requests', 'commit'],
+        'events/s',
+        'p50 alone',
+        'p99 alone',
+        'first events',
+        'later',
+        'memory, MB',
+        'hostile requests',
+        'commit',
       ],
       rows,
     ),
@@ -168,5 +189,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
+const commitsOf = (lines: readonly { commit: string }[]) =>
+  [...new Set(lines.map(({ commit }) => commit))].join(', ')
 const number = (value: number) => value.toLocaleString('en-US')
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`

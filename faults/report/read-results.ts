@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import type { ScheduleLine } from '../result-line.js'
 import type { HostileLine } from '../scenarios/run-hostile.js'
 import type { RecoveryLine } from '../scenarios/run-recovery.js'
@@ -9,10 +10,11 @@ export interface Results {
   hostile: HostileLine[]
 }
 
-/** All lines of all runs, in the order of their files. */
+/** All lines of all runs, in the order of their files. Throws where there is none: a report of nothing would replace one. */
 export function readResults(folder: URL): Results {
-  const lines = readdirSync(folder)
-    .filter((file) => file.endsWith('.jsonl'))
+  const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith('.jsonl')) : []
+  if (files.length === 0) throw new Error(`there are no results (*.jsonl) in ${fileURLToPath(folder)}`)
+  const lines = files
     .sort()
     .flatMap((file) => readFileSync(new URL(file, folder), 'utf8').split('\n'))
     .filter((line) => line !== '')

@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import type { ReceiverLog } from '../../src/doctor/index.js'
-import type { ServerCertificate } from '../../src/https/index.js'
+import type { ServerCertificate } from '../../src/cli/make-certificate.js'
+import type { ReceiverLog } from '../../test/support/receiver-log.js'
 import type { ReceiverName } from '../schedule/fault.js'
 import type { Link } from './open-link.js'
 import type { FaultReceiver } from './start-receiver.js'

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import type { ReceiverLog } from '../../src/doctor/index.js'
-import type { ServerCertificate } from '../../src/https/index.js'
-import { eventIdIn } from '../../src/webhook-id/index.js'
+import type { ServerCertificate } from '../../src/cli/make-certificate.js'
+import { eventIdIn } from '../../src/model/index.js'
+import type { ReceiverLog } from '../../test/support/receiver-log.js'
 import type { ReceiverMode } from '../schedule/fault.js'
 
 /** What a path of a receiver belongs to. */

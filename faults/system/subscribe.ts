@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import { Webhook } from 'standardwebhooks'
-import type { ReceiverLog } from '../../src/doctor/index.js'
-import { createWebhookSender } from '../../src/https/index.js'
 import { createSecretBox, createSubscription, verifySubscription } from '../../src/subscriptions/index.js'
+import { createWebhookSender } from '../../src/webhook/index.js'
+import type { ReceiverLog } from '../../test/support/receiver-log.js'
 import { LOOPBACK, masterKey } from './process-environment.js'
 import type { ArrivedRequest, FaultReceiver } from './start-receiver.js'
 

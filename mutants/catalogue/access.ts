@@ -1,11 +1,12 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const accessTests = testsOf('test/http/access.test.ts')
-const keyTests = testsOf('test/keys/keys.test.ts')
+const keyTests = testsOf('test/api-keys/keys.test.ts')
 const revokedTests = testsOf('test/schema/revoked-keys.test.ts')
 const migrateTests = testsOf('test/schema/migrate.test.ts')
-const sessionTests = testsOf('test/dashboard/sessions.test.ts')
+const sessionTests = testsOf('test/http/sessions.test.ts')
 const formatTests = testsOf('test/cli/format.test.ts')
 const doctorTests = testsOf('test/cli/doctor.test.ts')
 
@@ -32,7 +33,7 @@ export const access: readonly Mutant[] = [
     breaks: 'Each unknown key is a statement of its own.',
     edits: [
       {
-        file: 'src/keys/create-authenticator.ts',
+        file: 'src/api-keys/authenticator.ts',
         find: '(wasGood ? askAtOnce(hash) : askInTurn(hash))',
         replace: '(wasGood || askInTurn ? askAtOnce(hash) : askInTurn(hash))',
       },
@@ -45,7 +46,7 @@ export const access: readonly Mutant[] = [
     breaks: 'Keys that are being asked about take the place of keys that are known to be good.',
     edits: [
       {
-        file: 'src/keys/create-authenticator.ts',
+        file: 'src/api-keys/authenticator.ts',
         find: 'keep(wasGood ? known : unknown, name, entry)',
         replace: 'keep(known, name, entry)',
       },
@@ -58,7 +59,7 @@ export const access: readonly Mutant[] = [
     breaks: 'X-Forwarded-For is believed whoever sends it.',
     edits: [
       {
-        file: 'src/http/build-server.ts',
+        file: 'src/http/server/build-server.ts',
         find: 'trustProxy: trustedProxies.length > 0 && [...trustedProxies],',
         replace: 'trustProxy: trustedProxies.length >= 0,',
       },
@@ -73,7 +74,7 @@ export const access: readonly Mutant[] = [
     breaks: 'Signing out takes the cookie from the browser, and nothing else.',
     edits: [
       {
-        file: 'src/http/routes/keep-sessions.ts',
+        file: 'src/http/routes/sessions.ts',
         find: 'if (session !== undefined) await sessions.end(session)',
         replace: 'if (session === undefined) return reply.code(204).send()',
       },
@@ -101,7 +102,7 @@ export const access: readonly Mutant[] = [
     breaks: 'The doctor counts dead letters that were requeued.',
     edits: [
       {
-        file: 'src/dead-letters/count-waiting.ts',
+        file: 'src/observability/live/count-waiting-letters.ts',
         find: 'WHERE heir.requeued_from = letter.id AND',
         replace: 'WHERE heir.requeued_from = -letter.id AND',
       },
@@ -114,7 +115,7 @@ export const access: readonly Mutant[] = [
     breaks: 'The role that revokes keys takes a revocation back.',
     edits: [
       {
-        file: 'migrations/0041_revoked_keys.sql',
+        file: schema.apiAndDashboard,
         find: '(OLD.id, OLD.scope, OLD.key_hash, OLD.revoked_at) IS DISTINCT FROM',
         replace: '(OLD.id, OLD.scope, OLD.key_hash, NEW.revoked_at) IS DISTINCT FROM',
       },
@@ -127,7 +128,7 @@ export const access: readonly Mutant[] = [
     breaks: 'The row of a revoked key can be deleted, and the key be made again.',
     edits: [
       {
-        file: 'migrations/0041_revoked_keys.sql',
+        file: schema.apiAndDashboard,
         find: 'ENABLE ALWAYS TRIGGER api_key_revoked_is_kept',
         replace: 'DISABLE TRIGGER api_key_revoked_is_kept',
       },
@@ -140,7 +141,7 @@ export const access: readonly Mutant[] = [
     breaks: 'TRUNCATE removes revoked keys, and they can be made again.',
     edits: [
       {
-        file: 'migrations/0041_revoked_keys.sql',
+        file: schema.apiAndDashboard,
         find: 'ENABLE ALWAYS TRIGGER api_keys_truncate_is_refused',
         replace: 'DISABLE TRIGGER api_keys_truncate_is_refused',
       },
@@ -192,12 +193,12 @@ export const access: readonly Mutant[] = [
     breaks: 'When a look at a session fails, the sign-out that came meanwhile is forgotten.',
     edits: [
       {
-        file: 'src/keys/ended-sessions.ts',
+        file: 'src/api-keys/ended-sessions.ts',
         find: 'known.get(name)?.ended === asking && known.delete(name)',
         replace: 'known.delete(name)',
       },
     ],
-    test: testsOf('test/dashboard/ended-sessions.test.ts')(
+    test: testsOf('test/api-keys/ended-sessions.test.ts')(
       '[O2] a sign-out is not forgotten when an earlier look at the session fails',
     ),
   },

@@ -111,7 +111,7 @@ export const availability: readonly Mutant[] = [
     breaks: 'Each round of each part that fails for the same outage is an error in the log.',
     edits: [
       {
-        file: 'src/observability/log-failure.ts',
+        file: 'src/observability/log/log-failure.ts',
         find: "log[outageOf(error) ? 'debug' : 'error']",
         replace: 'log.error',
       },

@@ -1,20 +1,20 @@
 import type { Mutant } from '../mutant.js'
 import { orchestrate, testsOf } from './named-tests.js'
 
-const routerTests = testsOf('test/runtime/start-router.test.ts')
-const loopTests = testsOf('test/runtime/start-orchestrator.test.ts')
+const routerTests = testsOf('test/delivery/router/start-router.test.ts')
+const loopTests = testsOf('test/delivery/orchestrator/start-orchestrator.test.ts')
 
 /** Deliveries that pass the backlog of another subscription. */
 export const backlogs: readonly Mutant[] = [
   {
     id: 'burst-holds-up-routing',
     rules: ['R1'],
-    breaks: 'While many events wait to be routed, each round begins with the oldest of them.',
+    breaks: 'While many events wait to be routed, all are routed oldest first.',
     edits: [
       {
-        file: 'src/runtime/start-router.ts',
-        find: '{ newest: isNewestsTurn }',
-        replace: '{ newest: false }',
+        file: 'src/delivery/router/start-router.ts',
+        find: 'if (pace.hasMore()) passing.wake()',
+        replace: 'if (pace.hasMore()) loop.wake()',
       },
     ],
     test: routerTests('[R1] lets the events of other types pass a burst'),
@@ -25,9 +25,9 @@ export const backlogs: readonly Mutant[] = [
     breaks: 'While one subscription has a backlog, the others wait for their first jobs behind it.',
     edits: [
       {
-        file: 'src/runtime/start-orchestrator.ts',
-        find: 'if (isFresh) hasBacklog = made.first >= BATCH_MAX',
-        replace: 'if (isFresh) hasBacklog = false',
+        file: 'src/delivery/orchestrator/start-orchestrator.ts',
+        find: 'if (more) passing.wake()',
+        replace: 'if (more) firstJobs.wake()',
       },
     ],
     test: loopTests('[S7] lets the deliveries of other subscriptions pass a backlog'),
@@ -38,11 +38,71 @@ export const backlogs: readonly Mutant[] = [
     breaks: 'Of the newest deliveries, the subscription with the backlog gets as many jobs as it has.',
     edits: [
       {
-        file: 'src/orchestrator/make-jobs.ts',
+        file: 'src/delivery/orchestrator/make-jobs.ts',
         find: 'WHERE place <= ${PER_SUBSCRIPTION} AND',
         replace: 'WHERE place > 0 AND',
       },
     ],
     test: orchestrate('[S7, S16] the deliveries of other subscriptions pass the backlog of one'),
+  },
+  {
+    id: 'burst-passes-itself',
+    rules: ['R1'],
+    breaks: 'What passes a burst is taken from the burst itself.',
+    edits: [
+      {
+        file: 'src/delivery/router/route-events.ts',
+        find: 'WHERE event_type <> (SELECT event_type',
+        replace: 'WHERE event_type >= (SELECT event_type',
+      },
+    ],
+    test: testsOf('test/delivery/router/routing-queue.test.ts')(
+      '[R1] a few events of each other type pass the burst that is first in the queue',
+    ),
+  },
+  {
+    id: 'late-deliveries-are-not-passed',
+    rules: ['S7'],
+    breaks: 'A look past a backlog begins where the last one ended, and misses what was committed late.',
+    edits: [
+      {
+        file: 'src/delivery/orchestrator/backlog-mark.ts',
+        find: 'pastSaga: () => late.last',
+        replace: 'pastSaga: () => late.next',
+      },
+    ],
+    test: testsOf('test/delivery/orchestrator/backlog-mark.test.ts')(
+      '[S7] a look past a backlog goes back over what may have been committed late',
+    ),
+  },
+  {
+    id: 'bulk-goes-on-at-once',
+    rules: ['R1', 'S7'],
+    breaks: 'A burst is moved on at full speed while workers have a backlog.',
+    edits: [
+      {
+        file: 'src/loop/bulk-pace.ts',
+        find: 'more && hasBacklog() ?',
+        replace: 'more && !hasBacklog() ?',
+      },
+    ],
+    test: testsOf('test/loop/bulk-pace.test.ts')(
+      '[R1, S7] full rounds wait for their turn only while more is left and workers have a backlog',
+    ),
+  },
+  {
+    id: 'full-lane-is-no-backlog',
+    rules: ['R1'],
+    breaks: 'A worker that holds all it may of a burst says that it has no backlog.',
+    edits: [
+      {
+        file: 'src/delivery/worker/lanes.ts',
+        find: "&& standingOf(id) === 'answering') return true",
+        replace: "&& standingOf(id) === 'failing') return true",
+      },
+    ],
+    test: testsOf('test/delivery/worker/lanes.test.ts')(
+      '[R1] an endpoint that answers and has all the jobs that are held for it makes the worker busy',
+    ),
   },
 ]

@@ -1,10 +1,8 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { guards, rights, tables, testsOf } from './named-tests.js'
 
 const requeueTests = testsOf('test/schema/requeue.test.ts')
-const guardsFile = 'migrations/0005_delivery_guards.sql'
-const queuesFile = 'migrations/0026_queues_of_batches.sql'
-const requeueFile = 'migrations/0048_partition_groups.sql'
 
 /** Dead letters and their requeue. */
 export const deadLetters: readonly Mutant[] = [
@@ -14,7 +12,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'There is no idx_dead_event.',
     edits: [
       {
-        file: 'migrations/0004_deliveries.sql',
+        file: schema.deadLetters,
         find: 'CREATE INDEX idx_dead_event ON sagapost.dead_letters (event_id);\n',
         replace: '',
       },
@@ -27,7 +25,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'The snapshot is the payload without its white space, not its bytes.',
     edits: [
       {
-        file: queuesFile,
+        file: schema.deadLetters,
         find: 'NEW.final_error_code, event.payload,',
         replace: `NEW.final_error_code, regexp_replace(event.payload::text, '\\s+', ' ', 'g')::json,`,
       },
@@ -42,7 +40,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'Dead letters cannot be deleted, but can be changed.',
     edits: [
       {
-        file: guardsFile,
+        file: schema.deadLetters,
         find: 'BEFORE UPDATE OR DELETE ON sagapost.dead_letters',
         replace: 'BEFORE DELETE ON sagapost.dead_letters',
       },
@@ -55,7 +53,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'A delivery whose event is not there is dead-lettered without a dead letter.',
     edits: [
       {
-        file: queuesFile,
+        file: schema.deadLetters,
         find: `  WHERE event.id = NEW.event_id;
   IF NOT FOUND THEN`,
         replace: `  WHERE event.id = NEW.event_id;
@@ -70,7 +68,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'A delivery may have two dead letters.',
     edits: [
       {
-        file: 'migrations/0004_deliveries.sql',
+        file: schema.deadLetters,
         find: 'CREATE UNIQUE INDEX uniq_dead_saga',
         replace: 'CREATE INDEX uniq_dead_saga',
       },
@@ -83,7 +81,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'A dead letter is taken for a delivery that still waits for its retry.',
     edits: [
       {
-        file: guardsFile,
+        file: schema.deadLetters,
         find: `      AND status = 'DeadLettered'\n  ) THEN`,
         replace: `      AND status IN ('PendingRetry', 'DeadLettered')\n  ) THEN`,
       },
@@ -96,7 +94,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'A dead letter is requeued though its subscription was switched off.',
     edits: [
       {
-        file: requeueFile,
+        file: schema.builtInSagas,
         find: 'WHERE id = letter.subscription_id AND active AND verified FOR SHARE;',
         replace: 'WHERE id = letter.subscription_id AND verified FOR SHARE;',
       },
@@ -109,7 +107,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'A requeue does not wait for a switch-off of its subscription that is under way.',
     edits: [
       {
-        file: requeueFile,
+        file: schema.builtInSagas,
         find: 'WHERE id = letter.subscription_id AND active AND verified FOR SHARE;',
         replace: 'WHERE id = letter.subscription_id AND active AND verified;',
       },
@@ -123,7 +121,7 @@ export const deadLetters: readonly Mutant[] = [
       'A requeue that meets another one of the same letter fails, instead of answering with its delivery.',
     edits: [
       {
-        file: requeueFile,
+        file: schema.builtInSagas,
         find: '  ON CONFLICT DO NOTHING\n  RETURNING id',
         replace: '  RETURNING id',
       },
@@ -139,7 +137,7 @@ export const deadLetters: readonly Mutant[] = [
       'A requeue that another overtakes meets it in an index that ON CONFLICT does not name, and fails.',
     edits: [
       {
-        file: requeueFile,
+        file: schema.builtInSagas,
         find: '  ON CONFLICT DO NOTHING\n  RETURNING id',
         replace:
           '  ON CONFLICT (requeued_from, event_id) WHERE requeued_from IS NOT NULL DO NOTHING\n  RETURNING id',
@@ -156,7 +154,7 @@ export const deadLetters: readonly Mutant[] = [
       'A requeue whose delivery gets an id that is taken answers with no delivery, instead of an error.',
     edits: [
       {
-        file: 'migrations/0048_partition_groups.sql',
+        file: schema.builtInSagas,
         find: `    IF NOT FOUND THEN
       RAISE EXCEPTION USING ERRCODE = 'unique_violation',`,
         replace: `    IF false THEN
@@ -171,7 +169,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'A letter whose delivery gets an id that is taken counts as refused by an inactive subscription.',
     edits: [
       {
-        file: 'migrations/0048_partition_groups.sql',
+        file: schema.builtInSagas,
         find: `  IF FOUND THEN
     RAISE EXCEPTION USING ERRCODE = 'unique_violation',`,
         replace: `  IF false THEN
@@ -186,7 +184,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'A requeued delivery does not say which dead letter it takes up, as if it were routed again.',
     edits: [
       {
-        file: requeueFile,
+        file: schema.builtInSagas,
         find: '  VALUES (letter.event_id, letter.subscription_id, letter.id, letter.correlation_id)',
         replace: '  VALUES (letter.event_id, letter.subscription_id, NULL, letter.correlation_id)',
       },
@@ -201,7 +199,7 @@ export const deadLetters: readonly Mutant[] = [
     breaks: 'The operator’s role may set a dead delivery back itself.',
     edits: [
       {
-        file: 'migrations/0010_grants.sql',
+        file: schema.grants,
         find: 'GRANT SELECT ON sagapost.dead_letters TO dead_letter_operator;',
         replace: `GRANT SELECT ON sagapost.dead_letters TO dead_letter_operator;
 GRANT UPDATE (status, attempt_count) ON sagapost.webhook_delivery_sagas TO dead_letter_operator;`,
@@ -215,10 +213,8 @@ GRANT UPDATE (status, attempt_count) ON sagapost.webhook_delivery_sagas TO dead_
     breaks: 'The router may call the requeue function.',
     edits: [
       {
-        file: 'migrations/0010_grants.sql',
-        find: 'GRANT EXECUTE ON FUNCTION sagapost.requeue_dead_letter(bigint) TO dead_letter_operator;',
-        replace:
-          'GRANT EXECUTE ON FUNCTION sagapost.requeue_dead_letter(bigint) TO dead_letter_operator, router_worker;',
+        file: schema.grants,
+        append: 'GRANT EXECUTE ON FUNCTION sagapost.requeue_dead_letter(bigint) TO router_worker;',
       },
     ],
     test: testsOf('test/schema/permissions.test.ts')(

@@ -1,13 +1,13 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const listPlans = testsOf('test/schema/list-plans.test.ts')
 const bounds = testsOf('test/schema/search-bounds.test.ts')
-const ofSubscription = testsOf('test/deliveries/of-subscription.test.ts')
+const ofSubscription = testsOf('test/delivery/reading/of-subscription.test.ts')
 
-const viewFile = 'migrations/0042_deliveries_of_event.sql'
-const walkFile = 'src/deliveries/walk-deliveries.ts'
-const openFile = 'src/deliveries/list-open-deliveries.ts'
+const walkFile = 'src/delivery/reading/walk-deliveries.ts'
+const openFile = 'src/delivery/reading/list-open-deliveries.ts'
 
 const inView = listPlans(
   '[S21] (InProgress, counted by the view) reads no more than there are, and finds each once',
@@ -22,9 +22,9 @@ export const deliveryLists: readonly Mutant[] = [
     breaks: 'The view of deliveries in progress has only those with an active job.',
     edits: [
       {
-        file: viewFile,
-        find: 'FROM sagapost.delivery_result_queue AS queued',
-        replace: 'FROM (SELECT * FROM sagapost.delivery_result_queue LIMIT 0) AS queued',
+        file: schema.jobs,
+        find: '  FROM sagapost.delivery_result_queue AS queued',
+        replace: '  FROM (SELECT * FROM sagapost.delivery_result_queue LIMIT 0) AS queued',
       },
     ],
     test: inView,
@@ -35,7 +35,7 @@ export const deliveryLists: readonly Mutant[] = [
     breaks: 'The view of deliveries in progress reads deliveries by their status.',
     edits: [
       {
-        file: viewFile,
+        file: schema.jobs,
         find: 'WHERE id = job.saga_id AND event_id BETWEEN job.event_id AND job.event_id AND',
         replace: 'WHERE id + 0 = job.saga_id AND',
       },
@@ -57,7 +57,7 @@ export const deliveryLists: readonly Mutant[] = [
     breaks: 'A page that the search could not fill is the last one.',
     edits: [
       {
-        file: 'src/deliveries/page-deliveries.ts',
+        file: 'src/delivery/reading/page-deliveries.ts',
         find: 'examinedTo === null) return page',
         replace: 'rows.length < rowsRead) return page',
       },
@@ -79,7 +79,7 @@ export const deliveryLists: readonly Mutant[] = [
     breaks: 'A page of one subscription reads the active jobs of all others.',
     edits: [
       {
-        file: 'src/deliveries/list-deliveries-of-subscription.ts',
+        file: 'src/delivery/reading/list-deliveries-of-subscription.ts',
         find: 'ORDER BY saga_id DESC LIMIT $5',
         replace: 'ORDER BY saga_id DESC LIMIT $5 + 1000000',
       },
@@ -92,7 +92,7 @@ export const deliveryLists: readonly Mutant[] = [
     breaks: 'A page shows what has an index beyond the point where the search for the others stopped.',
     edits: [
       {
-        file: 'src/deliveries/list-deliveries-of-subscription.ts',
+        file: 'src/delivery/reading/list-deliveries-of-subscription.ts',
         find: 'WHERE id >= coalesce(search.examined_to, 0)',
         replace: 'WHERE id >= coalesce(search.examined_to, 0) - 20',
       },

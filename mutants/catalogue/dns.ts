@@ -1,10 +1,10 @@
 import type { Mutant } from '../mutant.js'
 import { testsOf } from './named-tests.js'
 
-const resolverFile = 'src/dns/name-resolver.ts'
-const guardFile = 'src/https/guard-addresses.ts'
-const resolverTests = testsOf('test/dns/name-resolver.test.ts')
-const guardTests = testsOf('test/https/guard.test.ts')
+const resolverFile = 'src/webhook/dns/name-resolver.ts'
+const guardFile = 'src/webhook/guard-addresses.ts'
+const resolverTests = testsOf('test/webhook/dns/name-resolver.test.ts')
+const guardTests = testsOf('test/webhook/guard.test.ts')
 
 /** How the names of callbacks are looked up, and which addresses are dialled. */
 export const dns: readonly Mutant[] = [
@@ -14,14 +14,14 @@ export const dns: readonly Mutant[] = [
     breaks: 'Names are looked up on the threads of libuv: four that no server answers for stop all others.',
     edits: [
       {
-        file: 'src/https/create-webhook-sender.ts',
+        file: 'src/webhook/webhook-sender.ts',
         find: 'createSenderWithLookup(options, names.resolve)',
         replace: `createSenderWithLookup(options, async (host) =>
     (await import('node:dns/promises')).lookup(host, { all: true }),
   )`,
       },
     ],
-    test: testsOf('test/https/dead-names.test.ts')(
+    test: testsOf('test/webhook/dead-names.test.ts')(
       'names that no server answers for delay neither other endpoints nor the database’s connections',
     ),
   },
@@ -31,12 +31,12 @@ export const dns: readonly Mutant[] = [
     breaks: 'A name that no server answers for takes all the time that its request has.',
     edits: [
       {
-        file: 'src/https/create-webhook-sender.ts',
+        file: 'src/webhook/webhook-sender.ts',
         find: 'Math.min(LOOKUP_TIMEOUT_MS, options.requestTimeoutMs / 2)',
         replace: 'Math.max(LOOKUP_TIMEOUT_MS, options.requestTimeoutMs * 2)',
       },
     ],
-    test: testsOf('test/https/dead-names.test.ts')(
+    test: testsOf('test/webhook/dead-names.test.ts')(
       'a name that no server answers for ends with dns_failed, well before the request’s own deadline',
     ),
   },
@@ -59,7 +59,7 @@ export const dns: readonly Mutant[] = [
     breaks: 'The domains of resolv.conf are not searched.',
     edits: [
       {
-        file: 'src/dns/list-candidates.ts',
+        file: 'src/webhook/dns/list-candidates.ts',
         find: 'search.map((domain) => `${name}.${domain}`)',
         replace: '[]',
       },
@@ -85,7 +85,7 @@ export const dns: readonly Mutant[] = [
     breaks: 'A name server that fails or does not answer ends the look-up; the next is not asked.',
     edits: [
       {
-        file: 'src/dns/start-lookup.ts',
+        file: 'src/webhook/dns/start-lookup.ts',
         find: 'if (saysNoAddress(error)) throw error',
         replace: 'throw error',
       },
@@ -152,7 +152,7 @@ export const dns: readonly Mutant[] = [
     breaks: 'A range such as 10.0.0.0/0 is taken, and opens every address.',
     edits: [
       {
-        file: 'src/https/parse-allowed-cidrs.ts',
+        file: 'src/webhook/parse-allowed-cidrs.ts',
         find: 'if (network === undefined) return',
         replace: 'if (network !== address) return',
       },

@@ -1,12 +1,12 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { guards, rights, testsOf } from './named-tests.js'
 
 const publishTests = testsOf('test/schema/publish.test.ts')
 const reservedTests = testsOf('test/schema/reserved-types.test.ts')
 const keyTests = testsOf('test/http/require-keys.test.ts')
-const reservedFile = 'migrations/0039_reserved_event_types.sql'
 const scanTests = testsOf('test/http/scan-json.test.ts')
-const turnTests = testsOf('test/http/take-turns.test.ts')
+const turnTests = testsOf('test/http/read-in-turns.test.ts')
 const flightTests = testsOf('test/http/bytes-in-flight.test.ts')
 const secretTests = testsOf('test/config/secrets.test.ts')
 const transactionTests = testsOf('test/database/in-transaction.test.ts')
@@ -15,7 +15,7 @@ const answeredAfterCommit = postTests(
   '[E1, S22] a commit that fails is answered as a failure, never with 202',
 )
 
-const burnedIds = testsOf('test/events/burned-ids.test.ts')
+const burnedIds = testsOf('test/delivery/ingestion/burned-ids.test.ts')
 const overHttp = burnedIds(
   '[E1] an event that finds no partition over HTTP has one made, and is stored when it comes again',
 )
@@ -28,7 +28,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Payloads are kept as jsonb, which orders names and drops repeated ones.',
     edits: [
       {
-        file: 'migrations/0002_events.sql',
+        file: schema.events,
         find: '  payload        json         NOT NULL,',
         replace: '  payload        jsonb        NOT NULL,',
       },
@@ -41,7 +41,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Events cannot be deleted, but can be changed.',
     edits: [
       {
-        file: 'migrations/0005_delivery_guards.sql',
+        file: schema.events,
         find: 'BEFORE UPDATE OR DELETE ON sagapost.events',
         replace: 'BEFORE DELETE ON sagapost.events',
       },
@@ -54,7 +54,7 @@ export const events: readonly Mutant[] = [
     breaks: 'New partitions come without the guard against TRUNCATE.',
     edits: [
       {
-        file: 'migrations/0006_partitions.sql',
+        file: schema.partitions,
         find: `  EXECUTE format(
     'CREATE TRIGGER truncate_is_refused BEFORE TRUNCATE ON sagapost.%I
        FOR EACH STATEMENT EXECUTE FUNCTION sagapost.refuse(''SP005'', ''rows are never deleted'')', partition);
@@ -71,7 +71,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Partitions that are made after the last migration come without the guard against TRUNCATE.',
     edits: [
       {
-        file: 'migrations/0026_queues_of_batches.sql',
+        file: schema.partitions,
         find: `  EXECUTE format(
     'CREATE TRIGGER truncate_is_refused BEFORE TRUNCATE ON sagapost.%I
        FOR EACH STATEMENT EXECUTE FUNCTION sagapost.refuse(''SP005'', ''rows are never deleted'')', partition);
@@ -88,7 +88,7 @@ export const events: readonly Mutant[] = [
     breaks: 'A key that was used for another type of event is taken for a repetition.',
     edits: [
       {
-        file: 'migrations/0046_ids_for_new_keys.sql',
+        file: schema.events,
         find: `sha256(convert_to(event_type || E'\\n' || payload::text, 'UTF8'))`,
         replace: `sha256(convert_to(payload::text, 'UTF8'))`,
       },
@@ -101,12 +101,12 @@ export const events: readonly Mutant[] = [
     breaks: 'Events of a batch are stored although their key is known.',
     edits: [
       {
-        file: 'migrations/0046_ids_for_new_keys.sql',
+        file: schema.events,
         find: '  WHERE key IS NULL OR new_id IN (SELECT event_id FROM claimed);',
         replace: '  WHERE key IS NULL OR new_id IN (SELECT event_id FROM claimed) OR key IS NOT NULL;',
       },
     ],
-    test: testsOf('test/events/store-events.test.ts')(
+    test: testsOf('test/delivery/ingestion/store-events.test.ts')(
       '[E3] answers a known key with the first id and time, and stores it once, in one batch or in two',
     ),
   },
@@ -116,12 +116,12 @@ export const events: readonly Mutant[] = [
     breaks: 'With one new event in it, all of a batch counts as new.',
     edits: [
       {
-        file: 'migrations/0046_ids_for_new_keys.sql',
+        file: schema.events,
         find: '  IF stored = cardinality(event_types) THEN',
         replace: '  IF stored > 0 THEN',
       },
     ],
-    test: testsOf('test/events/store-events.test.ts')(
+    test: testsOf('test/delivery/ingestion/store-events.test.ts')(
       '[E3] answers a known key with the first id and time, and stores it once, in one batch or in two',
     ),
   },
@@ -131,7 +131,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Each call with a known key leaves a gap in the ids.',
     edits: [
       {
-        file: 'migrations/0046_ids_for_new_keys.sql',
+        file: schema.events,
         find: '  IF idempotency_key IS NOT NULL THEN',
         replace: `  new_id := nextval('sagapost.events_id_seq');\n  IF idempotency_key IS NOT NULL THEN`,
       },
@@ -144,7 +144,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Items of a batch whose key is known leave gaps in the ids.',
     edits: [
       {
-        file: 'migrations/0046_ids_for_new_keys.sql',
+        file: schema.events,
         find: 'WHERE known.key = given.key LIMIT 1)',
         replace: 'WHERE false)',
       },
@@ -157,7 +157,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Events that find no partition are refused until the next round of the loop that makes them.',
     edits: [
       {
-        file: 'src/http/start-api.ts',
+        file: 'src/http/server/start-api.ts',
         find: `onPartitionMissing: () => wakeups?.wake('partitions'),`,
         replace: '',
       },
@@ -170,7 +170,7 @@ export const events: readonly Mutant[] = [
     breaks: 'A group that finds no partition is halved again and again, and each half takes ids.',
     edits: [
       {
-        file: 'src/http/store-in-groups.ts',
+        file: 'src/delivery/ingestion/group-store.ts',
         find: `if (databaseErrorCode(error) === 'partition_missing') {`,
         replace: `if (databaseErrorCode(error) === 'partition_missing' && units.length === 1) {`,
       },
@@ -183,7 +183,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Keys are forgotten before their window is over.',
     edits: [
       {
-        file: 'migrations/0008_publish_and_requeue.sql',
+        file: schema.events,
         find: `created_at < least(older_than, sagapost.now() - interval '1 minute')`,
         replace: `created_at < greatest(older_than, sagapost.now() - interval '1 minute')`,
       },
@@ -196,7 +196,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Posted events are acknowledged before their transaction has committed.',
     edits: [
       {
-        file: 'src/http/store-in-groups.ts',
+        file: 'src/delivery/ingestion/group-store.ts',
         find: 'await onConnection(pool, (client) => storeOnce(client, events, options))',
         replace: `await onConnection(pool, async (client) => {
       await client.query('BEGIN')
@@ -228,7 +228,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Posted events are acknowledged while their transaction stays open.',
     edits: [
       {
-        file: 'src/http/store-in-groups.ts',
+        file: 'src/delivery/ingestion/group-store.ts',
         find: 'await onConnection(pool, (client) => storeOnce(client, events, options))',
         replace: `await onConnection(pool, async (client) => {
       await client.query('BEGIN')
@@ -260,7 +260,7 @@ export const events: readonly Mutant[] = [
     breaks: 'The role that stores events may read deliveries.',
     edits: [
       {
-        file: 'migrations/0010_grants.sql',
+        file: schema.grants,
         find: 'GRANT SELECT ON sagapost.event_keys TO event_ingest_writer;',
         replace:
           'GRANT SELECT ON sagapost.event_keys, sagapost.webhook_delivery_sagas TO event_ingest_writer;',
@@ -274,7 +274,7 @@ export const events: readonly Mutant[] = [
     breaks: 'A large body is read to its end before anything else has a turn.',
     edits: [
       {
-        file: 'src/http/take-turns.ts',
+        file: 'src/http/read-in-turns.ts',
         find: '    } while (performance.now() < endsAt)',
         replace: '    } while (endsAt > 0)',
       },
@@ -387,12 +387,12 @@ export const events: readonly Mutant[] = [
     breaks: 'A refusal closes the connection while the client writes: it may never read why.',
     edits: [
       {
-        file: 'src/http/build-server.ts',
+        file: 'src/http/server/build-server.ts',
         find: "  api.addHook('onSend', readRest)\n",
         replace: '',
       },
       {
-        file: 'src/http/build-server.ts',
+        file: 'src/http/server/build-server.ts',
         find: 'answerError, readRest, sendProblem',
         replace: 'answerError, sendProblem',
       },
@@ -439,7 +439,7 @@ export const events: readonly Mutant[] = [
     breaks: 'The code lets events with types of Sagapost’s own through.',
     edits: [
       {
-        file: 'src/events/event-type.ts',
+        file: 'src/model/event-type.ts',
         find: 'return RESERVED_PREFIXES.some((prefix) => type.startsWith(prefix))',
         replace: 'return RESERVED_PREFIXES.includes(type)',
       },
@@ -452,7 +452,7 @@ export const events: readonly Mutant[] = [
     breaks: 'The function that publishes stores types of Sagapost’s own, because it runs as the owner.',
     edits: [
       {
-        file: reservedFile,
+        file: schema.events,
         find: '(_batch|_awaited_events)?',
         replace: '(_batch|_awaited_events)',
       },
@@ -465,7 +465,7 @@ export const events: readonly Mutant[] = [
     breaks: 'A step that delivers an event can say that a saga has ended.',
     edits: [
       {
-        file: reservedFile,
+        file: schema.events,
         find: '_batch|_awaited_events',
         replace: '_batch',
       },
@@ -478,7 +478,7 @@ export const events: readonly Mutant[] = [
     breaks: 'Only the functions refuse types of Sagapost’s own, not a plain INSERT.',
     edits: [
       {
-        file: reservedFile,
+        file: schema.events,
         find: "SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE')",
         replace: "SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') AND false",
       },
@@ -491,7 +491,7 @@ export const events: readonly Mutant[] = [
     breaks: 'A server that requires idempotency keys takes events without one.',
     edits: [
       {
-        file: 'src/http/routes/publish-events.ts',
+        file: 'src/http/routes/events.ts',
         find: 'requireKey ? refuseKeyless :',
         replace: 'requireKey && false ? refuseKeyless :',
       },

@@ -1,12 +1,11 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { rights, testsOf } from './named-tests.js'
 
-const tables = 'migrations/0007_general_sagas.sql'
-const writes = 'migrations/0037_saga_columns.sql'
 const cleanup = testsOf('test/schema/general-sagas/cleanup.test.ts')
 const views = testsOf('test/schema/general-sagas/views.test.ts')
-const storage = testsOf('test/sagas/storage-conformance.test.ts')
-const coordinator = testsOf('test/sagas/coordinator.test.ts')
+const storage = testsOf('test/sagas/storage/storage-conformance.test.ts')
+const coordinator = testsOf('test/sagas/run/coordinator.test.ts')
 
 /** The schema and the coordinator of general sagas. What their rows keep is in saga-records.ts. */
 export const generalSagas: readonly Mutant[] = [
@@ -16,7 +15,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'A saga may have two steps in one place.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: 'CREATE UNIQUE INDEX idx_step_unique_saga_index',
         replace: 'CREATE INDEX idx_step_unique_saga_index',
       },
@@ -28,10 +27,10 @@ export const generalSagas: readonly Mutant[] = [
   {
     id: 'named-index-missing',
     rules: ['G4'],
-    breaks: 'An index that the document names is dropped.',
-    edits: [{ file: writes, append: 'DROP INDEX sagapost.idx_event_type_timestamp;' }],
+    breaks: 'A named index is dropped.',
+    edits: [{ file: schema.sagas, append: 'DROP INDEX sagapost.idx_event_type_timestamp;' }],
     test: testsOf('test/schema/general-sagas/indexes.test.ts')(
-      '[G4] %s has every index the document names, those of the coordinator, and no other',
+      '[G4] %s has every named index, those of the coordinator, and no other',
     ),
   },
   {
@@ -40,7 +39,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'A saga that completes writes no entry into its history.',
     edits: [
       {
-        file: 'src/sagas/join-changes.ts',
+        file: 'src/sagas/decide/join-changes.ts',
         find: 'second.state === saga.state ? []',
         replace: "second.state === saga.state || second.state === 'Completed' ? []",
       },
@@ -53,7 +52,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'The view failed_sagas leaves out those that were cancelled.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: 'WHERE state IN (6, 7, 8)\nORDER BY',
         replace: 'WHERE state IN (6, 8)\nORDER BY',
       },
@@ -66,7 +65,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'The clean-up removes sagas that were updated at the very moment.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: 'updated_at < older_than AND NOT awaiting_operator',
         replace: 'updated_at <= older_than AND NOT awaiting_operator',
       },
@@ -79,7 +78,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'The clean-up removes sagas that wait for an operator.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: 'updated_at < older_than AND NOT awaiting_operator',
         replace: 'updated_at < older_than',
       },
@@ -92,7 +91,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'An update may set updated_at to whatever it likes.',
     edits: [
       {
-        file: 'migrations/0018_saga_writes.sql',
+        file: schema.sagas,
         find: 'IF NOT (NEW.updated_at > sagapost.now() AND NEW.updated_at <= sagapost.clock()) THEN',
         replace: 'IF NEW.updated_at IS NULL THEN',
       },
@@ -107,13 +106,13 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'The index of the steps to retry is no longer the one that finds them.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: '  WHERE state = 3 AND attempts < max_attempts;',
         replace: '  WHERE state = 3 AND attempts > max_attempts;',
       },
     ],
     test: testsOf('test/schema/general-sagas/proportions.slow.test.ts')(
-      '[G10] each of the six patterns uses the index that the document names',
+      '[G10] each of the six patterns uses the index that is named for it',
     ),
   },
   {
@@ -135,7 +134,7 @@ export const generalSagas: readonly Mutant[] = [
     id: 'application-edits-history',
     rules: ['G12', 'G3'],
     breaks: 'The role saga_app_role may change the history of sagas.',
-    edits: [{ file: writes, append: 'GRANT UPDATE ON sagapost.saga_events TO saga_app_role;' }],
+    edits: [{ file: schema.grants, append: 'GRANT UPDATE ON sagapost.saga_events TO saga_app_role;' }],
     test: rights,
   },
   {
@@ -144,7 +143,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'A coordinator that lost its place writes over the one that has it now.',
     edits: [
       {
-        file: writes,
+        file: schema.sagaWrites,
         find: 'WHERE saga.id = change.saga_id AND saga.version = change.version',
         replace: 'WHERE saga.id = change.saga_id AND saga.version >= change.version',
       },
@@ -157,7 +156,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'What was done is undone in the order in which it was done.',
     edits: [
       {
-        file: 'src/sagas/decide-next.ts',
+        file: 'src/sagas/decide/decide-next.ts',
         find: 'mustBeUndone(step, definition.steps[step.index])).reverse()',
         replace: 'mustBeUndone(step, definition.steps[step.index]))',
       },
@@ -172,7 +171,7 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'A step is tried once more than its policy says.',
     edits: [
       {
-        file: 'src/sagas/decide-next.ts',
+        file: 'src/sagas/decide/decide-next.ts',
         find: 'step.error?.retryable !== false && step.attempts < step.maxAttempts',
         replace: 'step.error?.retryable !== false && step.attempts <= step.maxAttempts',
       },
@@ -185,12 +184,12 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'With a key, what steps return is kept in the clear.',
     edits: [
       {
-        file: 'src/sagas/postgres/write-changes.ts',
+        file: 'src/sagas/storage/postgres/write-changes.ts',
         find: "step.output && box.seal(step.output, { sagaId, column: 'output_data', stepIndex: step.index })",
         replace: 'step.output',
       },
     ],
-    test: testsOf('test/sagas/postgres.test.ts')(
+    test: testsOf('test/sagas/storage/postgres/postgres-storage.test.ts')(
       '[G15] keeps input, outputs and result unreadable at rest, and readable with the key',
     ),
   },
@@ -200,12 +199,12 @@ export const generalSagas: readonly Mutant[] = [
     breaks: 'The use of the indexes of sagas is told as none.',
     edits: [
       {
-        file: 'src/sagas/postgres/watch-tables.ts',
+        file: 'src/sagas/storage/postgres/watch-tables.ts',
         find: 'idx_scan::float8 AS scans',
         replace: '(idx_scan * 0)::float8 AS scans',
       },
     ],
-    test: testsOf('test/sagas/maintenance.test.ts')(
+    test: testsOf('test/sagas/storage/postgres/maintenance.test.ts')(
       '[G16] operators see the sizes of the tables of sagas, and how each index is used',
     ),
   },

@@ -1,13 +1,11 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { guards, orchestrate, resultQueue, rights, tables, testsOf, transitions } from './named-tests.js'
 
-const jobTests = testsOf('test/worker/jobs.test.ts')
-const claimFile = 'src/worker/claim-jobs.ts'
-const reportFile = 'src/worker/report-results.ts'
-const resetFile = 'src/worker/reset-leases.ts'
-const tablesFile = 'migrations/0004_deliveries.sql'
-const queuesFile = 'migrations/0026_queues_of_batches.sql'
-const guardsFile = 'migrations/0020_lean_writes.sql'
+const jobTests = testsOf('test/delivery/worker/jobs.test.ts')
+const claimFile = 'src/delivery/worker/claim-jobs.ts'
+const reportFile = 'src/delivery/worker/report-results.ts'
+const resetFile = 'src/delivery/cleaner/reset-leases.ts'
 
 const endsOnce = resultQueue('[J12, S4] a job that has ended gets no second result, %s')
 
@@ -19,7 +17,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'The error code of a job has room for 64 characters instead of 100.',
     edits: [
       {
-        file: tablesFile,
+        file: schema.jobs,
         find: 'error_code       varchar(100),\n  -- What the receiver asked for',
         replace: 'error_code       varchar(64),\n  -- What the receiver asked for',
       },
@@ -32,7 +30,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'Two jobs of one delivery may have the same time of attempt.',
     edits: [
       {
-        file: tablesFile,
+        file: schema.jobs,
         find: 'CREATE UNIQUE INDEX uniq_job_saga_attempt',
         replace: 'CREATE INDEX uniq_job_saga_attempt',
       },
@@ -45,7 +43,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'The delivery that a job belongs to can be changed.',
     edits: [
       {
-        file: guardsFile,
+        file: schema.jobs,
         find: `(OLD.id, OLD.saga_id, OLD.event_id, OLD.subscription_id, OLD.attempt_at, OLD.attempt, OLD.correlation_id)
     IS DISTINCT FROM
     (NEW.id, NEW.saga_id, NEW.event_id,`,
@@ -62,7 +60,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'The worker parses the payload and sends what it writes of it, not the bytes that were stored.',
     edits: [
       {
-        file: 'src/worker/translate-job.ts',
+        file: 'src/delivery/worker/translate-job.ts',
         find: 'body: Buffer.from(payload)',
         replace: 'body: Buffer.from(JSON.stringify(JSON.parse(payload)))',
       },
@@ -77,7 +75,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'A retry’s job has the number of the attempt before.',
     edits: [
       {
-        file: 'src/orchestrator/make-jobs.ts',
+        file: 'src/delivery/orchestrator/make-jobs.ts',
         find: 'attempt_count + 1 FROM decided WHERE retry',
         replace: 'attempt_count FROM decided WHERE retry',
       },
@@ -155,13 +153,13 @@ export const jobs: readonly Mutant[] = [
     breaks: 'A worker takes its report for accepted before the database has said so.',
     edits: [
       {
-        file: 'src/worker/batch-reports.ts',
+        file: 'src/delivery/worker/report-batcher.ts',
         find: 'const accepted = await reportResults(pool, range, reports)',
         replace: `for (const { resolve } of batch) resolve(true)
       const accepted = await reportResults(pool, rangeAround(reports.map(({ eventId }) => eventId)), reports)`,
       },
     ],
-    test: testsOf('test/worker/start-worker.test.ts')(
+    test: testsOf('test/delivery/worker/start-worker.test.ts')(
       '[J5] whose lease was lost meanwhile is refused, and counted as refused',
     ),
   },
@@ -171,12 +169,12 @@ export const jobs: readonly Mutant[] = [
     breaks: 'A redirect counts as delivered.',
     edits: [
       {
-        file: 'src/https/send-request.ts',
+        file: 'src/webhook/send-request.ts',
         find: 'status >= 200 && status < 300',
         replace: 'status >= 200 && status < 400',
       },
     ],
-    test: testsOf('test/https/send.test.ts')(
+    test: testsOf('test/webhook/send.test.ts')(
       '[J6] of status %i is a failure with that status, redirects not followed',
     ),
   },
@@ -199,7 +197,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'The worker’s role may insert jobs.',
     edits: [
       {
-        file: 'migrations/0010_grants.sql',
+        file: schema.grants,
         find: `GRANT SELECT,
   UPDATE (status, lease_until, lease_token,`,
         replace: `GRANT SELECT, INSERT,
@@ -252,7 +250,7 @@ export const jobs: readonly Mutant[] = [
     rules: ['J9'],
     breaks: 'The claim compares the status as text, which no index serves.',
     edits: [{ file: claimFile, find: `WHERE status = 'Pending'`, replace: `WHERE status::text = 'Pending'` }],
-    test: testsOf('test/worker/claim-cost.test.ts')(
+    test: testsOf('test/delivery/worker/claim-cost.test.ts')(
       '[J9] a claim reads its batch, however much waits that the statistics do not know of',
     ),
   },
@@ -290,7 +288,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'A dead letter names the first job of its delivery, not the last.',
     edits: [
       {
-        file: queuesFile,
+        file: schema.deadLetters,
         find: 'ORDER BY attempt DESC, attempt_at DESC LIMIT 1',
         replace: 'ORDER BY attempt, attempt_at LIMIT 1',
       },
@@ -303,7 +301,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'The guard lets a job go from Pending straight to Completed.',
     edits: [
       {
-        file: guardsFile,
+        file: schema.jobs,
         find: `(OLD.status = 'Pending' AND NEW.status = 'Leased')`,
         replace: `(OLD.status = 'Pending' AND NEW.status IN ('Leased', 'Completed'))`,
       },
@@ -316,7 +314,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'What a job that has ended came to can be changed while its status stays.',
     edits: [
       {
-        file: queuesFile,
+        file: schema.jobs,
         find: `FOR EACH ROW WHEN (OLD.status IN ('Completed', 'Failed'))`,
         replace: `FOR EACH ROW WHEN (OLD.status IN ('Completed', 'Failed') AND OLD.status <> NEW.status)`,
       },
@@ -329,7 +327,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'Only Completed jobs are frozen: one that has failed can be set free, and fail again.',
     edits: [
       {
-        file: queuesFile,
+        file: schema.jobs,
         find: `FOR EACH ROW WHEN (OLD.status IN ('Completed', 'Failed'))`,
         replace: `FOR EACH ROW WHEN (OLD.status = 'Completed')`,
       },
@@ -339,18 +337,18 @@ export const jobs: readonly Mutant[] = [
   {
     id: 'finished-guard-missing',
     rules: ['J12', 'S4'],
-    breaks: 'There is no guard on jobs that have ended any more, since their mark went.',
+    breaks: 'There is no guard on jobs that have ended.',
     edits: [
       {
-        file: queuesFile,
+        file: schema.jobs,
         find: `CREATE TRIGGER job_final_is_frozen
   AFTER UPDATE ON sagapost.webhook_delivery_jobs
   FOR EACH ROW WHEN (OLD.status IN ('Completed', 'Failed'))
   EXECUTE FUNCTION sagapost.refuse('SP003', 'a Completed or Failed job never changes');
-ALTER TABLE sagapost.webhook_delivery_jobs ENABLE ALWAYS TRIGGER job_final_is_frozen;
 `,
         replace: '',
       },
+      { file: schema.jobs, find: '  ENABLE ALWAYS TRIGGER job_final_is_frozen,\n', replace: '' },
     ],
     test: endsOnce,
   },
@@ -360,7 +358,7 @@ ALTER TABLE sagapost.webhook_delivery_jobs ENABLE ALWAYS TRIGGER job_final_is_fr
     breaks: 'A worker gives back a job that another one holds meanwhile.',
     edits: [
       {
-        file: 'src/worker/release-jobs.ts',
+        file: 'src/delivery/worker/release-jobs.ts',
         find: 'job.lease_token = held.token AND ',
         replace: '',
       },

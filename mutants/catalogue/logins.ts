@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const pools = testsOf('test/database/role-pool.test.ts')
@@ -7,7 +8,7 @@ const connections = testsOf('test/runtime/connections.test.ts')(
   '[O2] run under the roles of its parts alone, as many as the page says: $only',
 )
 const parts = 'src/runtime/start-parts.ts'
-const api = 'src/http/start-api.ts'
+const api = 'src/http/server/start-api.ts'
 const examination = 'src/doctor/examine-roles.ts'
 
 /** Who the parts are to PostgreSQL. */
@@ -62,8 +63,8 @@ export const loginMutants: readonly Mutant[] = [
     edits: [
       {
         file: parts,
-        find: "openPool('saga_orchestrator', 3)",
-        replace: "openPool('saga_orchestrator', 30)",
+        find: "openPool('saga_orchestrator', 4)",
+        replace: "openPool('saga_orchestrator', 40)",
       },
     ],
     test: connections,
@@ -74,7 +75,7 @@ export const loginMutants: readonly Mutant[] = [
     breaks: 'Partitions are made with the rights of the part that asks for them, which has none for that.',
     edits: [
       {
-        file: 'migrations/0006_partitions.sql',
+        file: schema.partitions,
         find: 'CREATE FUNCTION sagapost.ensure_partitions() RETURNS bigint\nLANGUAGE plpgsql SECURITY DEFINER',
         replace: 'CREATE FUNCTION sagapost.ensure_partitions() RETURNS bigint\nLANGUAGE plpgsql',
       },
@@ -87,7 +88,7 @@ export const loginMutants: readonly Mutant[] = [
     breaks: 'Every role may have a partition of any range made.',
     edits: [
       {
-        file: 'migrations/0043_many_partitions.sql',
+        file: schema.grants,
         append: `
 DO $$ BEGIN
   EXECUTE (SELECT format('ALTER FUNCTION %s SECURITY DEFINER', oid::regprocedure) FROM pg_proc WHERE proname = 'make_partition');

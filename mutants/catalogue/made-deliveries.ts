@@ -1,7 +1,7 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { madeDeliveries, rangeLocks, switchedOff } from './named-tests.js'
 
-const file = 'migrations/0045_delivery_fits_subscription.sql'
 const inPartition = madeDeliveries(
   '[U5] is refused straight into a partition, one that is made later included',
 )
@@ -17,7 +17,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
     breaks: 'A subscription that is not active gets a delivery.',
     edits: [
       {
-        file,
+        file: schema.deliveries,
         find: ' AND subscription.active AND subscription.verified;\n  IF fitting',
         replace: ';\n  IF fitting',
       },
@@ -30,7 +30,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
     breaks: 'A subscription gets a delivery of another type of event.',
     edits: [
       {
-        file,
+        file: schema.deliveries,
         find: '(made.event_id, subscription.event_type) IN (\n    SELECT event.id, event.event_type FROM',
         replace: 'made.event_id IN (\n    SELECT event.id FROM',
       },
@@ -43,7 +43,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
     breaks: 'An event that does not exist gets a delivery.',
     edits: [
       {
-        file,
+        file: schema.deliveries,
         find: 'WHERE event.event_type IS NULL OR subscription.event_type IS NULL\n',
         replace: 'WHERE subscription.event_type IS NULL\n',
       },
@@ -54,42 +54,57 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
     id: 'one-fitting-delivery-is-enough',
     rules: ['U5', 'R2'],
     breaks: 'One delivery that fits lets through all others of its statement.',
-    edits: [{ file, find: 'IF fitting = deliveries THEN', replace: 'IF fitting > 0 THEN' }],
+    edits: [
+      { file: schema.deliveries, find: 'IF fitting = deliveries THEN', replace: 'IF fitting > 0 THEN' },
+    ],
     test: madeDeliveries('[U5, R2] is refused with the whole statement that makes it'),
   },
   {
     id: 'requeue-only-for-the-same-type',
     rules: ['D4'],
     breaks: 'A dead letter cannot be requeued once its subscription asks for another type.',
-    edits: [{ file, find: ' AND made.requeued_from IS NULL) LIMIT 1', replace: ') LIMIT 1' }],
+    edits: [
+      { file: schema.deliveries, find: ' AND made.requeued_from IS NULL) LIMIT 1', replace: ') LIMIT 1' },
+    ],
     test: madeDeliveries('[D4] goes to the subscription of its dead letter, whatever type that is of by now'),
   },
   {
     id: 'delivery-in-later-partition-unchecked',
     rules: ['U5'],
     breaks: 'Deliveries that are inserted straight into a partition made later are not checked.',
-    edits: [{ file, find: `${enabled}  ELSIF`, replace: `${dropped}  ELSIF` }],
+    edits: [{ file: schema.partitions, find: `${enabled}  ELSIF`, replace: `${dropped}  ELSIF` }],
     test: inPartition,
   },
   {
     id: 'delivery-in-first-partitions-unchecked',
     rules: ['U5'],
-    breaks: 'Deliveries that are inserted straight into a partition made before are not checked.',
-    edits: [{ file, find: `${enabled}  END LOOP`, replace: `${dropped}  END LOOP` }],
+    breaks: 'Deliveries that are inserted straight into one of the first partitions are not checked.',
+    edits: [
+      {
+        file: schema.partitions,
+        append: 'DROP TRIGGER delivery_fits_subscription ON sagapost.webhook_delivery_sagas_from_0;',
+      },
+    ],
     test: inPartition,
   },
   {
     id: 'made-deliveries-read-all-partitions',
     rules: ['S21'],
     breaks: 'The check of deliveries looks for their events in every partition.',
-    edits: [{ file, find: ' AND event.id >= first_id AND event.id <= last_id)) INTO', replace: ')) INTO' }],
+    edits: [
+      {
+        file: schema.deliveries,
+        find: ' AND event.id >= first_id AND event.id <= last_id)) INTO',
+        replace: ')) INTO',
+      },
+    ],
     test: madeDeliveries('[S21] reads the partitions of their events, and no other'),
   },
   {
     id: 'made-deliveries-lock-all-partitions',
     rules: ['S21'],
     breaks: 'Routing locks every partition of the events, however many there are.',
-    edits: [{ file, find: 'OFFSET 24', replace: 'OFFSET 2400' }],
+    edits: [{ file: schema.deliveries, find: 'OFFSET 24', replace: 'OFFSET 2400' }],
     test: rangeLocks('[S21, J9] no statement of a part locks more partitions the more there are'),
   },
   {
@@ -98,7 +113,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
     breaks: 'Deliveries are refused for a switch that commits while they are being inserted.',
     edits: [
       {
-        file,
+        file: schema.deliveries,
         find: 'LANGUAGE plpgsql STABLE SECURITY DEFINER',
         replace: 'LANGUAGE plpgsql SECURITY DEFINER',
       },
@@ -111,7 +126,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
     breaks: 'An event is set aside because a subscription was switched off while it was routed.',
     edits: [
       {
-        file: 'src/router/make-possible.ts',
+        file: 'src/delivery/router/make-possible.ts',
         find: '\n      AND subscription.active AND subscription.verified)',
         replace: ')',
       },

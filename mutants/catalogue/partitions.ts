@@ -1,8 +1,8 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const partitionTests = testsOf('test/schema/partitions.test.ts')
-const readsFile = 'migrations/0043_many_partitions.sql'
 const windowFile = 'src/database/work-window.ts'
 const lockTest = testsOf('test/schema/range-locks.slow.test.ts')(
   '[S21, J9] no statement of a part locks more partitions the more there are',
@@ -14,12 +14,13 @@ export const partitions: readonly Mutant[] = [
   {
     id: 'later-partitions-unreadable',
     rules: ['O7'],
-    breaks: 'The role of the workers may not compute a check that only the later partitions have.',
+    breaks: 'The role of the workers may not compute a check of the partitions that it reads.',
     edits: [
       {
-        file: readsFile,
-        find: 'TO router_worker, saga_orchestrator, job_worker;',
-        replace: 'TO router_worker, saga_orchestrator;',
+        file: schema.grants,
+        find: '  event_publisher, event_ingest_writer, router_worker, saga_orchestrator, job_worker, saga_readonly_role;',
+        replace:
+          '  event_publisher, event_ingest_writer, router_worker, saga_orchestrator, saga_readonly_role;',
       },
     ],
     test: partitionTests('[O7] that are made later can be read by every role that reads events'),
@@ -31,7 +32,7 @@ export const partitions: readonly Mutant[] = [
       'A statement for a range gets its bounds as values: one plan for all of them locks every partition.',
     edits: [
       {
-        file: 'src/worker/report-results.ts',
+        file: 'src/delivery/worker/report-results.ts',
         find: 'pool.query<{ id: string }>(inRange(report, range), [',
         replace: 'pool.query<{ id: string }>(report, [',
       },
@@ -44,7 +45,7 @@ export const partitions: readonly Mutant[] = [
     breaks: 'The check of made jobs keeps one plan for all values, however many partitions there are.',
     edits: [
       {
-        file: 'migrations/0036_job_fits_delivery.sql',
+        file: schema.jobs,
         find: `'sagapost.webhook_delivery_sagas'::regclass OFFSET 24)`,
         replace: `'sagapost.webhook_delivery_sagas'::regclass OFFSET 24000)`,
       },
@@ -57,7 +58,7 @@ export const partitions: readonly Mutant[] = [
     breaks: 'A dead letter looks for its event and its job with one plan for all values.',
     edits: [
       {
-        file: 'migrations/0036_job_fits_delivery.sql',
+        file: schema.deadLetters,
         find: `'sagapost.webhook_delivery_jobs'::regclass OFFSET 24)`,
         replace: `'sagapost.webhook_delivery_jobs'::regclass OFFSET 24000)`,
       },
@@ -105,7 +106,7 @@ export const partitions: readonly Mutant[] = [
     breaks: 'Plans are made for a single partition, of which PostgreSQL 18 reads all rows.',
     edits: [
       {
-        file: 'migrations/0044_open_ranges.sql',
+        file: schema.partitions,
         find: '  IF fresh_to = (SELECT min(border)',
         replace: '  IF false AND fresh_to = (SELECT min(border)',
       },
@@ -125,7 +126,7 @@ export const partitions: readonly Mutant[] = [
         replace: 'const start = Math.max(after, 0) * 0',
       },
     ],
-    test: testsOf('test/worker/start-worker.test.ts')(
+    test: testsOf('test/delivery/worker/start-worker.test.ts')(
       '[J9, R1] is claimed from in turn, when there are more of them than are looked at in one round',
     ),
   },
@@ -135,12 +136,12 @@ export const partitions: readonly Mutant[] = [
     breaks: 'A batch of results has those of all ranges, and its statement only the partitions of the first.',
     edits: [
       {
-        file: 'src/orchestrator/apply-results.ts',
+        file: 'src/delivery/orchestrator/apply-results.ts',
         find: 'return from === range.from && to === range.to',
         replace: 'return from === range.from || to === to',
       },
     ],
-    test: testsOf('test/orchestrator/result-queue.test.ts')(
+    test: testsOf('test/delivery/orchestrator/result-queue.test.ts')(
       '[S18, S21] are applied range by range, also when one row has events of two',
     ),
   },
@@ -150,12 +151,12 @@ export const partitions: readonly Mutant[] = [
     breaks: 'The orchestrator sees what is due in an older range, and does not work there.',
     edits: [
       {
-        file: 'src/runtime/start-orchestrator.ts',
+        file: 'src/delivery/orchestrator/start-orchestrator.ts',
         find: '[...dueOlder, ...(told ? nextOlder(older) : [])]',
         replace: '(told ? nextOlder(older) : [])',
       },
     ],
-    test: testsOf('test/runtime/start-orchestrator.test.ts')(
+    test: testsOf('test/delivery/orchestrator/start-orchestrator.test.ts')(
       '[S16, R1] finds what is due in one of %i quiet older ranges',
     ),
   },
@@ -172,12 +173,12 @@ export const partitions: readonly Mutant[] = [
     breaks: 'A switch is forgotten while something is held in a range that is not in the window.',
     edits: [
       {
-        file: 'src/worker/read-switches.ts',
+        file: 'src/delivery/worker/read-switches.ts',
         find: 'of newestRanges(window))',
         replace: 'of [window.fresh, ...window.older])',
       },
     ],
-    test: testsOf('test/worker/stopped-while-waiting.test.ts')(
+    test: testsOf('test/delivery/worker/stopped-while-waiting.test.ts')(
       '[U5] a switch is not forgotten while something is held in a range that the window does not have yet',
     ),
   },
@@ -185,8 +186,14 @@ export const partitions: readonly Mutant[] = [
     id: 'idle-worker-polls-older-ranges',
     rules: ['J9'],
     breaks: 'While an older range has open work, a worker with nothing to do looks twenty times a second.',
-    edits: [{ file: 'src/worker/start-worker.ts', find: 'if (olderLeft > 0 && lanes', replace: 'if (lanes' }],
-    test: testsOf('test/worker/start-worker.test.ts')(
+    edits: [
+      {
+        file: 'src/delivery/worker/start-worker.ts',
+        find: 'if (olderLeft > 0 && lanes',
+        replace: 'if (lanes',
+      },
+    ],
+    test: testsOf('test/delivery/worker/start-worker.test.ts')(
       '[J9] costs a worker that has nothing to do no more than its polls',
     ),
   },

@@ -1,11 +1,12 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const limits = testsOf('test/schema/payload-limit.test.ts')
-const large = testsOf('test/worker/large-payloads.test.ts')
+const large = testsOf('test/delivery/worker/large-payloads.test.ts')
 const guarded = testsOf('test/database/guarded-client.test.ts')
 const parameters = testsOf('test/http/hostile-parameters.test.ts')
-const partitions = testsOf('test/sagas/event-partitions.test.ts')
+const partitions = testsOf('test/sagas/storage/postgres/event-partitions.test.ts')
 const proportions = testsOf('test/schema/general-sagas/proportions.slow.test.ts')
 const unmigrated = testsOf('test/embedding/migrate.test.ts')
 
@@ -17,9 +18,9 @@ export const payload: readonly Mutant[] = [
     breaks: 'A plain INSERT stores a payload of any size.',
     edits: [
       {
-        file: 'migrations/0034_payload_limit.sql',
-        find: 'pg_column_size(payload) <= 2048 OR octet_length(payload::text) <= sagapost.payload_bytes_max()) NOT VALID;',
-        replace: 'octet_length(payload::text) > 0) NOT VALID;',
+        file: schema.events,
+        find: 'pg_column_size(payload) <= 2048 OR octet_length(payload::text) <= sagapost.payload_bytes_max())',
+        replace: 'octet_length(payload::text) > 0)',
       },
     ],
     test: limits('[E1] holds for %s: as many bytes are stored, one more is refused'),
@@ -30,9 +31,9 @@ export const payload: readonly Mutant[] = [
     breaks: 'The limit looks at the size as stored, which a compressed payload passes.',
     edits: [
       {
-        file: 'migrations/0034_payload_limit.sql',
-        find: 'OR octet_length(payload::text) <= sagapost.payload_bytes_max()) NOT VALID;',
-        replace: 'OR pg_column_size(payload) <= sagapost.payload_bytes_max() + 4) NOT VALID;',
+        file: schema.events,
+        find: 'OR octet_length(payload::text) <= sagapost.payload_bytes_max())',
+        replace: 'OR pg_column_size(payload) <= sagapost.payload_bytes_max() + 4)',
       },
     ],
     test: limits('[E1] holds for a payload that comes compressed from another table'),
@@ -43,7 +44,7 @@ export const payload: readonly Mutant[] = [
     breaks: 'A claim brings all payloads of its batch along, however large.',
     edits: [
       {
-        file: 'src/worker/claim-jobs.ts',
+        file: 'src/delivery/worker/claim-jobs.ts',
         find: 'CASE WHEN pg_column_size(event.payload) <= 8192 THEN event.payload::text END AS payload',
         replace: 'event.payload::text AS payload',
       },
@@ -56,7 +57,7 @@ export const payload: readonly Mutant[] = [
     breaks: 'Large payloads are read without a look at how much is held already.',
     edits: [
       {
-        file: 'src/worker/large-payloads.ts',
+        file: 'src/delivery/worker/large-payloads.ts',
         find: 'heldBytes += bytes',
         replace: 'heldBytes += 0',
       },
@@ -69,7 +70,7 @@ export const payload: readonly Mutant[] = [
     breaks: 'A worker reads a payload from before the limit, whatever its size.',
     edits: [
       {
-        file: 'src/worker/large-payloads.ts',
+        file: 'src/delivery/worker/large-payloads.ts',
         find: 'CASE WHEN octet_length(text) <= $4 THEN text END AS payload',
         replace: 'text AS payload',
       },
@@ -94,10 +95,10 @@ export const payload: readonly Mutant[] = [
     rules: [],
     breaks: 'U+0000 in a filter reaches PostgreSQL, which refuses it: a 500.',
     edits: [
-      { file: 'src/http/build-server.ts', find: '    refuseNul(request)\n', replace: '' },
+      { file: 'src/http/server/build-server.ts', find: '    refuseNul(request)\n', replace: '' },
       {
-        file: 'src/http/build-server.ts',
-        find: "import { refuseNul } from './refuse-nul.js'\n",
+        file: 'src/http/server/build-server.ts',
+        find: "import { refuseNul } from '../refuse-nul.js'\n",
         replace: '',
       },
     ],
@@ -122,7 +123,7 @@ export const payload: readonly Mutant[] = [
     breaks: 'Partitions of saga_events that are made ahead last a month, whatever was chosen.',
     edits: [
       {
-        file: 'migrations/0035_saga_patterns_and_periods.sql',
+        file: schema.sagaUpkeep,
         find: 'ensure_saga_event_partitions(every interval DEFAULT NULL, ahead',
         replace: "ensure_saga_event_partitions(every interval DEFAULT '1 month', ahead",
       },
@@ -136,12 +137,12 @@ export const payload: readonly Mutant[] = [
       'The index of steps by state is cheaper than that of the steps to retry where most have attempts left.',
     edits: [
       {
-        file: 'migrations/0035_saga_patterns_and_periods.sql',
+        file: schema.sagas,
         find: 'ON sagapost.saga_steps (state, attempts) WHERE',
         replace: 'ON sagapost.saga_steps (state) WHERE',
       },
     ],
-    test: proportions('[G10] each of the six patterns uses the index that the document names'),
+    test: proportions('[G10] each of the six patterns uses the index that is named for it'),
   },
   {
     id: 'cancel-waits-for-definition',
@@ -149,12 +150,12 @@ export const payload: readonly Mutant[] = [
     breaks: 'A cancel of a saga that never began waits for a coordinator with its definition.',
     edits: [
       {
-        file: 'src/sagas/resolve-saga.ts',
+        file: 'src/sagas/run/resolve-saga.ts',
         find: "if (saga?.state !== 'Pending' || saga.leaseOwner !== null) return",
         replace: 'if (saga?.leaseOwner !== undefined) return',
       },
     ],
-    test: testsOf('test/sagas/control.test.ts')(
+    test: testsOf('test/sagas/run/control.test.ts')(
       '[G14, G6] of a saga that never began ends it at once, where no process has its definition',
     ),
   },

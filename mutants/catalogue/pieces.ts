@@ -1,10 +1,10 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
-const spread = testsOf('test/router/spread-events.test.ts')
-const router = testsOf('test/runtime/start-router.test.ts')
-const migration = 'migrations/0040_events_in_pieces.sql'
-const spreadFile = 'src/router/spread-events.ts'
+const spread = testsOf('test/delivery/router/spread-events.test.ts')
+const router = testsOf('test/delivery/router/start-router.test.ts')
+const spreadFile = 'src/delivery/router/spread-events.ts'
 const toEachOnce = spread('[R1, R2, R3] is routed in several transactions, to each subscription once')
 
 /** Events that are routed in several transactions. */
@@ -15,7 +15,7 @@ export const pieces: readonly Mutant[] = [
     breaks: 'A batch is bounded by its events only, however many subscriptions each has.',
     edits: [
       {
-        file: 'src/router/cut-deliveries.ts',
+        file: 'src/delivery/router/cut-deliveries.ts',
         find: 'return deliveries <= deliveriesMax',
         replace: 'return deliveries > 0',
       },
@@ -30,9 +30,9 @@ export const pieces: readonly Mutant[] = [
     breaks: 'A row that is routed in pieces is taken with the others, whole.',
     edits: [
       {
-        file: 'src/router/route-events.ts',
-        find: '  WHERE id < 1::bigint << 52 ORDER BY id ${order} LIMIT (SELECT rows_max FROM size)',
-        replace: '  ORDER BY id ${order} LIMIT (SELECT rows_max FROM size)',
+        file: 'src/delivery/router/route-events.ts',
+        find: '  WHERE id < 1::bigint << 52 ORDER BY id LIMIT (SELECT rows_max FROM size)',
+        replace: '  ORDER BY id LIMIT (SELECT rows_max FROM size)',
       },
     ],
     test: spread(
@@ -58,7 +58,7 @@ export const pieces: readonly Mutant[] = [
     breaks: 'Each piece begins with the last subscription of the one before.',
     edits: [
       {
-        file: 'src/router/cut-deliveries.ts',
+        file: 'src/delivery/router/cut-deliveries.ts',
         find: 'BigInt(id) > BigInt(last)',
         replace: 'BigInt(id) >= BigInt(last)',
       },
@@ -71,7 +71,7 @@ export const pieces: readonly Mutant[] = [
     breaks: 'Pieces go to subscriptions in another order than that of the ids, by which their place is kept.',
     edits: [
       {
-        file: 'src/router/subscription-cache.ts',
+        file: 'src/delivery/router/subscription-cache.ts',
         find: 'AND verified ORDER BY id`',
         replace: 'AND verified ORDER BY id DESC`',
       },
@@ -112,7 +112,7 @@ export const pieces: readonly Mutant[] = [
     breaks: 'An event stays among the unrouted ones until its whole row is routed.',
     edits: [
       {
-        file: migration,
+        file: schema.routing,
         find: '  queued.event_ids[coalesce(queued.routed_events, 0) + 1:],',
         replace: '  queued.event_ids,',
       },
@@ -125,7 +125,7 @@ export const pieces: readonly Mutant[] = [
     breaks: 'A saga goes on when the deliveries that are made have ended, though the event has more to come.',
     edits: [
       {
-        file: migration,
+        file: schema.sagaWaits,
         find: `    WHEN busy + waiting > 0 THEN 'open'`,
         replace: `    WHEN busy + waiting > 0 THEN 'open'
     WHEN total > 0 THEN 'completed'`,
@@ -141,7 +141,7 @@ export const pieces: readonly Mutant[] = [
     breaks: 'A router goes on with the large rows that it has met itself, and with no others.',
     edits: [
       {
-        file: 'src/runtime/start-router.ts',
+        file: 'src/delivery/router/start-router.ts',
         find: 'hasLarge ||= large',
         replace: 'hasLarge ||= large && false',
       },

@@ -1,9 +1,9 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { guards, resultQueue, rights, routingQueue } from './named-tests.js'
 
-const schemaFile = 'migrations/0026_queues_of_batches.sql'
-const applyFile = 'src/orchestrator/apply-results.ts'
-const routeFile = 'src/router/route-events.ts'
+const applyFile = 'src/delivery/orchestrator/apply-results.ts'
+const routeFile = 'src/delivery/router/route-events.ts'
 const cutFile = 'src/database/cut-batch.ts'
 
 const endedByHand = resultQueue('[S13, S17, S18] a job that is ended by hand %s is applied: %s %s')
@@ -25,15 +25,15 @@ export const queues: readonly Mutant[] = [
     breaks: 'Nothing tells the orchestrator of results.',
     edits: [
       {
-        file: schemaFile,
+        file: schema.jobs,
         find: `CREATE TRIGGER job_enqueue_results
   AFTER UPDATE ON sagapost.webhook_delivery_jobs
   REFERENCING NEW TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION sagapost.enqueue_results();
-ALTER TABLE sagapost.webhook_delivery_jobs ENABLE ALWAYS TRIGGER job_enqueue_results;
 `,
         replace: '',
       },
+      { file: schema.jobs, find: ',\n  ENABLE ALWAYS TRIGGER job_enqueue_results;', replace: ';' },
     ],
     test: endedByHand,
   },
@@ -43,11 +43,8 @@ ALTER TABLE sagapost.webhook_delivery_jobs ENABLE ALWAYS TRIGGER job_enqueue_res
     breaks: 'Jobs that are ended in their partition directly are never applied.',
     edits: [
       {
-        file: schemaFile,
-        find: `SELECT sagapost.add_statement_triggers(table_name, partition_name)
-FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
-`,
-        replace: '',
+        file: schema.partitions,
+        append: 'DROP TRIGGER job_enqueue_results ON sagapost.webhook_delivery_jobs_from_0;',
       },
     ],
     test: endedByHand,
@@ -59,7 +56,7 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
       'Partitions that are made after the last migration come without the triggers that fill the queues.',
     edits: [
       {
-        file: schemaFile,
+        file: schema.partitions,
         find: '  PERFORM sagapost.add_statement_triggers(parent, partition);\n',
         replace: '',
       },
@@ -73,9 +70,9 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
       'The trigger that queues results is an ordinary one, which session_replication_role switches off.',
     edits: [
       {
-        file: schemaFile,
-        find: 'ALTER TABLE sagapost.webhook_delivery_jobs ENABLE ALWAYS TRIGGER job_enqueue_results;\n',
-        replace: '',
+        file: schema.jobs,
+        find: ',\n  ENABLE ALWAYS TRIGGER job_enqueue_results;',
+        replace: ';',
       },
     ],
     test: guards('[S5, J12] session_replication_role switches no guard off, on no table and no partition'),
@@ -86,7 +83,7 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     breaks: 'Only successes are queued: a delivery whose job failed stays InProgress.',
     edits: [
       {
-        file: schemaFile,
+        file: schema.jobs,
         find: `FROM changed WHERE status IN ('Completed', 'Failed')) AS finished`,
         replace: `FROM changed WHERE status = 'Completed') AS finished`,
       },
@@ -99,7 +96,7 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     breaks: 'Every change of a job is queued, as if it were a result.',
     edits: [
       {
-        file: schemaFile,
+        file: schema.jobs,
         find: `FROM changed WHERE status IN ('Completed', 'Failed')) AS finished`,
         replace: 'FROM changed) AS finished',
       },
@@ -114,7 +111,7 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     breaks: 'Of the results that one statement reports, only the first row of them is queued.',
     edits: [
       {
-        file: schemaFile,
+        file: schema.jobs,
         find: '  GROUP BY part ORDER BY part;\n  RETURN NULL;',
         replace: '  GROUP BY part ORDER BY part LIMIT 1;\n  RETURN NULL;',
       },
@@ -237,7 +234,7 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     breaks: 'The orchestrator’s role may put results into the queue, and change which jobs a row names.',
     edits: [
       {
-        file: schemaFile,
+        file: schema.grants,
         find: 'GRANT SELECT, UPDATE (enqueued_at), DELETE ON sagapost.delivery_result_queue TO saga_orchestrator;',
         replace:
           'GRANT SELECT, INSERT, UPDATE, DELETE ON sagapost.delivery_result_queue TO saga_orchestrator;',
@@ -251,7 +248,7 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     breaks: 'The worker’s role may read and delete what waits for the orchestrator.',
     edits: [
       {
-        file: schemaFile,
+        file: schema.grants,
         find: 'DELETE ON sagapost.delivery_result_queue TO saga_orchestrator;',
         replace: 'DELETE ON sagapost.delivery_result_queue TO saga_orchestrator, job_worker;',
       },
@@ -264,10 +261,9 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     breaks: 'The router’s role may change which events a row of its queue names.',
     edits: [
       {
-        file: schemaFile,
-        find: 'GRANT SELECT, UPDATE (enqueued_at), DELETE ON sagapost.event_routing_queue TO router_worker;',
-        replace:
-          'GRANT SELECT, UPDATE (enqueued_at, event_ids), DELETE ON sagapost.event_routing_queue TO router_worker;',
+        file: schema.grants,
+        find: 'UPDATE (id, enqueued_at, routed_events, last_subscription_id), DELETE',
+        replace: 'UPDATE (id, event_ids, enqueued_at, routed_events, last_subscription_id), DELETE',
       },
     ],
     test: rights,
@@ -278,17 +274,17 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     breaks: 'Events of several types that are stored at once are queued, and routed, as if they were of one.',
     edits: [
       {
-        file: schemaFile,
+        file: schema.routing,
         find: 'SELECT event_type, array_agg(id), CASE',
         replace: 'SELECT min(event_type), array_agg(id), CASE',
       },
       {
-        file: schemaFile,
+        file: schema.routing,
         find: '(row_number() OVER (PARTITION BY event_type) - 1)',
         replace: '(row_number() OVER () - 1)',
       },
       {
-        file: schemaFile,
+        file: schema.routing,
         find: 'GROUP BY event_type, part ORDER BY min(id)',
         replace: 'GROUP BY part ORDER BY min(id)',
       },
@@ -301,7 +297,7 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     breaks: 'Events without a correlation id get that of the next one which was stored with them.',
     edits: [
       {
-        file: schemaFile,
+        file: schema.routing,
         find: 'CASE WHEN count(correlation_id) > 0 THEN array_agg(correlation_id) END',
         replace: 'array_agg(correlation_id) FILTER (WHERE correlation_id IS NOT NULL)',
       },
@@ -323,7 +319,7 @@ FROM sagapost.partitions WHERE table_name = 'webhook_delivery_jobs';
     breaks: 'Routed events stay in the queue when their batch has several rows.',
     edits: [
       {
-        file: 'src/router/make-sagas.ts',
+        file: 'src/delivery/router/make-sagas.ts',
         find: 'WHERE id = ANY ($1::bigint[])',
         replace: 'WHERE id = ($1::bigint[])[1]',
       },

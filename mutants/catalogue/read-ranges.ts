@@ -1,13 +1,13 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const rangesFile = 'src/database/read-ranges.ts'
-const functionsFile = 'migrations/0048_partition_groups.sql'
 const rangeTests = testsOf('test/database/read-ranges.test.ts')
 const sameRows = rangeTests('[S21, E1] of events (%s) has the rows of one statement over all, in its order')
 const sameCount = rangeTests('[S21, D4] of dead letters is that of one statement over all')
 const foundById = rangeTests('[S21] (number %i) is found by its id')
-const foundFile = 'src/deliveries/find-in-each-range.ts'
+const foundFile = 'src/delivery/reading/find-in-each-range.ts'
 const foundTest = rangeTests('[S21] (%s) has all of them, newest first, however short the search is')
 const lockTest = rangeTests('[S21] no read locks more partitions the more there are')
 
@@ -60,7 +60,7 @@ export const readRangesMutants: readonly Mutant[] = [
     breaks: 'Events of a partition that was made a moment ago are missing in lists.',
     edits: [
       {
-        file: functionsFile,
+        file: schema.partitions,
         find: 'lag(border) OVER (ORDER BY place)',
         replace: 'lag(border, 1, (SELECT max(border) + 1 FROM borders)) OVER (ORDER BY place)',
       },
@@ -83,7 +83,7 @@ export const readRangesMutants: readonly Mutant[] = [
       'The locks of the groups that a dead letter was looked for in stay until the end of the transaction.',
     edits: [
       {
-        file: functionsFile,
+        file: schema.partitions,
         find: `      INTO event_id USING wanted;
       RAISE SQLSTATE 'SP000';
     EXCEPTION WHEN SQLSTATE 'SP000' THEN
@@ -102,7 +102,7 @@ export const readRangesMutants: readonly Mutant[] = [
     breaks: 'A batch of a requeue by filter has one plan for all values, which locks every partition.',
     edits: [
       {
-        file: functionsFile,
+        file: schema.builtInSagas,
         find: `'sagapost.webhook_delivery_sagas'::regclass OFFSET 24)`,
         replace: `'sagapost.webhook_delivery_sagas'::regclass OFFSET 24000)`,
       },
@@ -115,7 +115,7 @@ export const readRangesMutants: readonly Mutant[] = [
     breaks: 'A requeue by filter finds the dead letters of the oldest group only.',
     edits: [
       {
-        file: functionsFile,
+        file: schema.builtInSagas,
         find: '    EXIT WHEN matched > most;\n',
         replace: '    EXIT WHEN matched > 0;\n',
       },
@@ -154,7 +154,7 @@ export const readRangesMutants: readonly Mutant[] = [
     breaks: 'Deliveries of a type are listed past the event where the look into one range stopped.',
     edits: [
       {
-        file: 'src/deliveries/list-deliveries-of-type.ts',
+        file: 'src/delivery/reading/list-deliveries-of-type.ts',
         find: '(!oldest || byTime(eventOf(row), oldest) <= 0)',
         replace: 'true',
       },

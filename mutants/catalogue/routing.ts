@@ -1,8 +1,9 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { rights, testsOf } from './named-tests.js'
 
-const routeTests = testsOf('test/router/route-events.test.ts')
-const routeFile = 'src/router/route-events.ts'
+const routeTests = testsOf('test/delivery/router/route-events.test.ts')
+const routeFile = 'src/delivery/router/route-events.ts'
 
 export const routing: readonly Mutant[] = [
   {
@@ -13,16 +14,16 @@ export const routing: readonly Mutant[] = [
     edits: [
       {
         file: routeFile,
-        find: '  SELECT id, event_type, event_ids, correlation_ids, cardinality(event_ids) AS size,',
+        find: 'const columns = `queue.id, event_type, event_ids, correlation_ids, cardinality(event_ids) AS size,',
         replace:
-          '  SELECT id, event_type, ARRAY[id] AS event_ids, ARRAY[correlation_id] AS correlation_ids, 1 AS size,',
+          'const columns = `queue.id, event_type, ARRAY[id] AS event_ids, ARRAY[correlation_id] AS correlation_ids, 1 AS size,',
       },
       {
         file: routeFile,
-        find: `  FROM sagapost.event_routing_queue
-  WHERE id < 1::bigint << 52 ORDER BY id \${order} LIMIT (SELECT rows_max FROM size)
+        find: `  FROM sagapost.event_routing_queue AS queue
+  WHERE id < 1::bigint << 52 ORDER BY id LIMIT (SELECT rows_max FROM size)
   FOR UPDATE SKIP LOCKED`,
-        replace: `  FROM sagapost.events
+        replace: `  FROM sagapost.events AS queue
   WHERE id > (SELECT coalesce(max(event_id), 0) FROM sagapost.webhook_delivery_sagas)
   ORDER BY id LIMIT $1`,
       },
@@ -35,7 +36,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'Events that are put into a partition directly are never routed.',
     edits: [
       {
-        file: 'migrations/0006_partitions.sql',
+        file: schema.partitions,
         find: `  IF parent = 'events' THEN`,
         replace: `  IF parent = 'event' THEN`,
       },
@@ -48,7 +49,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'Of several subscriptions of a type, one gets the event.',
     edits: [
       {
-        file: 'src/router/subscription-cache.ts',
+        file: 'src/delivery/router/subscription-cache.ts',
         find: 'if (ids) ids.push(id)',
         replace: 'if (ids) ids[0] = id',
       },
@@ -63,7 +64,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'Routing an event again fails instead of making what is missing.',
     edits: [
       {
-        file: 'src/router/make-possible.ts',
+        file: 'src/delivery/router/make-possible.ts',
         find: '\n  ON CONFLICT (event_id, subscription_id, requeued_from) DO NOTHING',
         replace: '',
       },
@@ -94,7 +95,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'The router’s role may read the payload of events.',
     edits: [
       {
-        file: 'migrations/0010_grants.sql',
+        file: schema.grants,
         find: 'GRANT SELECT (id, event_type, created_at, correlation_id, traceparent) ON sagapost.events TO router_worker;',
         replace: 'GRANT SELECT ON sagapost.events TO router_worker;',
       },
@@ -107,7 +108,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'The router’s role may say with which status a delivery begins.',
     edits: [
       {
-        file: 'migrations/0010_grants.sql',
+        file: schema.grants,
         find: 'GRANT SELECT, INSERT (event_id, subscription_id, correlation_id) ON sagapost.webhook_delivery_sagas TO router_worker;',
         replace:
           'GRANT SELECT, INSERT (event_id, subscription_id, correlation_id, status) ON sagapost.webhook_delivery_sagas TO router_worker;',
@@ -121,7 +122,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'The router keeps its list of subscriptions whatever their version is.',
     edits: [
       {
-        file: 'src/router/subscription-cache.ts',
+        file: 'src/delivery/router/subscription-cache.ts',
         find: 'if (known?.version === version) return known.routes',
         replace: 'if (known) return known.routes',
       },
@@ -136,7 +137,7 @@ export const routing: readonly Mutant[] = [
     breaks: 'Only new and deleted subscriptions count the version up, not changed ones.',
     edits: [
       {
-        file: 'migrations/0003_subscriptions.sql',
+        file: schema.subscriptions,
         find: 'AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON sagapost.subscriptions',
         replace: 'AFTER INSERT OR DELETE OR TRUNCATE ON sagapost.subscriptions',
       },

@@ -1,12 +1,8 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { guards, orchestrate, plans, rights, tables, testsOf, transitions } from './named-tests.js'
 
-const tablesFile = 'migrations/0004_deliveries.sql'
-const guardsFile = 'migrations/0020_lean_writes.sql'
-const queuesFile = 'migrations/0026_queues_of_batches.sql'
-const keyFile = 'migrations/0042_deliveries_of_event.sql'
-const grantsFile = 'migrations/0010_grants.sql'
-const makeJobsFile = 'src/orchestrator/make-jobs.ts'
+const makeJobsFile = 'src/delivery/orchestrator/make-jobs.ts'
 
 /** The delivery saga's table, its guards, its role, and the making of jobs. */
 export const sagaMoves: readonly Mutant[] = [
@@ -16,7 +12,7 @@ export const sagaMoves: readonly Mutant[] = [
     breaks: 'The error code of a delivery has room for 50 characters instead of 100.',
     edits: [
       {
-        file: tablesFile,
+        file: schema.deliveries,
         find: 'final_error_code varchar(100),\n  created_at       timestamptz              NOT NULL',
         replace: 'final_error_code varchar(50),\n  created_at       timestamptz              NOT NULL',
       },
@@ -29,7 +25,7 @@ export const sagaMoves: readonly Mutant[] = [
     breaks: 'The index idx_saga_status_retry has its two columns in the other order.',
     edits: [
       {
-        file: tablesFile,
+        file: schema.deliveries,
         find: 'CREATE INDEX idx_saga_status_retry ON sagapost.webhook_delivery_sagas (status, next_attempt_at)',
         replace:
           'CREATE INDEX idx_saga_status_retry ON sagapost.webhook_delivery_sagas (next_attempt_at, status)',
@@ -43,10 +39,10 @@ export const sagaMoves: readonly Mutant[] = [
     breaks: 'The key of event and subscription is an index like any other: two sagas fit.',
     edits: [
       {
-        file: keyFile,
-        find: `CREATE UNIQUE INDEX saga_event_subscription ON sagapost.webhook_delivery_sagas
+        file: schema.deliveries,
+        find: `CREATE UNIQUE INDEX uniq_saga_event_subscription ON sagapost.webhook_delivery_sagas
   (event_id, subscription_id, requeued_from) NULLS NOT DISTINCT`,
-        replace: `CREATE INDEX saga_event_subscription ON sagapost.webhook_delivery_sagas
+        replace: `CREATE INDEX uniq_saga_event_subscription ON sagapost.webhook_delivery_sagas
   (event_id, subscription_id, requeued_from)`,
       },
     ],
@@ -59,7 +55,7 @@ export const sagaMoves: readonly Mutant[] = [
       'The key of event and subscription leaves requeued sagas out: a look-up without its predicate scans.',
     edits: [
       {
-        file: keyFile,
+        file: schema.deliveries,
         find: '(event_id, subscription_id, requeued_from) NULLS NOT DISTINCT;',
         replace: '(event_id, subscription_id, requeued_from) NULLS NOT DISTINCT WHERE requeued_from IS NULL;',
       },
@@ -72,7 +68,7 @@ export const sagaMoves: readonly Mutant[] = [
     breaks: 'The guard lets a delivery go from Pending straight to Completed.',
     edits: [
       {
-        file: guardsFile,
+        file: schema.deliveries,
         find: `(OLD.status = 'Pending' AND NEW.status = 'InProgress')`,
         replace: `(OLD.status = 'Pending' AND NEW.status IN ('InProgress', 'Completed'))`,
       },
@@ -85,7 +81,7 @@ export const sagaMoves: readonly Mutant[] = [
     breaks: 'A delivery may be inserted with attempts that nobody made.',
     edits: [
       {
-        file: 'migrations/0005_delivery_guards.sql',
+        file: schema.deliveries,
         find: `NEW.status <> 'Pending' OR NEW.attempt_count <> 0 OR NEW.final_error_code IS NOT NULL`,
         replace: `NEW.status <> 'Pending' OR NEW.final_error_code IS NOT NULL`,
       },
@@ -98,7 +94,7 @@ export const sagaMoves: readonly Mutant[] = [
     breaks: 'The subscription of a delivery under way can be changed.',
     edits: [
       {
-        file: guardsFile,
+        file: schema.deliveries,
         find: `(OLD.id, OLD.event_id, OLD.subscription_id, OLD.requeued_from, OLD.created_at, OLD.correlation_id)
     IS DISTINCT FROM
     (NEW.id, NEW.event_id, NEW.subscription_id, NEW.requeued_from, NEW.created_at, NEW.correlation_id))`,
@@ -115,7 +111,7 @@ export const sagaMoves: readonly Mutant[] = [
     breaks: 'The worker’s role may change the status of a delivery.',
     edits: [
       {
-        file: grantsFile,
+        file: schema.grants,
         find: 'GRANT SELECT (headers) ON sagapost.subscriptions TO job_worker;',
         replace: `GRANT SELECT (headers) ON sagapost.subscriptions TO job_worker;
 GRANT UPDATE (status, updated_at) ON sagapost.webhook_delivery_sagas TO job_worker;`,
@@ -142,7 +138,7 @@ GRANT UPDATE (status, updated_at) ON sagapost.webhook_delivery_sagas TO job_work
     breaks: 'The orchestrator’s role may read the payload of events.',
     edits: [
       {
-        file: grantsFile,
+        file: schema.grants,
         find: 'GRANT SELECT (id, event_type, created_at, correlation_id, traceparent) ON sagapost.events TO saga_orchestrator;',
         replace: 'GRANT SELECT ON sagapost.events TO saga_orchestrator;',
       },
@@ -155,7 +151,7 @@ GRANT UPDATE (status, updated_at) ON sagapost.webhook_delivery_sagas TO job_work
     breaks: 'The orchestrator’s role may lengthen and end leases.',
     edits: [
       {
-        file: queuesFile,
+        file: schema.grants,
         append: 'GRANT UPDATE (status, lease_until) ON sagapost.webhook_delivery_jobs TO saga_orchestrator;',
       },
     ],
@@ -167,7 +163,7 @@ GRANT UPDATE (status, updated_at) ON sagapost.webhook_delivery_sagas TO job_work
     breaks: 'The key of the one active job forgets jobs that are leased.',
     edits: [
       {
-        file: tablesFile,
+        file: schema.jobs,
         find: `uniq_job_saga_active ON sagapost.webhook_delivery_jobs (saga_id, event_id)
   WHERE status IN ('Pending', 'Leased');`,
         replace: `uniq_job_saga_active ON sagapost.webhook_delivery_jobs (saga_id, event_id)
@@ -180,7 +176,7 @@ GRANT UPDATE (status, updated_at) ON sagapost.webhook_delivery_sagas TO job_work
     id: 'retry-guard-forgets-the-time',
     rules: ['S10'],
     breaks: 'The database lets a retry begin before its time.',
-    edits: [{ file: guardsFile, find: ' AND OLD.next_attempt_at <= sagapost.now())', replace: ')' }],
+    edits: [{ file: schema.deliveries, find: ' AND OLD.next_attempt_at <= sagapost.now())', replace: ')' }],
     test: transitions('[S10] a delivery that waits for its retry is not taken up before the time has come'),
   },
   {
@@ -202,15 +198,15 @@ GRANT UPDATE (status, updated_at) ON sagapost.webhook_delivery_sagas TO job_work
     breaks: 'There is no guard on finished deliveries at all.',
     edits: [
       {
-        file: guardsFile,
+        file: schema.deliveries,
         find: `CREATE TRIGGER saga_final_is_frozen
   AFTER UPDATE ON sagapost.webhook_delivery_sagas
   FOR EACH ROW WHEN (OLD.status IN ('Completed', 'DeadLettered'))
   EXECUTE FUNCTION sagapost.refuse('SP003', 'a Completed or DeadLettered delivery never changes');
-ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_frozen;
 `,
         replace: '',
       },
+      { file: schema.deliveries, find: '  ENABLE ALWAYS TRIGGER saga_final_is_frozen,\n', replace: '' },
     ],
     test: guards('[S11] a %s delivery'),
   },
@@ -220,7 +216,7 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
     breaks: 'Only Completed deliveries are frozen; a dead one can be changed.',
     edits: [
       {
-        file: guardsFile,
+        file: schema.deliveries,
         find: `FOR EACH ROW WHEN (OLD.status IN ('Completed', 'DeadLettered'))`,
         replace: `FOR EACH ROW WHEN (OLD.status = 'Completed')`,
       },
@@ -233,7 +229,7 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
     breaks: 'The updated_at of a finished delivery may still move.',
     edits: [
       {
-        file: guardsFile,
+        file: schema.deliveries,
         find: `FOR EACH ROW WHEN (OLD.status IN ('Completed', 'DeadLettered'))`,
         replace: `FOR EACH ROW WHEN (OLD.status IN ('Completed', 'DeadLettered')
     AND to_jsonb(OLD) - 'updated_at' IS DISTINCT FROM to_jsonb(NEW) - 'updated_at')`,
@@ -247,7 +243,7 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
     breaks: 'On one partition of three, the guard of finished deliveries is switched off.',
     edits: [
       {
-        file: queuesFile,
+        file: schema.partitions,
         append:
           'ALTER TABLE sagapost.webhook_delivery_sagas_from_1000000 DISABLE TRIGGER saga_final_is_frozen;',
       },
@@ -260,8 +256,8 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
     breaks: 'A guard is an ordinary trigger, which session_replication_role switches off.',
     edits: [
       {
-        file: guardsFile,
-        find: 'ALTER TABLE sagapost.webhook_delivery_jobs ENABLE ALWAYS TRIGGER job_moves_legally;\n',
+        file: schema.jobs,
+        find: '  ENABLE ALWAYS TRIGGER job_moves_legally,\n',
         replace: '',
       },
     ],
@@ -316,7 +312,7 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
     breaks: 'The orchestrator’s role may delete deliveries.',
     edits: [
       {
-        file: grantsFile,
+        file: schema.grants,
         find: `GRANT SELECT,
   INSERT (event_id, subscription_id, correlation_id),
   UPDATE (status, attempt_count, next_attempt_at, final_error_code, updated_at)`,
@@ -346,7 +342,7 @@ ALTER TABLE sagapost.webhook_delivery_sagas ENABLE ALWAYS TRIGGER saga_final_is_
     breaks: 'Retries that wait in older partitions are not counted as open work.',
     edits: [
       {
-        file: 'migrations/0044_open_ranges.sql',
+        file: schema.partitions,
         find: `
           OR EXISTS (SELECT FROM sagapost.%1$I WHERE status = 'PendingRetry')`,
         replace: '',

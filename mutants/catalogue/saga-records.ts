@@ -1,11 +1,11 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
-const migration = 'migrations/0037_saga_columns.sql'
-const columns = testsOf('test/sagas/columns.test.ts')(
+const columns = testsOf('test/sagas/storage/columns.test.ts')(
   '[G1, G2, G3] every column of the tables of sagas is written by sagas that run',
 )
-const shapes = testsOf('test/sagas/stored-shapes.test.ts')
+const shapes = testsOf('test/sagas/storage/stored-shapes.test.ts')
 const members = shapes('[G5] has every member of its shape, null where there is nothing')
 const thrown = shapes('[G5] keeps of a thrown error its details, its causes, its stacks and its time')
 const spans = shapes('[G17] has a span of its own for each attempt at a step, and for each undo')
@@ -23,7 +23,7 @@ export const sagaRecords: readonly Mutant[] = [
     id: 'column-without-writer',
     rules: ['G1', 'G2', 'G3'],
     breaks: 'A column is added that no run of a saga fills.',
-    edits: [{ file: migration, append: 'ALTER TABLE sagapost.saga_steps ADD COLUMN worker text;' }],
+    edits: [{ file: schema.sagas, append: 'ALTER TABLE sagapost.saga_steps ADD COLUMN worker text;' }],
     test: columns,
   },
   {
@@ -32,7 +32,7 @@ export const sagaRecords: readonly Mutant[] = [
     breaks: 'What the steps have returned is not kept with the saga.',
     edits: [
       {
-        file: migration,
+        file: schema.sagaWrites,
         find: 'current_data = coalesce(change.current::jsonb, saga.current_data)',
         replace: 'current_data = saga.current_data',
       },
@@ -44,7 +44,11 @@ export const sagaRecords: readonly Mutant[] = [
     rules: ['G2'],
     breaks: 'What a step is given is kept for the first one only.',
     edits: [
-      { file: migration, find: 'coalesce(to_be.input::jsonb, step.input_data)', replace: 'step.input_data' },
+      {
+        file: schema.sagaWrites,
+        find: 'coalesce(to_be.input::jsonb, step.input_data)',
+        replace: 'step.input_data',
+      },
     ],
     test: told,
   },
@@ -54,7 +58,7 @@ export const sagaRecords: readonly Mutant[] = [
     breaks: 'What the first step is given is not kept where it begins with its saga.',
     edits: [
       {
-        file: migration,
+        file: schema.sagaWrites,
         find: 'CASE begun.runs WHEN 1 THEN new.first_input::jsonb END',
         replace: 'NULL',
       },
@@ -66,7 +70,11 @@ export const sagaRecords: readonly Mutant[] = [
     rules: ['G1'],
     breaks: 'The description of a saga is taken and not stored.',
     edits: [
-      { file: 'src/sagas/postgres/start-saga.ts', find: '    description: saga.description,\n', replace: '' },
+      {
+        file: 'src/sagas/storage/postgres/start-saga.ts',
+        find: '    description: saga.description,\n',
+        replace: '',
+      },
     ],
     test: columns,
   },
@@ -76,7 +84,7 @@ export const sagaRecords: readonly Mutant[] = [
     breaks: 'The history does not say which coordinator took a saga over.',
     edits: [
       {
-        file: 'src/sagas/annotate-change.ts',
+        file: 'src/sagas/decide/annotate-change.ts',
         find: 'isFirst && first && {',
         replace: 'first && !isFirst && {',
       },
@@ -89,7 +97,7 @@ export const sagaRecords: readonly Mutant[] = [
     breaks: 'The time of the last attempt is that of the first.',
     edits: [
       {
-        file: migration,
+        file: schema.sagaWrites,
         find: 'last_attempt_at = CASE WHEN to_be.started THEN at_once ELSE step.last_attempt_at END',
         replace: 'last_attempt_at = CASE WHEN to_be.started THEN coalesce(step.last_attempt_at, at_once) END',
       },
@@ -102,7 +110,7 @@ export const sagaRecords: readonly Mutant[] = [
     breaks: 'A saga’s events stay when it is deleted, and keep it from going.',
     edits: [
       {
-        file: migration,
+        file: schema.sagas,
         append: `
 ALTER TABLE sagapost.saga_events DROP CONSTRAINT fk_saga_events_saga;
 ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
@@ -172,7 +180,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     id: 'undo-without-end',
     rules: ['G5'],
     breaks: 'The state of an undo lacks the time of its end while it has none.',
-    edits: [{ file: 'src/sagas/plan-undos.ts', find: '      completed_at: null,\n', replace: '' }],
+    edits: [{ file: 'src/sagas/decide/plan-undos.ts', find: '      completed_at: null,\n', replace: '' }],
     test: members,
   },
   {
@@ -188,7 +196,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'All events of a saga have the span of the saga.',
     edits: [
       {
-        file: migration,
+        file: schema.sagaWrites,
         find: 'coalesce(event.span_id, moved.span_id)',
         replace: 'moved.span_id',
       },
@@ -201,7 +209,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'The end of a run has the span of its saga.',
     edits: [
       {
-        file: 'src/sagas/plan-runs.ts',
+        file: 'src/sagas/decide/plan-runs.ts',
         find: "  const failed = stepStateNumber('Failed')\n  const span = spanId === undefined ? {} : { spanId }",
         replace: "  const failed = stepStateNumber('Failed')\n  const span = spanId === '' ? { spanId } : {}",
       },
@@ -214,7 +222,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'With a key, the stacks and causes of errors are kept in the clear in the history.',
     edits: [
       {
-        file: 'src/sagas/postgres/write-changes.ts',
+        file: 'src/sagas/storage/postgres/write-changes.ts',
         find: 'error: sealError(event.error, sagaId, box)',
         replace: 'error: event.error',
       },
@@ -227,7 +235,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'With a key, what the steps have returned is kept with the saga in the clear.',
     edits: [
       {
-        file: 'src/sagas/postgres/write-changes.ts',
+        file: 'src/sagas/storage/postgres/write-changes.ts',
         find: "change.current && box.seal(change.current, { sagaId, column: 'current_data' })",
         replace: 'change.current',
       },
@@ -240,7 +248,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'The webhooks of a saga tell the message of its error.',
     edits: [
       {
-        file: 'migrations/0024_saga_webhooks.sql',
+        file: schema.sagaWrites,
         find: `event.error ->> 'code' AS "errorCode"`,
         replace: `event.error ->> 'message' AS "errorCode"`,
       },
@@ -253,12 +261,12 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'In memory, the entries of one write have times of their own.',
     edits: [
       {
-        file: 'src/sagas/memory-storage.ts',
+        file: 'src/sagas/storage/memory/memory-storage.ts',
         find: 'timestamp: moment,',
         replace: 'timestamp: now(moment.getTime() * 0),',
       },
     ],
-    test: testsOf('test/sagas/constructs.test.ts')(
+    test: testsOf('test/sagas/run/constructs.test.ts')(
       '[G13] all that one write in memory says is of one moment, though the clock goes on meanwhile',
     ),
   },
@@ -268,7 +276,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
     breaks: 'In memory, events have no metadata.',
     edits: [
       {
-        file: 'src/sagas/memory-storage.ts',
+        file: 'src/sagas/storage/memory/memory-storage.ts',
         find: 'metadata: event.metadata ?? null',
         replace: 'metadata: null',
       },

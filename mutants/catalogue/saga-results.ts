@@ -1,8 +1,8 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { orchestrate, resultQueue, testsOf, transitions } from './named-tests.js'
 
-const applyFile = 'src/orchestrator/apply-results.ts'
-const guardsFile = 'migrations/0020_lean_writes.sql'
+const applyFile = 'src/delivery/orchestrator/apply-results.ts'
 
 /** What a job's result makes of its delivery. */
 export const sagaResults: readonly Mutant[] = [
@@ -40,7 +40,7 @@ export const sagaResults: readonly Mutant[] = [
     breaks: 'The database lets attempt_count jump by more than one.',
     edits: [
       {
-        file: guardsFile,
+        file: schema.deliveries,
         find: 'NEW.attempt_count BETWEEN OLD.attempt_count AND OLD.attempt_count + 1',
         replace: 'NEW.attempt_count >= OLD.attempt_count',
       },
@@ -78,15 +78,15 @@ export const sagaResults: readonly Mutant[] = [
   {
     id: 'backoff-without-cap',
     rules: ['S14'],
-    breaks: 'The decision knows no longest delay.',
+    breaks: 'There is no longest delay.',
     edits: [
       {
-        file: 'src/orchestrator/decide-delivery.ts',
-        find: 'Math.min(baseDelayMs * 2 ** (attemptCount - 1), maxDelayMs)',
-        replace: 'baseDelayMs * 2 ** (attemptCount - 1)',
+        file: applyFile,
+        find: 'least($5 * 2.0 ^ attempt_count, $6)',
+        replace: '$5 * 2.0 ^ attempt_count + 0 * $6',
       },
     ],
-    test: orchestrate('[S14] grows by powers of two up to one hour'),
+    test: orchestrate('[S14] the wait grows by powers of two up to one hour'),
   },
   {
     id: 'limit-of-subscription-ignored',
@@ -109,7 +109,7 @@ export const sagaResults: readonly Mutant[] = [
     breaks: 'A subscription may have a limit of 0 attempts.',
     edits: [
       {
-        file: 'migrations/0003_subscriptions.sql',
+        file: schema.subscriptions,
         find: 'CHECK (max_attempts BETWEEN 1 AND 100)',
         replace: 'CHECK (max_attempts BETWEEN 0 AND 100)',
       },

@@ -1,13 +1,12 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
-const tables = 'migrations/0007_general_sagas.sql'
-const upkeep = 'migrations/0021_saga_upkeep.sql'
 const indexes = testsOf('test/schema/general-sagas/indexes.test.ts')(
-  '[G4] %s has every index the document names, those of the coordinator, and no other',
+  '[G4] %s has every named index, those of the coordinator, and no other',
 )
 const views = testsOf('test/schema/general-sagas/views.test.ts')
-const maintenance = testsOf('test/sagas/maintenance.test.ts')
+const maintenance = testsOf('test/sagas/storage/postgres/maintenance.test.ts')
 
 /** Indexes and views of general sagas, and what operators do to keep them for years. */
 export const sagaUpkeep: readonly Mutant[] = [
@@ -17,7 +16,7 @@ export const sagaUpkeep: readonly Mutant[] = [
     breaks: 'The metadata of sagas has an index in which no member can be searched for.',
     edits: [
       {
-        file: 'migrations/0018_saga_writes.sql',
+        file: schema.sagas,
         find: 'USING gin (metadata jsonb_path_ops) WHERE metadata IS NOT NULL',
         replace: 'USING hash (metadata) WHERE metadata IS NOT NULL',
       },
@@ -29,7 +28,11 @@ export const sagaUpkeep: readonly Mutant[] = [
     rules: ['G4'],
     breaks: 'The index of the clean-up leaves sagas out that were cancelled.',
     edits: [
-      { file: tables, find: 'WHERE state IN (3, 5, 6, 7, 8);', replace: 'WHERE state IN (3, 5, 6, 8);' },
+      {
+        file: schema.sagas,
+        find: 'WHERE state IN (3, 5, 6, 7, 8);',
+        replace: 'WHERE state IN (3, 5, 6, 8);',
+      },
     ],
     test: indexes,
   },
@@ -39,7 +42,7 @@ export const sagaUpkeep: readonly Mutant[] = [
     breaks: 'The view active_sagas leaves sagas out that are being undone.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: 'WHERE state IN (1, 2, 4)\nORDER BY created_at DESC;',
         replace: 'WHERE state IN (1, 2)\nORDER BY created_at DESC;',
       },
@@ -52,7 +55,7 @@ export const sagaUpkeep: readonly Mutant[] = [
     breaks: 'The view completed_sagas shows sagas that were undone.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: 'WHERE state = 3\nORDER BY completed_at DESC;',
         replace: 'WHERE state IN (3, 5)\nORDER BY completed_at DESC;',
       },
@@ -65,7 +68,7 @@ export const sagaUpkeep: readonly Mutant[] = [
     breaks: 'The average duration of a definition counts sagas that have not ended.',
     edits: [
       {
-        file: tables,
+        file: schema.sagas,
         find: 'avg(extract(epoch FROM completed_at - started_at))',
         replace: 'avg(extract(epoch FROM coalesce(completed_at, updated_at) - started_at))',
       },
@@ -76,7 +79,13 @@ export const sagaUpkeep: readonly Mutant[] = [
     id: 'invalid-index-passes',
     rules: ['G16'],
     breaks: 'An index that an interrupted rebuild has left behind passes for a good one.',
-    edits: [{ file: upkeep, find: 'index.indisvalid AS is_valid', replace: 'index.indislive AS is_valid' }],
+    edits: [
+      {
+        file: schema.sagaUpkeep,
+        find: 'index.indisvalid AS is_valid',
+        replace: 'index.indislive AS is_valid',
+      },
+    ],
     test: maintenance('[G16] what an interrupted rebuild leaves behind is seen'),
   },
   {
@@ -85,7 +94,7 @@ export const sagaUpkeep: readonly Mutant[] = [
     breaks: 'The vacuum of the tables of sagas leaves the planner’s statistics as they are.',
     edits: [
       {
-        file: 'src/sagas/postgres/maintain-tables.ts',
+        file: 'src/sagas/storage/postgres/maintain-tables.ts',
         find: "saga_events: 'VACUUM (ANALYZE) sagapost.saga_events'",
         replace: "saga_events: 'VACUUM sagapost.saga_events'",
       },
@@ -98,7 +107,7 @@ export const sagaUpkeep: readonly Mutant[] = [
     breaks: 'The slow statements that operators are shown are the fastest ones.',
     edits: [
       {
-        file: 'migrations/0019_saga_event_partitions.sql',
+        file: schema.sagaUpkeep,
         find: 'ORDER BY mean_exec_time DESC LIMIT $1',
         replace: 'ORDER BY mean_exec_time LIMIT $1',
       },
@@ -111,7 +120,7 @@ export const sagaUpkeep: readonly Mutant[] = [
     id: 'history-dropped-before-its-saga',
     rules: ['G18', 'G15'],
     breaks: 'Retention drops a partition that holds the history of a saga that is still there.',
-    edits: [{ file: upkeep, find: 'IF NOT needed THEN', replace: 'IF NOT needed OR needed THEN' }],
+    edits: [{ file: schema.sagaUpkeep, find: 'IF NOT needed THEN', replace: 'IF NOT needed OR needed THEN' }],
     test: maintenance(
       '[G15, G16, G18] schema_maintainer makes and drops partitions, and there are none to begin with',
     ),
@@ -123,7 +132,7 @@ export const sagaUpkeep: readonly Mutant[] = [
       'After a restore whose ids are far ahead, partitions are made where the others end, and not at the ids.',
     edits: [
       {
-        file: 'migrations/0006_partitions.sql',
+        file: schema.partitions,
         find: 'SELECT greatest(next_id - next_id % width, max(to_id)) FROM sagapost.partitions',
         replace: 'SELECT coalesce(max(to_id), 0) FROM sagapost.partitions',
       },

@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const scenarios = testsOf('test/e2e/scenarios.test.ts')
@@ -11,9 +12,9 @@ export const scenarioMutants: readonly Mutant[] = [
     breaks: 'An event under a key that is taken takes the key over, and is stored again.',
     edits: [
       {
-        file: 'migrations/0029_publish_json_payloads.sql',
-        find: 'ON CONFLICT (key) DO NOTHING',
-        replace: 'ON CONFLICT (key) DO UPDATE SET event_id = excluded.event_id',
+        file: schema.events,
+        find: 'ON CONFLICT (key) DO NOTHING\n    RETURNING event_id',
+        replace: 'ON CONFLICT (key) DO UPDATE SET event_id = excluded.event_id\n    RETURNING event_id',
       },
     ],
     test: scenarios(
@@ -25,7 +26,9 @@ export const scenarioMutants: readonly Mutant[] = [
     id: 'routing-again-fails-for-ever',
     rules: ['O6', 'R3'],
     breaks: 'A batch with an event that is routed already is tried again as it is, for ever.',
-    edits: [{ file: 'src/router/route-events.ts', find: 'make: makePossible', replace: 'make: makeAll' }],
+    edits: [
+      { file: 'src/delivery/router/route-events.ts', find: 'make: makePossible', replace: 'make: makeAll' },
+    ],
     test: scenarios('[O6, R3, S3] events that are routed twice, by two routers, are delivered once'),
     needsBuild: true,
   },

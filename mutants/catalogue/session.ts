@@ -27,7 +27,7 @@ export const session: readonly Mutant[] = [
     breaks: 'The transaction of a step is committed as lazily as the database has it.',
     edits: [
       {
-        file: 'src/sagas/postgres/transact.ts',
+        file: 'src/sagas/storage/postgres/transact.ts',
         find: `current_setting('synchronous_commit') IN ('off', 'local')`,
         replace: `current_setting('synchronous_commit') IN ('local')`,
       },

@@ -1,9 +1,10 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { orchestrate, testsOf } from './named-tests.js'
 
-const waiting = testsOf('test/worker/stopped-while-waiting.test.ts')
+const waiting = testsOf('test/delivery/worker/stopped-while-waiting.test.ts')
 const stopSending = testsOf('test/runtime/stop-sending.test.ts')
-const switchesFile = 'src/worker/keep-switches.ts'
+const switchesFile = 'src/delivery/worker/switches.ts'
 const endsAsDeadLetters = stopSending(
   '[S5, S15, S17, D3] gets nothing more but what is on its way: all that is open ends as dead letters',
 )
@@ -14,7 +15,7 @@ const isCancelled = stopSending(
   '[S5, S17, D3, D4] ends as a dead letter wherever it stands, is Completed if it arrives, and can be requeued',
 )
 
-const asideTests = testsOf('test/worker/put-aside.test.ts')
+const asideTests = testsOf('test/delivery/worker/put-aside.test.ts')
 
 /** Sending that goes on although it was to stop, or does not go on although it was to. */
 export const stops: readonly Mutant[] = [
@@ -38,7 +39,7 @@ export const stops: readonly Mutant[] = [
     breaks: 'Deliveries of a deleted subscription that wait for a retry wait until it is due.',
     edits: [
       {
-        file: 'src/orchestrator/end-stopped.ts',
+        file: 'src/delivery/orchestrator/end-stopped.ts',
         find: 'subscription.deleted_at IS NOT NULL\n    JOIN',
         replace: 'subscription.deleted_at > sagapost.now()\n    JOIN',
       },
@@ -53,7 +54,7 @@ export const stops: readonly Mutant[] = [
     breaks: 'A failure that is reported after the deletion of its subscription leads to another attempt.',
     edits: [
       {
-        file: 'src/orchestrator/apply-results.ts',
+        file: 'src/delivery/orchestrator/apply-results.ts',
         find: 'dead || stop !== null',
         replace: 'dead',
       },
@@ -66,7 +67,7 @@ export const stops: readonly Mutant[] = [
     breaks: 'Free jobs of an inactive subscription are sent like any others.',
     edits: [
       {
-        file: 'src/worker/stop.ts',
+        file: 'src/delivery/worker/stop.ts',
         find: `WHEN NOT \${subscription}.active THEN 'held'`,
         replace: `WHEN false THEN 'held'`,
       },
@@ -92,7 +93,7 @@ export const stops: readonly Mutant[] = [
     breaks: 'A subscription that is switched on or off leaves no note; only a deletion does.',
     edits: [
       {
-        file: 'migrations/0032_stopped_deliveries.sql',
+        file: schema.pausesAndStops,
         find: 'WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.deleted_at',
         replace: 'WHEN (OLD.deleted_at',
       },
@@ -106,8 +107,8 @@ export const stops: readonly Mutant[] = [
     edits: [
       {
         file: switchesFile,
-        find: 'known.cancelled.has(job.sagaId)',
-        replace: 'known.cancelled.has(`-${job.sagaId}`)',
+        find: 'known.cancelled.has(job.deliveryId)',
+        replace: 'known.cancelled.has(`-${job.deliveryId}`)',
       },
     ],
     test: isCancelled,
@@ -118,7 +119,7 @@ export const stops: readonly Mutant[] = [
     breaks: 'A cancelled delivery whose job is held stays open.',
     edits: [
       {
-        file: 'src/worker/take-stopped.ts',
+        file: 'src/delivery/worker/take-stopped.ts',
         find: `ARRAY[cancellation.saga_id]) AND job.status = 'Pending'`,
         replace: `ARRAY[cancellation.saga_id]) AND job.status = 'Pending' AND job.lease_until <= sagapost.now()`,
       },
@@ -131,7 +132,7 @@ export const stops: readonly Mutant[] = [
     breaks: 'A dead letter by a lowered limit is logged without its job, its worker and its lease.',
     edits: [
       {
-        file: 'src/runtime/start-orchestrator.ts',
+        file: 'src/delivery/orchestrator/start-orchestrator.ts',
         find: '      counter.countDead(delivery.subscriptionId)\n      bury(delivery)',
         replace: `      counter.countDead(delivery.subscriptionId)
       const { jobId: _, workerId: __, leaseExpiration: ___, ...bare } = delivery
@@ -149,7 +150,7 @@ export const stops: readonly Mutant[] = [
       'A large payload that waited for its turn is sent although its subscription was deleted meanwhile.',
     edits: [
       {
-        file: 'src/worker/deliveries.ts',
+        file: 'src/delivery/worker/held-jobs.ts',
         find: ' || options.isStopped(job)',
         replace: '',
       },
@@ -164,7 +165,7 @@ export const stops: readonly Mutant[] = [
     breaks: 'A job whose payload could not be read waits for its lease.',
     edits: [
       {
-        file: 'src/worker/deliveries.ts',
+        file: 'src/delivery/worker/held-jobs.ts',
         find: '      await giveBack([job])\n      throw error\n    })\n    if (outcome === null)',
         replace: '      throw error\n    })\n    if (outcome === null)',
       },
@@ -178,7 +179,7 @@ export const stops: readonly Mutant[] = [
       'A delivery that waits beside a job of its own is refused with every batch, and all others with it.',
     edits: [
       {
-        file: 'src/orchestrator/make-jobs.ts',
+        file: 'src/delivery/orchestrator/make-jobs.ts',
         find: '` AND ${hasEvent} AND ${hasNoActiveJob}`',
         replace: '` AND ${hasEvent}`',
       },
@@ -194,7 +195,7 @@ export const stops: readonly Mutant[] = [
       'A delivery that is to be ended beside a job of its own is refused with every batch, and all others with it.',
     edits: [
       {
-        file: 'src/orchestrator/end-stopped.ts',
+        file: 'src/delivery/orchestrator/end-stopped.ts',
         find: ' AND ${hasNoActiveJob}\n',
         replace: '\n',
       },
@@ -209,7 +210,7 @@ export const stops: readonly Mutant[] = [
     breaks: 'A subscription whose jobs were being put aside is left out of claims after it is active again.',
     edits: [
       {
-        file: 'src/worker/keep-switches.ts',
+        file: 'src/delivery/worker/switches.ts',
         find: '    if (lookedUntil.size === 0) busy = new Set()\n',
         replace: '',
       },
@@ -224,7 +225,7 @@ export const stops: readonly Mutant[] = [
     breaks: 'A switch is forgotten although a job is held that is to go on.',
     edits: [
       {
-        file: 'src/worker/read-switches.ts',
+        file: 'src/delivery/worker/read-switches.ts',
         find: 'subscription.active OR subscription.deleted_at',
         replace: 'false AND subscription.deleted_at',
       },
@@ -237,7 +238,7 @@ export const stops: readonly Mutant[] = [
     breaks: 'A stopped delivery whose event is gone holds up every retry.',
     edits: [
       {
-        file: 'src/orchestrator/make-jobs.ts',
+        file: 'src/delivery/orchestrator/make-jobs.ts',
         find: 'retryThose(` AND ${hasEvent} AND ${hasNoActiveJob}`)',
         replace: 'retryThose(` AND ${hasNoActiveJob}`)',
       },
@@ -250,7 +251,7 @@ export const stops: readonly Mutant[] = [
     breaks: 'A job that is put aside once more is changed, though another worker has it now.',
     edits: [
       {
-        file: 'src/worker/put-aside.ts',
+        file: 'src/delivery/worker/put-aside.ts',
         find: `AND job.lease_token = taken.token AND job.status::text = 'Leased'`,
         replace: `AND job.status::text = 'Leased'`,
       },

@@ -1,15 +1,15 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { tables, testsOf } from './named-tests.js'
 
 const schemaTests = testsOf('test/schema/subscriptions.test.ts')
-const schemaFile = 'migrations/0003_subscriptions.sql'
 
 export const subscriptions: readonly Mutant[] = [
   {
     id: 'callback-url-shorter',
     rules: ['U1'],
     breaks: 'A callback URL has room for 255 characters instead of 500.',
-    edits: [{ file: schemaFile, find: 'varchar(500) NOT NULL', replace: 'varchar(255) NOT NULL' }],
+    edits: [{ file: schema.subscriptions, find: 'varchar(500) NOT NULL', replace: 'varchar(255) NOT NULL' }],
     test: tables,
   },
   {
@@ -18,7 +18,7 @@ export const subscriptions: readonly Mutant[] = [
     breaks: 'A verification routes the events of its type that were published before, once more.',
     edits: [
       {
-        file: 'migrations/0026_queues_of_batches.sql',
+        file: schema.routing,
         append: `CREATE OR REPLACE FUNCTION sagapost.confirm_verification(subscription_id bigint, challenge text) RETURNS boolean
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
@@ -41,7 +41,13 @@ $$;`,
     id: 'http-url-in-the-database',
     rules: ['U3'],
     breaks: 'The database takes callback URLs without TLS.',
-    edits: [{ file: schemaFile, find: `callback_url ~* '^https://`, replace: `callback_url ~* '^https?://` }],
+    edits: [
+      {
+        file: schema.subscriptions,
+        find: `callback_url ~* '^https://`,
+        replace: `callback_url ~* '^https?://`,
+      },
+    ],
     test: schemaTests('[U3] %j is refused'),
   },
   {
@@ -50,12 +56,12 @@ $$;`,
     breaks: 'The API’s own check takes callback URLs without TLS.',
     edits: [
       {
-        file: 'src/https/parse-callback-url.ts',
+        file: 'src/webhook/parse-callback-url.ts',
         find: `url.protocol !== 'https:' || !/^https:\\/\\/[^/]/i.test(text)`,
         replace: `!/^https?:\\/\\/[^/]/i.test(text)`,
       },
     ],
-    test: testsOf('test/https/guard.test.ts')('%j is refused: %s'),
+    test: testsOf('test/webhook/guard.test.ts')('%j is refused: %s'),
   },
   {
     id: 'any-challenge-verifies',
@@ -63,7 +69,7 @@ $$;`,
     breaks: 'A verification is confirmed by any challenge, not only by the one that was sent.',
     edits: [
       {
-        file: schemaFile,
+        file: schema.subscriptions,
         find: 'WHERE id = subscription_id AND verification_challenge = challenge AND deleted_at IS NULL',
         replace: 'WHERE id = subscription_id AND challenge IS NOT NULL AND deleted_at IS NULL',
       },
@@ -74,7 +80,7 @@ $$;`,
     id: 'challenge-outlives-its-url',
     rules: ['U4'],
     breaks: 'A challenge that was sent to the old URL verifies the new one.',
-    edits: [{ file: schemaFile, find: '  NEW.verification_challenge := NULL;\n', replace: '' }],
+    edits: [{ file: schema.subscriptions, find: '  NEW.verification_challenge := NULL;\n', replace: '' }],
     test: schemaTests('[U4] is void when the URL changed while the challenge was under way'),
   },
   {
@@ -98,12 +104,12 @@ $$;`,
     breaks: 'Subscriptions that are verified get deliveries, also when they are switched off.',
     edits: [
       {
-        file: 'src/router/subscription-cache.ts',
+        file: 'src/delivery/router/subscription-cache.ts',
         find: 'WHERE active AND verified',
         replace: 'WHERE verified',
       },
     ],
-    test: testsOf('test/router/route-events.test.ts')(
+    test: testsOf('test/delivery/router/route-events.test.ts')(
       '[R2, U5] makes one saga for each active and verified subscription of the type, and for no other',
     ),
   },
@@ -128,7 +134,7 @@ $$;`,
     breaks: 'The database takes an active subscription that nobody verified.',
     edits: [
       {
-        file: schemaFile,
+        file: schema.subscriptions,
         find: '  CONSTRAINT subscriptions_active_needs_verified CHECK (verified OR NOT active),\n',
         replace: '',
       },
@@ -141,7 +147,7 @@ $$;`,
     breaks: 'Another URL is taken for the same one when its host is the same.',
     edits: [
       {
-        file: schemaFile,
+        file: schema.subscriptions,
         find: `  FOR EACH ROW WHEN (OLD.callback_url IS DISTINCT FROM NEW.callback_url)
   EXECUTE FUNCTION sagapost.void_verification();`,
         replace: `  FOR EACH ROW WHEN (split_part(OLD.callback_url, '/', 3) IS DISTINCT FROM split_part(NEW.callback_url, '/', 3))

@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
 const config = testsOf('test/config/read-config.test.ts')
@@ -48,7 +49,7 @@ export const system: readonly Mutant[] = [
     breaks: 'An event on its way to the router has no correlation id.',
     edits: [
       {
-        file: 'migrations/0026_queues_of_batches.sql',
+        file: schema.routing,
         find: 'SELECT event_type, ARRAY[id], CASE WHEN correlation_id IS NOT NULL THEN ARRAY[correlation_id] END FROM stored',
         replace: 'SELECT event_type, ARRAY[id], NULL::text[] FROM stored',
       },
@@ -68,7 +69,7 @@ export const system: readonly Mutant[] = [
         replace: 'ON CONFLICT (key) DO UPDATE SET fingerprint = excluded.fingerprint',
       },
       {
-        file: 'migrations/0015_request_keys.sql',
+        file: schema.grants,
         find: 'UPDATE (secret_id, previous_expires_at)',
         replace: 'UPDATE',
       },

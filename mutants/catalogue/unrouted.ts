@@ -1,10 +1,10 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { testsOf } from './named-tests.js'
 
-const refused = testsOf('test/router/refused-events.test.ts')
-const lost = testsOf('test/router/lost-events.test.ts')
-const migration = 'migrations/0031_unrouted_events.sql'
-const makePossible = 'src/router/make-possible.ts'
+const refused = testsOf('test/delivery/router/refused-events.test.ts')
+const lost = testsOf('test/delivery/router/lost-events.test.ts')
+const makePossible = 'src/delivery/router/make-possible.ts'
 
 export const unroutedEvents: readonly Mutant[] = [
   {
@@ -13,7 +13,7 @@ export const unroutedEvents: readonly Mutant[] = [
     breaks: 'A row of the routing queue that the database refuses is taken again for ever.',
     edits: [
       {
-        file: 'src/router/route-events.ts',
+        file: 'src/delivery/router/route-events.ts',
         find: 'if (!isRefusal(error)) throw error',
         replace: `if (!isRefusal(error) || error.code !== '23505') throw error`,
       },
@@ -87,7 +87,7 @@ export const unroutedEvents: readonly Mutant[] = [
       'An activation that is not committed yet is noted, and events from before its commit are called lost.',
     edits: [
       {
-        file: migration,
+        file: schema.routing,
         find: 'IF pg_current_xact_id_if_assigned() IS NOT NULL OR NOT EXISTS (',
         replace: 'IF NOT EXISTS (',
       },
@@ -100,7 +100,7 @@ export const unroutedEvents: readonly Mutant[] = [
     breaks: 'A subscription that was off for a while is held to have been active all the time.',
     edits: [
       {
-        file: migration,
+        file: schema.routing,
         find: 'DELETE FROM sagapost.subscription_routes WHERE subscription_id = OLD.id;',
         replace: 'PERFORM FROM sagapost.subscription_routes WHERE subscription_id = OLD.id;',
       },
@@ -113,7 +113,7 @@ export const unroutedEvents: readonly Mutant[] = [
     breaks: 'A saga that waits for the deliveries of an event goes on when the event was set aside.',
     edits: [
       {
-        file: 'migrations/0040_events_in_pieces.sql',
+        file: schema.sagaWaits,
         find: ') OR EXISTS (SELECT FROM sagapost.set_aside_events WHERE event_id = wanted) THEN',
         replace: ') THEN',
       },

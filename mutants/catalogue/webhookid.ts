@@ -1,8 +1,8 @@
 import type { Mutant } from '../mutant.js'
 import { testsOf } from './named-tests.js'
 
-const idFile = 'src/webhook-id/webhook-id.ts'
-const idTests = testsOf('test/webhook-id/webhook-id.test.ts')
+const idFile = 'src/model/webhook-id.ts'
+const idTests = testsOf('test/model/webhook-id.test.ts')
 
 /** The id that receivers drop repeated requests by. */
 export const webhookIds: readonly Mutant[] = [
@@ -40,12 +40,12 @@ export const webhookIds: readonly Mutant[] = [
     breaks: 'The webhook id has the time of the job instead of the event, and changes with every attempt.',
     edits: [
       {
-        file: 'src/worker/claim-jobs.ts',
+        file: 'src/delivery/worker/claim-jobs.ts',
         find: 'webhookIdOf(row.event_id, row.event_at_us)',
         replace: 'webhookIdOf(row.event_id, row.free_since_ms * 1e3)',
       },
     ],
-    test: testsOf('test/worker/jobs.test.ts')(
+    test: testsOf('test/delivery/worker/jobs.test.ts')(
       '[J3] the webhook id is the same under every lease, for every attempt and every requeue',
     ),
   },
@@ -55,12 +55,12 @@ export const webhookIds: readonly Mutant[] = [
     breaks: 'A webhook id of a lost event finds the event that has its number now.',
     edits: [
       {
-        file: 'src/events/get-event.ts',
+        file: 'src/delivery/reading/get-event.ts',
         find: '  if (![id, `evt_${id}`, event.webhookId].includes(idOrWebhookId)) return null\n',
         replace: '',
       },
     ],
-    test: testsOf('test/events/read-events.test.ts')(
+    test: testsOf('test/delivery/reading/read-events.test.ts')(
       '[J3] is found by its webhook id, and not by that of an earlier event with the same id',
     ),
   },

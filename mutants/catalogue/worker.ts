@@ -1,17 +1,17 @@
 import type { Mutant } from '../mutant.js'
+import { schema } from './migration-files.js'
 import { guards, testsOf } from './named-tests.js'
 
-const lostAnswers = testsOf('test/worker/lost-answers.test.ts')
-const workerTests = testsOf('test/worker/start-worker.test.ts')
-const turnTests = testsOf('test/worker/turns.test.ts')
-const breakerTests = testsOf('test/worker/breakers.test.ts')
-const keeperTests = testsOf('test/worker/keep-breakers.test.ts')
-const laneTests = testsOf('test/worker/lanes.test.ts')
-const paceTests = testsOf('test/worker/pace-starts.test.ts')
+const lostAnswers = testsOf('test/delivery/worker/lost-answers.test.ts')
+const workerTests = testsOf('test/delivery/worker/start-worker.test.ts')
+const turnTests = testsOf('test/delivery/worker/turns.test.ts')
+const breakerTests = testsOf('test/delivery/breakers/note-outcomes.test.ts')
+const keeperTests = testsOf('test/delivery/breakers/breakers.test.ts')
+const laneTests = testsOf('test/delivery/worker/lanes.test.ts')
+const paceTests = testsOf('test/delivery/worker/request-pace.test.ts')
 
-const countedFile = 'migrations/0038_counted_requests.sql'
-const firstTryTests = testsOf('test/worker/first-tries.test.ts')
-const spacingTests = testsOf('test/worker/space-claims.test.ts')
+const firstTryTests = testsOf('test/delivery/worker/first-tries.test.ts')
+const spacingTests = testsOf('test/delivery/worker/claim-spacing.test.ts')
 
 /** The worker: answers that are lost, and endpoints in doubt. */
 export const worker: readonly Mutant[] = [
@@ -21,7 +21,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'What a claim leased whose answer was lost is left until its lease runs out.',
     edits: [
       {
-        file: 'src/worker/start-worker.ts',
+        file: 'src/delivery/worker/start-worker.ts',
         find: 'lostClaims.add({ leaseToken, range: claim.range })',
         replace: 'void leaseToken',
       },
@@ -36,7 +36,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'The recovery of a lost claim gives back whatever is leased, also under the tokens of others.',
     edits: [
       {
-        file: 'src/worker/release-claims.ts',
+        file: 'src/delivery/worker/release-claims.ts',
         find: 'AND lease_token = ANY ($3::uuid[])',
         replace: 'AND $3::uuid[] IS NOT NULL',
       },
@@ -49,7 +49,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'A report that is repeated because its answer was lost is refused as if its lease had been lost.',
     edits: [
       {
-        file: 'src/worker/batch-reports.ts',
+        file: 'src/delivery/worker/report-batcher.ts',
         find: 'if (refused.length > 0) for',
         replace: 'if (refused.length > reports.length) for',
       },
@@ -64,7 +64,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'A report for a job that the cleaner has failed is taken for one that was accepted before.',
     edits: [
       {
-        file: 'src/worker/find-reported.ts',
+        file: 'src/delivery/worker/find-reported.ts',
         find: "AND job.error_code IS DISTINCT FROM 'lease_expired'",
         replace: '',
       },
@@ -77,7 +77,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'What cannot be given back at the first try waits for the end of its lease.',
     edits: [
       {
-        file: 'src/worker/deliveries.ts',
+        file: 'src/delivery/worker/held-jobs.ts',
         find: 'repeatUntil(endsMs, () => releaseJobs(pool, jobs, window))',
         replace: 'repeatUntil(() => endsMs() * 0, () => releaseJobs(pool, jobs, window))',
       },
@@ -92,7 +92,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'A worker that starts does not ask which endpoints have answered before.',
     edits: [
       {
-        file: 'src/worker/keep-breakers.ts',
+        file: 'src/delivery/breakers/breakers.ts',
         find: 'if (unknown.length === 0) return',
         replace: 'if (unknown.length >= 0) return',
       },
@@ -107,7 +107,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'Probes of paused endpoints take the slots of those that answer.',
     edits: [
       {
-        file: 'src/worker/deliveries.ts',
+        file: 'src/delivery/worker/held-jobs.ts',
         find: 'if (stoppedAtMs !== undefined) return undefined',
         replace: 'if (stoppedAtMs !== undefined || probing >= concurrency) return undefined',
       },
@@ -120,7 +120,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'Of the endpoints in doubt, those whose jobs come first are tried again and again.',
     edits: [
       {
-        file: 'src/worker/turns.ts',
+        file: 'src/delivery/worker/turns.ts',
         find: 'line.delete(id)\n        line.add(id)',
         replace: 'line.add(id)',
       },
@@ -135,7 +135,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'An endpoint that stops to answer keeps its slots until its requests time out.',
     edits: [
       {
-        file: 'src/worker/lanes.ts',
+        file: 'src/delivery/worker/lanes.ts',
         find: 'aside += lane.running - lane.aside\n        lane.aside = lane.running',
         replace: 'lane.silentSinceMs = nowMs',
       },
@@ -148,7 +148,9 @@ export const worker: readonly Mutant[] = [
     id: 'failing-take-the-slots-of-the-untried',
     rules: ['J3'],
     breaks: 'Endpoints that are known to fail may take all slots that are meant for endpoints in doubt.',
-    edits: [{ file: 'src/worker/lanes.ts', find: 'FAILING_SHARE = 0.6', replace: 'FAILING_SHARE = 1' }],
+    edits: [
+      { file: 'src/delivery/worker/lanes.ts', find: 'FAILING_SHARE = 0.6', replace: 'FAILING_SHARE = 1' },
+    ],
     test: workerTests(
       '[J3] come before those that are known to fail, however many of theirs wait, and wait for none of their slots',
     ),
@@ -160,7 +162,7 @@ export const worker: readonly Mutant[] = [
       'A worker that was kept waiting begins one request after the other, and reads no answer in between.',
     edits: [
       {
-        file: 'src/worker/pace-starts.ts',
+        file: 'src/delivery/worker/request-pace.ts',
         find: 'turn = setImmediate(end)',
         replace: 'end()',
       },
@@ -173,7 +175,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'A probe that fails is put back instead of reported.',
     edits: [
       {
-        file: 'src/worker/deliveries.ts',
+        file: 'src/delivery/worker/held-jobs.ts',
         find: 'const accepted = await reportWhileLeased(',
         replace:
           'if (job.probe && errorCode !== null) return releaseJobs(pool, [job])\n    const accepted = await reportWhileLeased(',
@@ -187,7 +189,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'A job whose request was made is put back when the sender fails.',
     edits: [
       {
-        file: 'src/worker/deliveries.ts',
+        file: 'src/delivery/worker/held-jobs.ts',
         find: 'held.filter(({ isSent }) => !isSent)',
         replace: 'held.filter(({ isSent }) => !isSent || isSent)',
       },
@@ -202,7 +204,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'The database lets a job go back that has a result.',
     edits: [
       {
-        file: countedFile,
+        file: schema.jobs,
         find: 'NEW.finished_at) > 0',
         replace: 'NEW.finished_at) > 6',
       },
@@ -215,7 +217,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'What was being claimed when the breaker opened is sent.',
     edits: [
       {
-        file: 'src/worker/deliveries.ts',
+        file: 'src/delivery/worker/held-jobs.ts',
         find: 'if (isLate(job) || isPaused(job)) {',
         replace: 'if (isLate(job)) {',
       },
@@ -231,7 +233,7 @@ export const worker: readonly Mutant[] = [
       'A worker goes on sending to an endpoint that fails, for two minutes, however many requests that is.',
     edits: [
       {
-        file: 'src/worker/recent-outcomes.ts',
+        file: 'src/delivery/breakers/recent-outcomes.ts',
         find: 'return failed && outcomes.length === limits.outcomes',
         replace: 'return failed && outcomes.length > limits.outcomes',
       },
@@ -246,7 +248,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'Under load the failures of several workers are not added up.',
     edits: [
       {
-        file: 'src/worker/note-outcomes.ts',
+        file: 'src/delivery/breakers/note-outcomes.ts',
         find: 'OR breaker.failures + excluded.failures >= $8',
         replace: 'OR excluded.failures >= $8',
       },
@@ -259,7 +261,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'A request that was begun before the breaker opened closes it.',
     edits: [
       {
-        file: 'src/worker/keep-breakers.ts',
+        file: 'src/delivery/breakers/breakers.ts',
         find: 'if (!hasFailed && !probe && isOpen(id)',
         replace: 'if (!hasFailed && probe && isOpen(id)',
       },
@@ -274,7 +276,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'Endpoints that were never tried wait until those before them have answered or timed out.',
     edits: [
       {
-        file: 'src/worker/first-tries.ts',
+        file: 'src/delivery/worker/first-tries.ts',
         find: 'waiting.set(id, setTimeout(isSilent, SILENT_MS))',
         replace: 'waiting.set(id, setTimeout(isSilent, SILENT_MS * 1_000))',
       },
@@ -287,7 +289,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'All endpoints that were never tried begin together, and no answer is read meanwhile.',
     edits: [
       {
-        file: 'src/worker/first-tries.ts',
+        file: 'src/delivery/worker/first-tries.ts',
         find: 'begunInTurn < PER_TURN && waiting.size < atOnce',
         replace: 'waiting.size < atOnce',
       },
@@ -300,7 +302,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'Any number of endpoints that were never tried may wait for their answer together.',
     edits: [
       {
-        file: 'src/worker/first-tries.ts',
+        file: 'src/delivery/worker/first-tries.ts',
         find: 'begunInTurn < PER_TURN && waiting.size < atOnce',
         replace: 'begunInTurn < PER_TURN',
       },
@@ -315,7 +317,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'Once many endpoints have answered, as many that hang are tried together.',
     edits: [
       {
-        file: 'src/worker/first-tries.ts',
+        file: 'src/delivery/worker/first-tries.ts',
         find: 'atOnce = afterSilence(atOnce)',
         replace: 'void afterSilence(atOnce)',
       },
@@ -330,7 +332,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'Beside endpoints that hang, those that were never tried are claimed by the handful.',
     edits: [
       {
-        file: 'src/worker/lanes.ts',
+        file: 'src/delivery/worker/lanes.ts',
         find: 'UNTRIED_PREFETCH_FACTOR = 4',
         replace: 'UNTRIED_PREFETCH_FACTOR = 1',
       },
@@ -345,7 +347,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'However much of what it claims goes back, a worker claims as much again.',
     edits: [
       {
-        file: 'src/worker/space-claims.ts',
+        file: 'src/delivery/worker/claim-spacing.ts',
         find: 'isCrowded ? Math.min(room, CROWD_BATCH) : room',
         replace: 'room',
       },
@@ -360,7 +362,7 @@ export const worker: readonly Mutant[] = [
     breaks: 'A claim that passes over thousands of subscriptions is repeated in each round.',
     edits: [
       {
-        file: 'src/worker/space-claims.ts',
+        file: 'src/delivery/worker/claim-spacing.ts',
         find: 'notBeforeMs = nowMs + passedOver / PASSED_OVER_PER_MS',
         replace: 'notBeforeMs = nowMs + passedOver * 0',
       },

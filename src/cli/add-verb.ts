@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { parseDuration } from '../durations/index.js'
-import { eventIdIn } from '../webhook-id/index.js'
+import { parseDuration } from '../duration.js'
+import { eventIdIn } from '../model/index.js'
 
 const PAGE_ITEMS_MAX = 200
 

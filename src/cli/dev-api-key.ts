@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { generateKey } from '../keys/index.js'
+import { generateKey } from '../api-keys/index.js'
 
 /** The administrator's key that `dev` makes when none is given: kept beside its data, for the next start. */
 export async function devApiKey(dataDir: string): Promise<string> {

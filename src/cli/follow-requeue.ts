@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SagapostClient } from '../client/index.js'
 import { SagapostError } from '../errors/index.js'
-import { isFinal, sagaMachine } from '../state-machines/index.js'
+import { isFinal, sagaMachine } from '../model/index.js'
 import { describeEnd, drawBar, drawLine, type RequeueStand, toStand } from './describe-requeue.js'
 import { print } from './print-list.js'
 import { complain, type Terminal } from './terminal.js'

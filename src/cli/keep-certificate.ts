@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { openDataDir } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
-import { makeCertificate, type ServerCertificate } from '../https/index.js'
+import { makeCertificate, type ServerCertificate } from './make-certificate.js'
 
 export interface KeptCertificate extends ServerCertificate {
   /** For NODE_EXTRA_CA_CERTS. */

@@ -1,4 +1,4 @@
-import { parseDuration } from '../durations/index.js'
+import { parseDuration } from '../duration.js'
 import { SagapostError } from '../errors/index.js'
 import { nodeHandler, WebhookVerificationError } from '../receiver/index.js'
 

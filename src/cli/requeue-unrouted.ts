@@ -1,4 +1,4 @@
-import type { RequeuedEvents } from '../events/index.js'
+import type { RequeuedEvents } from '../delivery/index.js'
 import { print } from './print-list.js'
 import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
@@ -9,7 +9,7 @@ const STATEMENT_MS_MAX = 10 * 60_000
 
 /** Puts events that were set aside or lost back into the routing queue; the router routes them within a second. */
 export async function requeueUnrouted(terminal: Terminal, { json }: { json?: true }): Promise<void> {
-  const { requeueEvents } = await import('../events/index.js')
+  const { requeueEvents } = await import('../delivery/index.js')
   const requeued = await withRole(terminal.env, 'dead_letter_operator', requeueEvents, STATEMENT_MS_MAX)
   await print(terminal, json ? toJson(requeued) : describe(requeued))
 }

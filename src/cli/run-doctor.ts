@@ -14,6 +14,7 @@ import {
   type Finding,
   invariants,
   isFindingCode,
+  nameRule,
   readHashes,
   snapshotTerminals,
   type Violation,
@@ -111,6 +112,8 @@ function explainAbsence(error: unknown): Report {
 /** What to do stands below what is wrong. */
 const INDENT = ' '.repeat(25)
 
+const RULES_PAGE = 'docs/internals/rules.md'
+
 const paints = { ok: pc.green, attention: pc.yellow, failing: pc.red }
 
 function describe({ findings, differences, violations }: Report): string {
@@ -132,12 +135,13 @@ function describe({ findings, differences, violations }: Report): string {
     lines.push(
       `${pc.red('violated ')}  ${invariant}`,
       formatFields([
-        ['           rules', rules.join(', ')],
+        ...rules.map((rule) => ['           rule', nameRule(rule)] as const),
         ['           found', detail],
         ['           ids', ids.join(', ')],
       ]),
     )
   }
+  if (violations?.length) lines.push(`${' '.repeat(11)}The rules are explained in ${RULES_PAGE}`)
   if (violations?.length === 0) lines.push(line('ok', 'invariants', `all ${invariants.length} hold`))
   return lines.join('\n')
 }

@@ -1,20 +1,22 @@
 import { Command, CommanderError } from 'commander'
-import { packageVersion } from '../package-version/index.js'
-import { addCompletionCommand } from './completion-command.js'
-import { addDeadLettersCommands } from './dead-letters-commands.js'
-import { addDeliveriesCommands } from './deliveries-commands.js'
-import { addEventsCommands } from './events-commands.js'
+import { packageVersion } from '../package-version.js'
+import {
+  addCompletionCommand,
+  addDeadLettersCommands,
+  addDeliveriesCommands,
+  addEventsCommands,
+  addKeysCommands,
+  addPublishCommand,
+  addSagasCommands,
+  addSubscriptionsCommands,
+  addTrySubscriptionCommands,
+} from './commands/index.js'
 import { explainFailure } from './explain-failure.js'
 import { makeVisible } from './format-table.js'
-import { addKeysCommands } from './keys-commands.js'
-import { addPublishCommand } from './publish-command.js'
 import type { ListenArguments } from './read-listen-options.js'
 import type { DoctorArguments } from './run-doctor.js'
-import { addSagasCommands } from './sagas-commands.js'
-import { addSubscriptionsCommands } from './subscriptions-commands.js'
 import { complain, type Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
-import { addTrySubscriptionCommands } from './try-subscription-commands.js'
 
 const EXIT_OK = 0
 const EXIT_FAILED = 1

@@ -1,14 +1,8 @@
 import pc from 'picocolors'
 import type { Config } from '../config/index.js'
 import { createRolePool } from '../database/index.js'
+import { storeEvents } from '../delivery/index.js'
 import { SagapostError } from '../errors/index.js'
-import { storeEvents } from '../events/index.js'
-import {
-  createWebhookSender,
-  formatSecret,
-  parseAllowedCidrs,
-  type ServerCertificate,
-} from '../https/index.js'
 import type { Wakeups } from '../loop/index.js'
 import {
   changeSubscription,
@@ -18,7 +12,9 @@ import {
   readSigningSecrets,
   verifySubscription,
 } from '../subscriptions/index.js'
+import { createWebhookSender, formatSecret, parseAllowedCidrs } from '../webhook/index.js'
 import { describeRequest } from './describe-request.js'
+import type { ServerCertificate } from './make-certificate.js'
 import { type Listener, startListener } from './start-listener.js'
 
 const EVENT_TYPE = 'demo.hello'

@@ -4,7 +4,7 @@ import { createServer } from 'node:https'
 import { type AddressInfo, isIPv6 } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SagapostError } from '../errors/index.js'
-import type { ServerCertificate } from '../https/index.js'
+import type { ServerCertificate } from './make-certificate.js'
 import { type ListenedRequest, readListenedRequest } from './read-listened-request.js'
 
 export interface ListenerOptions {

@@ -986,87 +986,6 @@ export interface components {
             /** @description of verification_failed: what the callback answered */
             response?: components["schemas"]["TestOutcome"];
         };
-        StatisticsPoint: {
-            /**
-             * Format: date-time
-             * @description its beginning
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            at: string;
-            /** @description routed; null for one subscription */
-            events: number | null;
-            /** @description attempts */
-            succeeded: number;
-            /** @description attempts */
-            failed: number;
-            /** @description deliveries */
-            deadLettered: number;
-            /** @description null: there were none */
-            p50Ms: number | null;
-            /** @description null: there were none */
-            p95Ms: number | null;
-            /** @description null: there were none */
-            p99Ms: number | null;
-        };
-        EndpointHealth: {
-            /** @example 1042 */
-            subscriptionId: string;
-            succeeded: number;
-            failed: number;
-            deadLettered: number;
-            /** @description null: there were none */
-            p50Ms: number | null;
-            /** @description null: there were none */
-            p95Ms: number | null;
-            lastErrorCode: string | null;
-            /** @description to the minute */
-            lastErrorAt: string | null;
-        };
-        RunningProcess: {
-            id: string;
-            hostname: string;
-            pid: number;
-            version: string;
-            parts: string[];
-            startedAt: string | null;
-            /** @description null: it is forgotten, and still holds a lease */
-            seenAt: string | null;
-            /** @description not heard of for half a minute */
-            lost: boolean;
-            /** @description jobs that its worker holds */
-            leases: number;
-            leasesExpired: number;
-            /** @description the first end of a lease */
-            leaseUntil: string | null;
-        };
-        System: {
-            schemaVersion: number;
-            serverVersion: string;
-            databaseBytes: number;
-            connections: number;
-            connectionsMax: number;
-            processes: components["schemas"]["RunningProcess"][];
-            tables: {
-                name: string;
-                tableBytes: number;
-                indexBytes: number;
-                rowsEstimated: number | null;
-                partitions: number;
-            }[];
-            indexes: {
-                name: string;
-                table: string;
-                bytes: number;
-                scans: number;
-            }[];
-            /** @description null: the extension pg_stat_statements is not there */
-            slowStatements: {
-                query: string;
-                calls: number;
-                meanMs: number;
-                totalMs: number;
-            }[] | null;
-        };
         SagaFailure: {
             code: string;
             message: string;
@@ -1305,6 +1224,87 @@ export interface components {
             expiresAt: string;
             /** @description it had come before; the first one counts */
             duplicate: boolean;
+        };
+        StatisticsPoint: {
+            /**
+             * Format: date-time
+             * @description its beginning
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            at: string;
+            /** @description routed; null for one subscription */
+            events: number | null;
+            /** @description attempts */
+            succeeded: number;
+            /** @description attempts */
+            failed: number;
+            /** @description deliveries */
+            deadLettered: number;
+            /** @description null: there were none */
+            p50Ms: number | null;
+            /** @description null: there were none */
+            p95Ms: number | null;
+            /** @description null: there were none */
+            p99Ms: number | null;
+        };
+        EndpointHealth: {
+            /** @example 1042 */
+            subscriptionId: string;
+            succeeded: number;
+            failed: number;
+            deadLettered: number;
+            /** @description null: there were none */
+            p50Ms: number | null;
+            /** @description null: there were none */
+            p95Ms: number | null;
+            lastErrorCode: string | null;
+            /** @description to the minute */
+            lastErrorAt: string | null;
+        };
+        RunningProcess: {
+            id: string;
+            hostname: string;
+            pid: number;
+            version: string;
+            parts: string[];
+            startedAt: string | null;
+            /** @description null: it is forgotten, and still holds a lease */
+            seenAt: string | null;
+            /** @description not heard of for half a minute */
+            lost: boolean;
+            /** @description jobs that its worker holds */
+            leases: number;
+            leasesExpired: number;
+            /** @description the first end of a lease */
+            leaseUntil: string | null;
+        };
+        System: {
+            schemaVersion: number;
+            serverVersion: string;
+            databaseBytes: number;
+            connections: number;
+            connectionsMax: number;
+            processes: components["schemas"]["RunningProcess"][];
+            tables: {
+                name: string;
+                tableBytes: number;
+                indexBytes: number;
+                rowsEstimated: number | null;
+                partitions: number;
+            }[];
+            indexes: {
+                name: string;
+                table: string;
+                bytes: number;
+                scans: number;
+            }[];
+            /** @description null: the extension pg_stat_statements is not there */
+            slowStatements: {
+                query: string;
+                calls: number;
+                meanMs: number;
+                totalMs: number;
+            }[] | null;
         };
     };
     responses: never;

@@ -7,12 +7,12 @@ const RETRIES = 3
 
 type Method = 'get' | 'post' | 'patch' | 'delete'
 
-/** The paths of the document that take this method. */
+/** The paths of the OpenAPI document that take this method. */
 type PathWith<M extends Method> = {
   [Path in keyof paths]: paths[Path][M] extends { responses: unknown } ? Path : never
 }[keyof paths]
 
-/** What the document says a call is answered with when it succeeds. */
+/** What the OpenAPI document says a call is answered with when it succeeds. */
 type Success<Operation> = Operation extends { responses: infer Responses }
   ? {
       [Status in keyof Responses]: Status extends 200 | 201 | 202
@@ -42,7 +42,7 @@ interface Answer<Body> {
   text: string
 }
 
-/** Calls one path of the document; the answer has the type that the document gives it. */
+/** Calls one path of the OpenAPI document; the answer has the type that it gives. */
 export type CallApi = <M extends Method, Path extends PathWith<M>>(
   method: M,
   path: Path,

@@ -1,4 +1,4 @@
-import { parseDuration } from '../durations/index.js'
+import { parseDuration } from '../duration.js'
 import { SagapostError } from '../errors/index.js'
 import { type LogLevel, logLevels } from './log-levels.js'
 import { hasLoginPerRole } from './login-per-role.js'
@@ -28,7 +28,7 @@ export interface Config {
   leaseMs: number
   requestTimeoutMs: number
   concurrency: number
-  /** Private ranges that callbacks may use, as text; src/https reads it. */
+  /** Private ranges that callbacks may use, as text; src/webhook reads it. */
   allowedCidrs: string
   /** [E3] An event that comes over HTTP without a key is refused. */
   requireIdempotencyKey: boolean
@@ -54,7 +54,7 @@ const RETRY_LIMIT_MAX = 100
 /** Whoever guesses it may do everything, and it can be tried from anywhere. */
 const API_KEY_CHARACTERS_MIN = 32
 
-/** The environment of DESIGN 7. A bad value stops the start with one clear line; empty means absent. */
+/** Reads the environment (docs/reference/configuration.md). A bad value stops the start with one clear line; empty means absent. */
 export function readConfig(env: Environment): Config {
   const requestTimeoutMs = readDuration(env, 'SAGAPOST_REQUEST_TIMEOUT', '10s', 1, 10 * 60_000)
   const retryMaxDelayMs = readDuration(env, 'SAGAPOST_RETRY_MAX_DELAY', '1h', 1, 30 * DAY_MS)

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { type ErrorCode, errorCatalogue, SagapostError } from '../errors/index.js'
 import { within } from '../loop/index.js'
+import { findForeignMigration } from './find-foreign-migration.js'
 import type { Migration } from './load-migrations.js'
 import { outageOf } from './outage.js'
 
@@ -13,7 +14,9 @@ export interface Obstacle {
 }
 
 const selectReadiness = `
-  SELECT (SELECT max(version) FROM sagapost.saga_schema_version) AS version, headroom::text, low,
+  SELECT (SELECT json_agg(json_build_object('version', version, 'name', name) ORDER BY version)
+          FROM sagapost.saga_schema_version) AS applied,
+         headroom::text, low,
          pg_catalog.pg_is_in_recovery() AS is_standby,
          pg_catalog.current_setting('transaction_read_only') = 'on' AS is_read_only
   FROM sagapost.partition_headroom()`
@@ -29,7 +32,7 @@ export async function checkReadiness(pool: pg.Pool, migrations: readonly Migrati
   try {
     const { rows } = await inTime(
       pool.query<{
-        version: number
+        applied: { version: number; name: string }[] | null
         headroom: string
         low: boolean
         is_standby: boolean
@@ -38,11 +41,18 @@ export async function checkReadiness(pool: pg.Pool, migrations: readonly Migrati
     )
     const found = rows[0]
     const obstacles: Obstacle[] = []
-    if (found?.version !== known) {
-      const code = (found?.version ?? 0) > known ? 'schema_newer' : 'schema_outdated'
+    const applied = found?.applied ?? []
+    const version = applied.at(-1)?.version ?? 0
+    const foreign = findForeignMigration(migrations, applied)
+    if (foreign !== undefined) {
       obstacles.push({
-        code,
-        detail: `the schema is at version ${found?.version}, this release knows ${known}`,
+        code: 'schema_unreleased',
+        detail: `a development version of Sagapost made the schema, and no release can upgrade it: ${foreign}`,
+      })
+    } else if (version !== known) {
+      obstacles.push({
+        code: version > known ? 'schema_newer' : 'schema_outdated',
+        detail: `the schema is at version ${version}, this release knows ${known}`,
       })
     }
     if (found?.low) {

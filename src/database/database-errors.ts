@@ -7,7 +7,7 @@ const codeByConstraint = new Map<string, ErrorCode>(
   ),
 )
 
-/** A partition's index is named after the parent's, with its range behind (migrations/0006). */
+/** A partition's index is named after the parent's, with its range behind (migrations/0008). */
 const PARTITION_SUFFIX = /_from_\d+$/
 
 const PERMISSION_DENIED = '42501'

@@ -53,7 +53,7 @@ export {
   readRangesOf,
   withinRange,
 } from './read-ranges.js'
-export { createReadiness, type Readiness } from './readiness.js'
+export { createReadiness } from './readiness.js'
 export { requireMigrated } from './require-migrated.js'
 export { createRolePool } from './role-pool.js'
 export { type DatabaseRole, databaseRoles } from './roles.js'
@@ -62,7 +62,6 @@ export {
   groupByRange,
   newestRanges,
   rangeOf,
-  readWorkWindow,
   visitInTurn,
   type WorkWindow,
 } from './work-window.js'

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { type Loop, startLoop } from '../loop/index.js'
 import { createWindowReader, type WorkWindow } from './work-window.js'
 
-/** The window reaches beyond a border that is 100,000 events away (migrations/0044): not even 50,000 a second outrun it. */
+/** The window reaches beyond a border that is 100,000 events away (migrations/0008): not even 50,000 a second outrun it. */
 const REFRESH_MS = 2_000
 
 export interface WorkWindowKeeper {

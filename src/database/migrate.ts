@@ -2,6 +2,7 @@ import pg from 'pg'
 import { SagapostError } from '../errors/index.js'
 import { connect } from './connect.js'
 import { LOCK_TIMED_OUT } from './database-errors.js'
+import { findForeignMigration } from './find-foreign-migration.js'
 import { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
 import { databaseRoles } from './roles.js'
 
@@ -198,8 +199,17 @@ async function applyMigration(client: pg.Client, migration: Migration, lockTimeo
   }
 }
 
-/** [G11] What was applied must be what we know: the same numbers, and files that nobody has edited since. */
+/** [G11] The applied migrations must be those of this release: the same names and numbers, and no file edited since. */
 function requireSameHistory(migrations: Migration[], applied: Applied[]): void {
+  const foreign = findForeignMigration(migrations, applied)
+  if (foreign !== undefined) {
+    throw new SagapostError(
+      'schema_unreleased',
+      `The database's schema was made by a development version of Sagapost (${foreign}), and no release can upgrade it: ` +
+        'migrate an empty database, or delete the data and migrate again (DROP SCHEMA sagapost CASCADE; for the embedded ' +
+        'database, remove the folder SAGAPOST_DATA_DIR, by default .sagapost)',
+    )
+  }
   for (const [index, row] of applied.entries()) {
     const migration = migrations[index]
     if (!migration || row.version !== migration.version) {

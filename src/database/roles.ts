@@ -1,4 +1,4 @@
-/** One database role per part (DESIGN 3); migrations/0001 makes them, migrations/0010 says what each may do. */
+/** [O2] One database role per part: docs/reference/database-roles.md says what each may do. */
 export const databaseRoles = [
   'event_publisher',
   'event_ingest_writer',

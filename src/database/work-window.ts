@@ -79,7 +79,7 @@ const selectWindow = `
   FROM sagapost.work_window($1)`
 
 /**
- * Reads the window again and again (migrations/0044). The first time, all older partitions are looked at; from then on a
+ * Reads the window again and again (migrations/0008). The first time, all older partitions are looked at; from then on a
  * few each time, in turn. Callable by saga_orchestrator and job_worker.
  */
 export function createWindowReader(pool: pg.Pool): () => Promise<WorkWindow> {
@@ -140,6 +140,3 @@ const rangesBefore = ({ from }: EventRange, borders: readonly string[]): EventRa
     const to = borders[at + 1]
     return to !== undefined && BigInt(border) < BigInt(from) ? [{ from: border, to }] : []
   })
-
-/** The window as it is now. */
-export const readWorkWindow = (pool: pg.Pool): Promise<WorkWindow> => createWindowReader(pool)()

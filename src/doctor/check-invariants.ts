@@ -2,13 +2,13 @@ import type pg from 'pg'
 import { type EventRange, inEachSpan } from '../database/index.js'
 import { deadLetterInvariants } from './dead-letter-invariants.js'
 import { deliveryInvariants } from './delivery-invariants.js'
-import type { Invariant } from './invariant.js'
+import type { Invariant, InvariantName } from './invariant.js'
 import { findUnpublishedHistories, publishedSagaHasItsEvents } from './published-histories.js'
 import { inSnapshot, readFirstEventId, type SnapshotReader } from './read-snapshot.js'
 import { readSpans } from './read-spans.js'
 import { routeInvariants, routingInvariants, settledInvariants } from './routing-invariants.js'
 import { sagaInvariants, settledSagaInvariants } from './saga-invariants.js'
-import { type Breaches, collectBreaches, EXAMPLES_MAX, type Rule, type Violation } from './violation.js'
+import { type Breaches, collectBreaches, EXAMPLES_MAX, type Violation } from './violation.js'
 
 export interface InvariantOptions {
   /** Everything must have come to its end as well: nothing to route, no open delivery, no open saga. */
@@ -28,7 +28,7 @@ const standingInvariants: readonly Invariant[] = [
 ]
 
 /** Every invariant there is, in the order in which they are checked. */
-export const invariants: readonly Rule[] = [
+export const invariants: readonly InvariantName[] = [
   ...standingInvariants,
   ...routeInvariants,
   ...settledInvariants,

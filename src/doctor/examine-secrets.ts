@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { SagapostError } from '../errors/index.js'
-import { formFaultOf } from '../sealing/index.js'
+import { formFaultOf } from '../sealer.js'
 import {
   checkMasterKey,
   createSecretBox,

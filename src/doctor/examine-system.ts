@@ -6,7 +6,7 @@ import {
   type Migration,
   type Obstacle,
 } from '../database/index.js'
-import { countWaiting } from '../dead-letters/index.js'
+import { countWaitingLetters } from '../observability/index.js'
 import { examineClock } from './examine-clock.js'
 import { examineDurability } from './examine-durability.js'
 import { examineLocks } from './examine-locks.js'
@@ -166,7 +166,7 @@ async function examineBreakers(pool: pg.Pool): Promise<Finding[]> {
 }
 
 async function examineDeadLetters(pool: pg.Pool): Promise<Finding[]> {
-  const { waiting, more } = await countWaiting(pool, {
+  const { waiting, more } = await countWaitingLetters(pool, {
     withinS: DAY_S,
     examinedMax: DEAD_LETTERS_EXAMINED_MAX,
   })

@@ -1,6 +1,10 @@
 import type pg from 'pg'
-import { createBacklogCollector, type StageBacklog } from '../observability/index.js'
-import { listProcesses, type RunningProcess } from '../processes/index.js'
+import {
+  createBacklogCollector,
+  listProcesses,
+  type RunningProcess,
+  type StageBacklog,
+} from '../observability/index.js'
 import { findSagasWithoutProcess } from './find-sagas-without-process.js'
 import { type Finding, finding, fine } from './finding.js'
 

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { LOST_AFTER_MS } from '../processes/index.js'
+import { LOST_AFTER_MS } from '../observability/index.js'
 import { type Finding, finding } from './finding.js'
 
 const DEFINITIONS_MAX = 1_000

@@ -88,6 +88,11 @@ export const findingCatalogue = {
     means: errorCatalogue.schema_newer.title,
     remedy: 'Use the release that migrated the database, or a later one',
   },
+  schema_unreleased: {
+    severity: 'failing',
+    means: errorCatalogue.schema_unreleased.title,
+    remedy: 'Migrate an empty database; the data of a development version is lost',
+  },
   partition_headroom_low: {
     severity: 'failing',
     means: errorCatalogue.partition_headroom_low.title,

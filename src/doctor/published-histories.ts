@@ -1,10 +1,14 @@
 import { inEachSpan } from '../database/index.js'
+import type { InvariantName } from './invariant.js'
 import { readFirstEventId, type SnapshotReader } from './read-snapshot.js'
 import { readSpans } from './read-spans.js'
-import { collectBreaches, type Rule, type Violation } from './violation.js'
+import { collectBreaches, type Violation } from './violation.js'
 
 /** A saga's entries and their events are written by one statement. */
-export const publishedSagaHasItsEvents: Rule = { name: 'published_saga_has_its_events', rules: ['G6'] }
+export const publishedSagaHasItsEvents: InvariantName = {
+  name: 'published_saga_has_its_events',
+  rules: ['G6'],
+}
 
 const selectPublishing = `
   SELECT id, event_count AS entries FROM sagapost.saga_instances WHERE publishes AND event_count > 0 ORDER BY id`

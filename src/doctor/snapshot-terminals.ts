@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { inEachSpan } from '../database/index.js'
+import type { InvariantName } from './invariant.js'
 import { inSnapshot, readFirstEventId, type SnapshotReader } from './read-snapshot.js'
 import { readPages, readSpans } from './read-spans.js'
 import { collectBreaches, type Violation } from './violation.js'
@@ -57,9 +58,14 @@ export async function readTerminals(reader: SnapshotReader): Promise<TerminalSna
   return { firstEventId, rows }
 }
 
+const finalRowsAreFrozen: InvariantName = {
+  name: 'final_rows_are_frozen',
+  rules: ['S11', 'J12', 'E2', 'D2'],
+}
+
 /** [S11, J12, E2, D2] What was final in `before` and is changed or gone in `after`, but for dropped partitions. */
 export function compareTerminals(before: TerminalSnapshot, after: TerminalSnapshot): Violation[] {
-  const breaches = collectBreaches({ name: 'final_rows_are_frozen', rules: ['S11', 'J12', 'E2', 'D2'] })
+  const breaches = collectBreaches(finalRowsAreFrozen)
   for (const [id, { eventId, hash }] of before.rows) {
     if (eventId < after.firstEventId) continue
     const now = after.rows.get(id)

@@ -1,8 +1,8 @@
-/** A rule that the data breaks. */
+/** An invariant that the data breaks. */
 export interface Violation {
   /** The invariant's name, stable. */
   invariant: string
-  /** The rules of the specification that it stands for. */
+  /** The rules that it stands for, by their ids in docs/internals/rules.md. */
   rules: readonly string[]
   /** How often it is broken, and what the first example says. */
   detail: string
@@ -12,21 +12,21 @@ export interface Violation {
 
 export const EXAMPLES_MAX = 10
 
-export interface Rule {
+interface InvariantName {
   name: string
   rules: readonly string[]
 }
 
-/** Gathers what breaks one rule, however often, in bounded memory. */
+/** Gathers what breaks one invariant, however often, in bounded memory. */
 export interface Breaches {
   add(id: string, detail: string): void
   /** Counts more of them, without examples. */
   addUnnamed(count: number): void
-  /** Nothing when the rule holds. */
+  /** Empty when the invariant holds. */
   violations(): Violation[]
 }
 
-export function collectBreaches({ name, rules }: Rule): Breaches {
+export function collectBreaches({ name, rules }: InvariantName): Breaches {
   const ids: string[] = []
   let first = ''
   let total = 0
@@ -44,7 +44,7 @@ export function collectBreaches({ name, rules }: Rule): Breaches {
 }
 
 function toViolation(
-  { name, rules }: Rule,
+  { name, rules }: InvariantName,
   { total, first, ids }: { total: number; first: string; ids: readonly string[] },
 ): Violation {
   return { invariant: name, rules, detail: `${total} ×, such as ${ids[0]}: ${first}`, ids }

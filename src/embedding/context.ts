@@ -1,8 +1,8 @@
 import type pg from 'pg'
-import type { WebhookSender } from '../https/index.js'
 import type { Stage } from '../loop/index.js'
 import type { Metrics } from '../observability/index.js'
 import type { SecretBox } from '../subscriptions/index.js'
+import type { WebhookSender } from '../webhook/index.js'
 
 /** What the operations of an instance share. Everything throws `instance_stopped` once it is stopped. */
 export interface Context {

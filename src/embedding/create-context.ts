@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import { abandonPool, createRolePool } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
-import { createWebhookSender, parseAllowedCidrs, type WebhookSender } from '../https/index.js'
 import { createBacklogCollector, createMetrics } from '../observability/index.js'
 import { createSecretBox } from '../subscriptions/index.js'
+import { createWebhookSender, parseAllowedCidrs, type WebhookSender } from '../webhook/index.js'
 import type { Context, OperationRole } from './context.js'
 import type { Settings } from './read-options.js'
 

@@ -1,11 +1,12 @@
+import { countMatching, requeueDeadLetters } from '../built-in-sagas/index.js'
 import {
-  countMatching,
+  cancelDelivery,
   getDeadLetter,
+  getDelivery,
   listDeadLetters,
+  listDeliveries,
   requeueDeadLetter,
-  requeueDeadLetters,
-} from '../dead-letters/index.js'
-import { cancelDelivery, getDelivery, listDeliveries } from '../deliveries/index.js'
+} from '../delivery/index.js'
 import type { Context } from './context.js'
 import type { DeadLetterOperations, DeliveryOperations } from './operations.js'
 

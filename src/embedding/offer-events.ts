@@ -1,15 +1,8 @@
 import type pg from 'pg'
 import { inTransaction, LOCK_TIMED_OUT } from '../database/index.js'
+import { getEvent, listEvents, payloadText, type StoreOutcome, storeEvents } from '../delivery/index.js'
 import { SagapostError } from '../errors/index.js'
-import {
-  type EventRefusal,
-  getEvent,
-  listEvents,
-  type NewEvent,
-  payloadText,
-  type StoreOutcome,
-  storeEvents,
-} from '../events/index.js'
+import type { EventRefusal, NewEvent } from '../model/index.js'
 import type { Context } from './context.js'
 import type { EventOperations } from './operations.js'
 import type { EventToPublish, PublishOutcome } from './types.js'

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { SagapostError } from '../errors/index.js'
+import { isFinal, sagaMachine } from '../model/index.js'
 import {
   blindBox,
   type Coordinator,
@@ -20,7 +21,6 @@ import {
   startSaga,
   toFailure,
 } from '../sagas/index.js'
-import { isFinal, sagaMachine } from '../state-machines/index.js'
 import type { Context } from './context.js'
 import type { SagaInstance } from './saga-face.js'
 import type { SagaEnd, SagaHandle, SagaOperations, SagaSignalReceipt, SagaStart } from './saga-types.js'

@@ -1,5 +1,5 @@
+import { readBreakers } from '../delivery/index.js'
 import { SagapostError } from '../errors/index.js'
-import type { WebhookOutcome } from '../https/index.js'
 import {
   changeSubscription,
   createSubscription,
@@ -7,11 +7,11 @@ import {
   getSubscription,
   listSubscriptions,
   type Subscription as PlainSubscription,
-  readBreakers,
   rotateSecret,
   sendTestRequest,
   verifySubscription,
 } from '../subscriptions/index.js'
+import type { WebhookOutcome } from '../webhook/index.js'
 import type { Context } from './context.js'
 import type { SubscriptionOperations } from './operations.js'
 import type { RequestOutcome, Subscription } from './types.js'

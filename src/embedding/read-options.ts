@@ -1,8 +1,7 @@
 import { type Config, readConfig } from '../config/index.js'
 import { requireSingleLogin } from '../database/index.js'
-import { parseDuration } from '../durations/index.js'
+import { parseDuration } from '../duration.js'
 import { SagapostError } from '../errors/index.js'
-import { parseAllowedCidrs } from '../https/index.js'
 import { partNames, systemParts } from '../runtime/index.js'
 import {
   createDataBox,
@@ -11,6 +10,7 @@ import {
   refuseReservedName,
   type SagaDefinition,
 } from '../sagas/index.js'
+import { parseAllowedCidrs } from '../webhook/index.js'
 import type { Part, SagapostOptions } from './options.js'
 
 /** The variable that says the same. */

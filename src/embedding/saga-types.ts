@@ -1,5 +1,5 @@
 // What `sagapost.sagas` takes and returns. As in types.ts, nothing here leads a user's compiler to another package.
-import type { SagaState } from '../state-machines/index.js'
+import type { SagaState } from '../model/index.js'
 import type { Saga, SagaFailure, SagaInstance, SagaListFilter, WholeSaga } from './saga-face.js'
 import type { Page, QueryClient } from './types.js'
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { migrate, requireMigrated } from '../database/index.js'
+import { publish } from '../delivery/index.js'
 import { SagapostError } from '../errors/index.js'
-import { publish } from '../events/index.js'
 import { type Stage, within } from '../loop/index.js'
 import { createNotifier, type Notifier, type System, startSystem } from '../runtime/index.js'
 import { adaptLog } from './adapt-log.js'

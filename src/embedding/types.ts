@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../errors/index.js'
-import type { DeliveryStatus, JobStatus } from '../state-machines/index.js'
+import type { DeliveryStatus, JobStatus } from '../model/index.js'
 
 // What the instance takes and returns, whole: the declarations that a user compiles against import nothing but these,
 // no `pg`, no `fastify`. test/embedding/types.test.ts compares them with the types of the operations.

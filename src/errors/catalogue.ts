@@ -40,6 +40,7 @@ export const errorCatalogue = {
   migration_failed: { title: 'A migration failed and was rolled back' },
   migration_not_permitted: { title: 'The login lacks a right that migrating needs' },
   schema_newer: { title: "The database's schema is newer than this release" },
+  schema_unreleased: { title: 'A development version made the schema: no release can upgrade it' },
   schema_outdated: { title: "The database's schema is older than this release: run sagapost migrate" },
   partition_headroom_low: { title: 'Few event ids are left in the partitions that are there' },
   partition_missing: { title: 'There is no partition for the row: nothing was stored' },

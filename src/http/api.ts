@@ -4,10 +4,10 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Obstacle } from '../database/index.js'
-import type { WebhookSender } from '../https/index.js'
 import type { Metrics } from '../observability/index.js'
 import type { SecretBox } from '../subscriptions/index.js'
-import type { Sessions } from './session.js'
+import type { WebhookSender } from '../webhook/index.js'
+import type { Sessions } from './sessions.js'
 
 declare module 'fastify' {
   interface FastifyInstance {

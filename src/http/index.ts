@@ -1,4 +1,1 @@
-export { buildOpenApi } from './build-openapi.js'
-export { type StartApiOptions, startApi } from './start-api.js'
-export type { HttpServer } from './start-http-server.js'
-export { startStateServer } from './start-state-server.js'
+export { type HttpServer, startApi, startStateServer } from './server/index.js'

@@ -1,4 +1,4 @@
-import type { StoreOutcome } from '../events/index.js'
+import type { StoreOutcome } from '../delivery/index.js'
 import { logFields } from '../observability/index.js'
 import type { ApiOptions } from './api.js'
 import type { ReadEvent } from './read-events.js'

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { refuse, refuseField } from './problem.js'
+import { atOnce, type Reading } from './read-in-turns.js'
 import { JsonSyntaxError, JsonTooLargeError, type Member, type Span, scanObject } from './scan-json.js'
-import { atOnce, type Reading } from './take-turns.js'
 
 /** The body as text, exactly as it came: JSON is UTF-8 (RFC 8259), and other bytes are refused, never replaced. */
 export function readText(body: Buffer): string {

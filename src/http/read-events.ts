@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { EventRefusal, NewEvent } from '../events/index.js'
+import type { EventRefusal, NewEvent } from '../model/index.js'
 import { nameField, refuseField } from './problem.js'
 import { readMembers } from './read-body.js'
+import { PIECE_CHARACTERS, type Reading } from './read-in-turns.js'
 import { type Member, type Span, scanArray, scanObject } from './scan-json.js'
-import { PIECE_CHARACTERS, type Reading } from './take-turns.js'
 
 const EVENTS_PER_BATCH_MAX = 1_000
 

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import { type Authenticator, type Caller, type Scope, scopes } from '../keys/index.js'
-import { createBadKeyLimit } from './limit-bad-keys.js'
+import { type Authenticator, type Caller, type Scope, scopes } from '../api-keys/index.js'
+import { createBadKeyLimit } from './bad-key-limit.js'
 import { ProblemError, problem, refuse } from './problem.js'
-import type { Sessions } from './session.js'
+import type { Sessions } from './sessions.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { sagaEventTypes, sagaMachine, sagaStepMachine } from '../state-machines/index.js'
+import { sagaEventTypes, sagaMachine, sagaStepMachine } from '../model/index.js'
 import { page, time } from './schemas.js'
 
 const sagaId = z.string().meta({ examples: ['1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a'] })

@@ -1,4 +1,4 @@
-import { PIECE_CHARACTERS, type Reading } from './take-turns.js'
+import { PIECE_CHARACTERS, type Reading } from './read-in-turns.js'
 
 /** A piece of the text: from `start` up to, and without, `end`. */
 export interface Span {

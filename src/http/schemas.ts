@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { isRowId } from '../database/index.js'
-import { deliveryMachine, jobMachine } from '../state-machines/index.js'
+import { deliveryMachine, jobMachine } from '../model/index.js'
 
-/** The shapes of DESIGN 7, once: requests are checked with them, answers are written with them, OpenAPI is made of them. */
+/** The shapes of the HTTP API: requests are checked with them, answers are written with them, OpenAPI is generated from them. */
 
 export const id = z
   .string()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { StatisticsRange } from '../statistics/index.js'
+import type { StatisticsRange } from '../observability/index.js'
 import { id, idToFind, time } from './schemas.js'
 
 const count = z.number().int()

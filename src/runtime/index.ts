@@ -1,3 +1,3 @@
 export { createNotifier, type Notifier } from './notify-processes.js'
-export { type PartName, partNames, startParts } from './start-parts.js'
+export { partNames } from './start-parts.js'
 export { type System, type SystemPart, startSystem, systemParts } from './start-system.js'

@@ -13,18 +13,27 @@ import {
   keepWorkWindow,
   type WorkWindowKeeper,
 } from '../database/index.js'
-import { expireEventKeys } from '../events/index.js'
-import { createWebhookSender, parseAllowedCidrs, type SigningSecret } from '../https/index.js'
+import {
+  type BreakerPolicy,
+  expireEventKeys,
+  startCleaner,
+  startEnding,
+  startOrchestrator,
+  startRouter,
+  startWorker,
+} from '../delivery/index.js'
 import { createWakeups, startLoop, type Wakeups, within } from '../loop/index.js'
-import { type LoopPart, logFailure, type Recorders } from '../observability/index.js'
-import { keepRegistered } from '../processes/index.js'
-import { type Coordinator, type DataBox, indexDefinitions, type SagaDefinition } from '../sagas/index.js'
 import {
   createResultCounter,
   expireMinutes,
   keepDeliveryMinutes,
   keepEventMinutes,
-} from '../statistics/index.js'
+  type LoopPart,
+  logFailure,
+  type Recorders,
+  startRegistration,
+} from '../observability/index.js'
+import { type Coordinator, type DataBox, indexDefinitions, type SagaDefinition } from '../sagas/index.js'
 import {
   checkMasterKey,
   createSecretBox,
@@ -32,13 +41,9 @@ import {
   openRoutes,
   readSigningSecrets,
 } from '../subscriptions/index.js'
-import { type BreakerPolicy, startWorker } from '../worker/index.js'
+import { createWebhookSender, parseAllowedCidrs, type SigningSecret } from '../webhook/index.js'
 import { linkProcesses } from './link-processes.js'
 import { masterKeyOf } from './master-key-of.js'
-import { startCleaner } from './start-cleaner.js'
-import { startEnding } from './start-ending.js'
-import { startOrchestrator } from './start-orchestrator.js'
-import { startRouter } from './start-router.js'
 import { type Sagas, startSagas } from './start-sagas.js'
 import { createStops } from './stops.js'
 
@@ -191,7 +196,7 @@ export async function startParts({
       onError: onError('statistics', 'forgetting old counts'),
     })
     stops.add('work', 'statistics', () => minutes.stop())
-    const registration = keepRegistered({
+    const registration = startRegistration({
       pool: maintainer,
       id: processId,
       parts: [...(options.beside ?? []), ...only],
@@ -209,7 +214,7 @@ export async function startParts({
     }
 
     if (only.includes('orchestrator')) {
-      const pool = openPool('saga_orchestrator', 3)
+      const pool = openPool('saga_orchestrator', 4)
       const window = await windowOf(pool)
       const policy = {
         baseDelayMs: config.retryBaseDelayMs,

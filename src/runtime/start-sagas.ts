@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { defineBuiltInSagas } from '../built-in-sagas/index.js'
 import {
   abandonPool,
   createApplicationPool,
@@ -15,13 +16,13 @@ import {
   createPostgresStorage,
   type DataBox,
   indexDefinitions,
+  observeSagas,
   observeStorage,
   RENEWALS_PER_LEASE,
   SAGA_LEASE_MS,
   type SagaDefinition,
+  type SagaRecorders,
 } from '../sagas/index.js'
-import { defineOwnSagas } from './define-own-sagas.js'
-import { observeSagas, type SagaRecorders } from './observe-sagas.js'
 
 /** Writes of many sagas share a commit: a few connections carry them all. */
 const CONNECTIONS_MAX = 4
@@ -111,7 +112,7 @@ export function startSagas({
     watch,
   })
   const pools = [pool, leasePool, ownPool, ...(transactionPool ? [transactionPool] : [])]
-  const own = defineOwnSagas({ pool: ownPool, metrics, wakeups })
+  const own = defineBuiltInSagas({ pool: ownPool, metrics, wakeups })
   const announced = announceEvents(storage, () => wakeups.wake('routing'))
   const coordinator = createCoordinator({
     storage: observeStorage(announced, observeSagas(metrics, log)),

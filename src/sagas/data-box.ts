@@ -1,5 +1,5 @@
 import { SagapostError } from '../errors/index.js'
-import { createSealer, formFaultOf, type SealFault } from '../sealing/index.js'
+import { createSealer, formFaultOf, type SealFault } from '../sealer.js'
 
 const KEY_BYTES = 32
 export const SEALED_KEY = '$sagapost_sealed'

@@ -1,4 +1,4 @@
-import { parseDuration } from '../durations/index.js'
+import { parseDuration } from '../duration.js'
 import { invalidDefinition } from './invalid-definition.js'
 
 /** As far as setTimeout can count: about 24 days. */

@@ -2,6 +2,8 @@
  * What users of the package see of this folder. Apart from index.ts, because a user's compiler follows every import of
  * a declaration: nothing here leads to `pg`, whose types may not be installed there.
  */
+
+export { type Saga, type SagaOptions, saga } from './define/saga.js'
 export type {
   CompensateContext,
   CompensationMode,
@@ -14,7 +16,6 @@ export type {
 } from './definition.js'
 export type { SagaHistoryEvent } from './history-events.js'
 export type { RetryOptions } from './retry-policy.js'
-export { type Saga, type SagaOptions, saga } from './saga.js'
 export { NonRetryableError } from './saga-error.js'
 export type {
   SagaEvent,

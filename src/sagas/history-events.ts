@@ -1,5 +1,5 @@
-import type { SagaEventType } from '../state-machines/index.js'
-import { sagaMachine, sagaStepMachine } from '../state-machines/index.js'
+import type { SagaEventType } from '../model/index.js'
+import { sagaMachine, sagaStepMachine } from '../model/index.js'
 import type { SagaEventRecord, SagaRecord, StepRecord } from './records.js'
 
 // A user's compiler reads this file, as it does definition.ts.
@@ -32,7 +32,7 @@ export interface SagaHistoryEvent {
 /** What an operator said, and who, stays at home. */
 const PRIVATE = ['by', 'why']
 
-/** The same as sagapost.publish_saga_history in migrations/0024, for the storage in memory. */
+/** The same as sagapost.publish_saga_history in migrations/0012, for the storage in memory. */
 export function toHistoryEvent(
   { saga, steps }: { readonly saga: SagaRecord; readonly steps: readonly Pick<StepRecord, 'name'>[] },
   entry: SagaEventRecord,

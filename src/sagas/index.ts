@@ -1,14 +1,28 @@
-export { announceEvents } from './announce-events.js'
-export type { Coordinator, CoordinatorOptions } from './coordinator.js'
-export { createCoordinator, SAGA_LEASE_MS } from './create-coordinator.js'
 export { blindBox, createDataBox, type DataBox } from './data-box.js'
+export { indexDefinitions, refuseReservedName, saga } from './define/index.js'
 export type { SagaDefinition } from './definition.js'
-export { indexDefinitions } from './index-definitions.js'
-export { RENEWALS_PER_LEASE } from './keep-leases.js'
-export { createMemoryStorage } from './memory-storage.js'
-export { type ObservedSaga, observeStorage, type SagaObserver } from './observe-storage.js'
+export type { SagaChange, SagaEventRecord, SagaRecord, StepRecord } from './records.js'
+export {
+  announceEvents,
+  type Coordinator,
+  cancelSaga,
+  createCoordinator,
+  observeSagas,
+  observeStorage,
+  RENEWALS_PER_LEASE,
+  resolveSaga,
+  runSaga,
+  SAGA_LEASE_MS,
+  type SagaRecorders,
+  type StartOptions,
+  sendSignal,
+  startOwnSaga,
+  startSaga,
+} from './run/index.js'
+export { SIGNAL_PAYLOAD_BYTES_MAX } from './signal-name.js'
 export {
   cleanUpSagas,
+  createMemoryStorage,
   createPostgresStorage,
   isSagaId,
   maintainSagaPartitions,
@@ -16,18 +30,9 @@ export {
   pageSagas,
   readSagaTables,
   type SagaTables,
+  type SignalOutcome,
+  type StateStorage,
   showSaga,
-  startOwnSaga,
   toFailure,
-} from './postgres/index.js'
-export type { SagaChange, SagaEventRecord, SagaRecord, StepRecord } from './records.js'
-export { refuseReservedName } from './refuse-reserved-name.js'
-export { replayHistory } from './replay-history.js'
-export { cancelSaga, resolveSaga } from './resolve-saga.js'
-export { runSaga } from './run-saga.js'
-export { type Saga, saga } from './saga.js'
-export { NonRetryableError } from './saga-error.js'
-export { sendSignal } from './send-signal.js'
-export { SIGNAL_PAYLOAD_BYTES_MAX } from './signal-name.js'
-export { type StartOptions, startSaga } from './start-saga.js'
-export type { SignalOutcome, StateStorage, WriteOutcome } from './state-storage.js'
+  type WriteOutcome,
+} from './storage/index.js'

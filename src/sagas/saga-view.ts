@@ -1,4 +1,4 @@
-import type { SagaEventType, SagaState, SagaStepState } from '../state-machines/index.js'
+import type { SagaEventType, SagaState, SagaStepState } from '../model/index.js'
 
 // What operators see of sagas, over HTTP and in TypeScript: names instead of the schema's numbers.
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { SagapostError } from '../errors/index.js'
-import type { SigningSecret } from '../https/index.js'
+import type { SigningSecret } from '../webhook/index.js'
 import type { SecretBox } from './secret-box.js'
 import { shownSecret } from './shown-secret.js'
 

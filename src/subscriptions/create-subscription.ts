@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { inTransaction } from '../database/index.js'
-import { generateSecret, type SigningSecret } from '../https/index.js'
+import { generateSecret, type SigningSecret } from '../webhook/index.js'
 import {
   claimRequestKey,
   type EarlierAnswer,

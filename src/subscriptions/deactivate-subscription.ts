@@ -18,8 +18,8 @@ export interface Observation {
 }
 
 /**
- * Sagapost's own switch, for a receiver that answered 410 Gone (DESIGN 2.12): no new deliveries, open ones are
- * held. It stays verified, so its owner can simply activate it again. True if this call switched it off.
+ * [J7] Sagapost's own switch, for a receiver that answered 410 Gone: no new deliveries, open ones are held. The
+ * subscription stays verified, so its owner can simply activate it again. True if this call switched it off.
  */
 export async function deactivateSubscription(
   pool: pg.Pool,

@@ -5,7 +5,7 @@ import { type Subscription, type SubscriptionRow, toSubscription } from './subsc
 
 /**
  * By the primary key; one that is deleted already is not touched. The challenge goes, and a verification that is under way
- * ends in vain. A trigger notes it (migrations/0032): workers and the orchestrator end what is open.
+ * ends in vain. A trigger notes it (migrations/0009): workers and the orchestrator end what is open.
  */
 const markDeleted = `
   UPDATE sagapost.subscriptions

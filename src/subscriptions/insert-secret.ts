@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { SigningSecret } from '../https/index.js'
+import type { SigningSecret } from '../webhook/index.js'
 import type { SecretBox } from './secret-box.js'
 
 /** uniq_secret_current refuses it while another secret of the subscription has no end. */

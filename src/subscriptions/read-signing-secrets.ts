@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { prepared } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
-import type { SigningSecret } from '../https/index.js'
+import type { SigningSecret } from '../webhook/index.js'
 import type { SecretBox } from './secret-box.js'
 
 /** By idx_secret_subscription, one probe per subscription. The current secret first, then the one in overlap. */

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { SagapostError } from '../errors/index.js'
-import type { SigningSecret } from '../https/index.js'
+import type { SigningSecret } from '../webhook/index.js'
 import { readSigningSecrets } from './read-signing-secrets.js'
 import type { SecretBox } from './secret-box.js'
 

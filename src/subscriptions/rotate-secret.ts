@@ -1,13 +1,13 @@
 import type pg from 'pg'
+import { startSecretRotation } from '../built-in-sagas/index.js'
 import { inTransaction } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
-import { generateSecret, type SigningSecret } from '../https/index.js'
+import { generateSecret, type SigningSecret } from '../webhook/index.js'
 import { claimRequestKey, recordRequestAnswer, validateRequestKey } from './claim-request-key.js'
 import { insertSecret } from './insert-secret.js'
 import { lockSubscription } from './lock-subscription.js'
 import type { SecretBox } from './secret-box.js'
 import { shownSecret } from './shown-secret.js'
-import { startSecretRotation } from './start-secret-rotation.js'
 import { validateScheme } from './validate-subscription.js'
 
 const OVERLAP_DEFAULT_MS = 24 * 60 * 60 * 1000

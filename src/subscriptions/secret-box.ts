@@ -1,6 +1,6 @@
 import { invalidMasterKey, MASTER_KEY_BYTES } from '../config/index.js'
 import { SagapostError } from '../errors/index.js'
-import { createSealer, type SealFault } from '../sealing/index.js'
+import { createSealer, type SealFault } from '../sealer.js'
 
 /** The row that a ciphertext belongs to. The secret's own id is not known before its insert. */
 interface SecretOwner {

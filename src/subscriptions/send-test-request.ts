@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
-import type { WebhookOutcome, WebhookSender } from '../https/index.js'
+import type { WebhookOutcome, WebhookSender } from '../webhook/index.js'
 import { getSubscription } from './get-subscription.js'
 import { subscriptionDeleted } from './lock-subscription.js'
 import { requireSigningSecrets } from './require-signing-secrets.js'

@@ -1,4 +1,4 @@
-import { formatSecret, publicKeyOf, type SigningSecret } from '../https/index.js'
+import { formatSecret, publicKeyOf, type SigningSecret } from '../webhook/index.js'
 
 /**
  * What the receiver verifies with: the shared `whsec_…` of v1, the public key `whpk_…` of v1a. An ed25519

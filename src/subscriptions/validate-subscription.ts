@@ -1,5 +1,5 @@
 import { errorCatalogue, SagapostError } from '../errors/index.js'
-import { refuseCallbackUrl, refuseHeaders, type SigningSecret } from '../https/index.js'
+import { refuseCallbackUrl, refuseHeaders, type SigningSecret } from '../webhook/index.js'
 
 const EVENT_TYPE_FORMAT = /^[A-Za-z0-9_.-]{1,100}$/
 const MAX_ATTEMPTS_MAX = 100

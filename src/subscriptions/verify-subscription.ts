@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { isRowId } from '../database/index.js'
-import type { WebhookOutcome, WebhookSender } from '../https/index.js'
+import type { WebhookOutcome, WebhookSender } from '../webhook/index.js'
 import { answersChallenge } from './answers-challenge.js'
 import { getSubscription } from './get-subscription.js'
 import { subscriptionDeleted } from './lock-subscription.js'

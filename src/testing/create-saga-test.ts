@@ -1,4 +1,5 @@
-import { parseDuration } from '../durations/index.js'
+import { parseDuration } from '../duration.js'
+import { isFinal, sagaMachine } from '../model/index.js'
 import {
   createMemoryStorage,
   type SagaDefinition as Definition,
@@ -8,7 +9,6 @@ import {
   sendSignal,
   startSaga,
 } from '../sagas/index.js'
-import { isFinal, sagaMachine } from '../state-machines/index.js'
 import { type FaultPlace, planFaults, StepTimedOut } from './plan-faults.js'
 import { reportRun } from './report-run.js'
 import { startProcess } from './run-process.js'

@@ -1,5 +1,5 @@
+import { sagaMachine, sagaStepMachine } from '../model/index.js'
 import type { SagaEventRecord, StateStorage } from '../sagas/index.js'
-import { sagaMachine, sagaStepMachine } from '../state-machines/index.js'
 import type { SagaTestEvent, SagaTestRun } from './saga-test-run.js'
 
 export async function reportRun(

@@ -1,4 +1,4 @@
-import type { SagaState } from '../state-machines/index.js'
+import type { SagaState } from '../model/index.js'
 
 // A user's compiler reads this file: it imports nothing that leads to `pg`, whose types may not be installed there.
 

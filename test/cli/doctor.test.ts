@@ -101,12 +101,12 @@ describe('sagapost doctor', () => {
       expect(readFileSync(file, 'utf8')).toBe(kept)
       await tamper(
         'webhook_delivery_sagas',
-        `UPDATE sagapost.webhook_delivery_sagas SET correlation_id = 'another' WHERE id = ${staged.completed.sagaId}`,
+        `UPDATE sagapost.webhook_delivery_sagas SET correlation_id = 'another' WHERE id = ${staged.completed.deliveryId}`,
       )
       for (const time of ['first', 'second']) {
         const { code, stdout } = await doctor('--hashes', file)
         expect(stdout, time).toMatch(
-          /^violated +final_rows_are_frozen\n +rules +S11, J12, E2, D2\n +found +1 ×/m,
+          /^violated +final_rows_are_frozen\n +rule +S11 A final saga never changes\n +rule +J12 .+\n +rule +E2 .+\n +rule +D2 .+\n +found +1 ×.*\n +ids .*\n +The rules are explained in docs\/internals\/rules\.md$/m,
         )
         expect(code).toBe(1)
       }
@@ -116,14 +116,14 @@ describe('sagapost doctor', () => {
     it('[S12, O6] names the rule that is broken, where, and exits with 1', async () => {
       await tamper(
         'webhook_delivery_sagas',
-        `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = attempt_count + 1 WHERE id = ${staged.completed.sagaId}`,
+        `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = attempt_count + 1 WHERE id = ${staged.completed.deliveryId}`,
       )
       const { code, stdout } = await doctor('--invariants', '--json')
       expect(JSON.parse(stdout).violations).toContainEqual({
         invariant: 'attempt_count_is_applied_results',
         rules: expect.arrayContaining(['S13']),
         detail: expect.stringContaining('such as'),
-        ids: [staged.completed.sagaId],
+        ids: [staged.completed.deliveryId],
       })
       expect(code).toBe(1)
     })
@@ -175,7 +175,7 @@ describe('sagapost doctor', () => {
       const page = readFileSync(new URL('../../docs/operating/doctor.md', import.meta.url), 'utf8')
       const [, statement = ''] =
         /^```sql\n(INSERT INTO sagapost\.delivery_result_queue .*?)```/ms.exec(page) ?? []
-      await database.pool.query(statement.replace('(42)', `(${staged.reported.sagaId})`))
+      await database.pool.query(statement.replace('(42)', `(${staged.reported.deliveryId})`))
       expect((await doctor()).stdout).toMatch(/^ok +results +every recent result is applied or queued$/m)
     })
 

@@ -5,14 +5,14 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { createSecretBox, createSubscription, verifySubscription } from '../../src/subscriptions/index.js'
 import {
   createWebhookSender,
   formatSecret,
   generateSecret,
   publicKeyOf,
   type WebhookRequest,
-} from '../../src/https/index.js'
-import { createSecretBox, createSubscription, verifySubscription } from '../../src/subscriptions/index.js'
+} from '../../src/webhook/index.js'
 import { useDatabase } from '../support/database.js'
 import { type CliProcess, runCli, spawnCli } from '../support/spawn-cli.js'
 

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { keepCertificate } from '../../src/cli/keep-certificate.js'
+import { makeCertificate } from '../../src/cli/make-certificate.js'
 import { readListenOptions } from '../../src/cli/read-listen-options.js'
 import { openDataDir } from '../../src/database/index.js'
 import { SagapostError } from '../../src/errors/index.js'
-import { makeCertificate } from '../../src/https/index.js'
 
 let folder: string
 beforeAll(() => {

@@ -1,29 +1,25 @@
 import type pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { countMatching, requeueDeadLetters } from '../../src/built-in-sagas/index.js'
+import { requeueBatch } from '../../src/built-in-sagas/requeue-batch.js'
+import { countDeadLetters } from '../../src/built-in-sagas/requeue-dead-letters.js'
 import { byTime, type DatabaseRole, readInRanges } from '../../src/database/index.js'
 import { readRanges } from '../../src/database/read-ranges.js'
-import {
-  countMatching,
-  countWaiting,
-  getDeadLetter,
-  listDeadLetters,
-  requeueBatch,
-  requeueDeadLetter,
-  requeueDeadLetters,
-} from '../../src/dead-letters/index.js'
-import { selectDeadLetters } from '../../src/dead-letters/list-dead-letters.js'
-import { countDeadLetters } from '../../src/dead-letters/requeue-dead-letters.js'
+import { selectDeadLetters } from '../../src/delivery/dead-letters/list-dead-letters.js'
 import {
   cancelDelivery,
-  type DeliveryFilter,
+  getDeadLetter,
   getDelivery,
+  getEvent,
+  listDeadLetters,
   listDeliveries,
-} from '../../src/deliveries/index.js'
-import { readWebhookIds } from '../../src/deliveries/read-webhook-ids.js'
-import { getEvent, listEvents } from '../../src/events/index.js'
-import { selectEvents } from '../../src/events/list-events.js'
-import { createBacklogCollector } from '../../src/observability/index.js'
-import { listProcesses } from '../../src/processes/index.js'
+  listEvents,
+  requeueDeadLetter,
+} from '../../src/delivery/index.js'
+import type { DeliveryFilter } from '../../src/delivery/reading/list-deliveries.js'
+import { selectEvents } from '../../src/delivery/reading/list-events.js'
+import { readWebhookIds } from '../../src/delivery/reading/read-webhook-ids.js'
+import { countWaitingLetters, createBacklogCollector, listProcesses } from '../../src/observability/index.js'
 import { deactivateGoneSubscriptions } from '../../src/subscriptions/index.js'
 import { countLocks } from '../support/count-locks.js'
 import { useDatabase } from '../support/database.js'
@@ -205,7 +201,7 @@ describe('a count over many ranges', () => {
   })
 
   it('[S21, O6] of dead letters that wait ends where it may', async () => {
-    const counted = (examinedMax: number) => countWaiting(reads(), { withinS: 3_600, examinedMax })
+    const counted = (examinedMax: number) => countWaitingLetters(reads(), { withinS: 3_600, examinedMax })
     expect(await counted(ALL)).toEqual({ waiting: ROWS - ROWS / 10, more: false })
     const { waiting, more } = await counted(200)
     expect(more).toBe(true)
@@ -286,7 +282,7 @@ const calls: [string, DatabaseRole, Read][] = [
   [
     'waiting dead letters',
     'saga_readonly_role',
-    (pool) => countWaiting(pool, { withinS: 3_600, examinedMax: 500 }),
+    (pool) => countWaitingLetters(pool, { withinS: 3_600, examinedMax: 500 }),
   ],
   ['processes', 'saga_readonly_role', (pool) => listProcesses(pool)],
   ['the backlog', 'saga_readonly_role', (pool) => createBacklogCollector(pool).collect()],

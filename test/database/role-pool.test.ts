@@ -142,13 +142,15 @@ describe('connections of a part', () => {
 })
 
 describe('readiness', () => {
-  it('[G11] tells a schema that is newer, older or absent', async () => {
+  it('[G11] tells a schema that is newer, older, absent or of a development version', async () => {
     const migrations = await loadMigrations(migrationsFolder)
     const pool = database.as('schema_maintainer')
     expect(await checkReadiness(pool, migrations)).toEqual([])
     expect(await checkReadiness(pool, migrations.slice(1))).toMatchObject([{ code: 'schema_newer' }])
     const future = { ...migrations[0], version: 99 } as (typeof migrations)[number]
     expect(await checkReadiness(pool, [...migrations, future])).toMatchObject([{ code: 'schema_outdated' }])
+    const renamed = migrations.map((migration) => ({ ...migration, name: `${migration.name}_again` }))
+    expect(await checkReadiness(pool, renamed)).toMatchObject([{ code: 'schema_unreleased' }])
     await database.pool.query('ALTER SCHEMA sagapost RENAME TO elsewhere')
     expect(await checkReadiness(pool, migrations)).toMatchObject([{ code: 'schema_outdated' }])
     await database.pool.query('ALTER SCHEMA elsewhere RENAME TO sagapost')

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { makeCertificate, type ServerCertificate } from '../../src/cli/make-certificate.js'
 import {
   connect,
   createRolePool,
@@ -11,7 +12,6 @@ import {
   migrate,
   startEmbeddedPostgres,
 } from '../../src/database/index.js'
-import { makeCertificate, type ServerCertificate } from '../../src/https/index.js'
 import { Sagapost, saga } from '../../src/index.js'
 
 const book = saga('book').transaction('book', { run: () => 'booked' })

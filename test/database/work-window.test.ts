@@ -1,8 +1,9 @@
 import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import { type EventRange, readWorkWindow } from '../../src/database/index.js'
+import type { EventRange } from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery, insertJob } from '../support/fixtures.js'
+import { readWorkWindow } from '../support/read-work-window.js'
 
 const database = useDatabase()
 const WIDTH = 1000

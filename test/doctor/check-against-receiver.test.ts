@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { checkAgainstReceiver, createReceiverLog, type ReceiverLog, sha256 } from '../../src/doctor/index.js'
+import { checkAgainstReceiver } from '../support/check-against-receiver.js'
 import { useDatabase } from '../support/database.js'
+import { createReceiverLog, type ReceiverLog, sha256 } from '../support/receiver-log.js'
 import { webhookIdOfStored } from '../support/webhook-ids.js'
 import { type Staged, stageDeliveries } from './stage-deliveries.js'
 
@@ -84,7 +85,7 @@ describe('a receiver that got what the database says', () => {
   it('[J5, J8] may have got an attempt again for every lease that was lost', async () => {
     await database.pool.query(
       `UPDATE sagapost.webhook_delivery_jobs SET status = 'Pending', lease_resets = lease_resets + 1 WHERE saga_id = $1`,
-      [staged.leased.sagaId],
+      [staged.leased.deliveryId],
     )
     const once = { eventId: staged.leased.eventId, attempt: 1 }
     expect(await check(logOf(honestRequests()))).toEqual([])

@@ -1,17 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { findViolations } from '../../src/doctor/check-invariants.js'
-import {
-  checkInvariants,
-  compareTerminals,
-  countDeliveries,
-  type InvariantOptions,
-  invariants,
-  snapshotTerminals,
-} from '../../src/doctor/index.js'
+import { findViolations, type InvariantOptions } from '../../src/doctor/check-invariants.js'
+import { checkInvariants, compareTerminals, invariants, snapshotTerminals } from '../../src/doctor/index.js'
 import { readThrough } from '../../src/doctor/read-snapshot.js'
 import { readTerminals } from '../../src/doctor/snapshot-terminals.js'
+import { countDeliveries } from '../support/count-deliveries.js'
 import { useDatabase } from '../support/database.js'
 import { sagaBreaks } from './saga-breaks.js'
 import { type Staged, stageDeliveries } from './stage-deliveries.js'
@@ -88,7 +82,7 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
     by: 'a second saga for the same pair',
     sql: `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id)
           SELECT event_id, subscription_id FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
-    values: () => [staged.completed.sagaId],
+    values: () => [staged.completed.deliveryId],
   },
   {
     invariant: 'deliveries_refer_to_what_exists',
@@ -100,7 +94,7 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
     invariant: 'deliveries_refer_to_what_exists',
     by: 'a subscription that never was',
     sql: 'UPDATE sagapost.webhook_delivery_sagas SET subscription_id = 999 WHERE id = $1',
-    values: () => [staged.pending.sagaId],
+    values: () => [staged.pending.deliveryId],
   },
   {
     invariant: 'queued_event_exists',
@@ -148,7 +142,7 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
     invariant: 'routed_or_queued',
     by: 'a delivery that is gone',
     sql: 'DELETE FROM sagapost.webhook_delivery_sagas WHERE id = $1',
-    values: () => [staged.pending.sagaId],
+    values: () => [staged.pending.deliveryId],
   },
   {
     invariant: 'routed_up_to_place',
@@ -161,121 +155,121 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
     invariant: 'in_progress_has_one_open_job',
     by: 'InProgress without a job',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'InProgress' WHERE id = $1`,
-    values: () => [staged.pending.sagaId],
+    values: () => [staged.pending.deliveryId],
   },
   {
     invariant: 'in_progress_has_one_open_job',
     by: 'a new job while a result waits',
     sql: `INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, attempt)
           SELECT id, event_id, subscription_id, 2 FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
-    values: () => [staged.reported.sagaId],
+    values: () => [staged.reported.deliveryId],
   },
   {
     invariant: 'in_progress_has_one_open_job',
     by: 'a result that was counted and moved nothing',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = 1 WHERE id = $1`,
-    values: () => [staged.reported.sagaId],
+    values: () => [staged.reported.deliveryId],
   },
   {
     invariant: 'one_active_job',
     by: 'a second active job',
     sql: `INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, attempt)
           SELECT id, event_id, subscription_id, 2 FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
-    values: () => [staged.leased.sagaId],
+    values: () => [staged.leased.deliveryId],
   },
   {
     invariant: 'only_in_progress_has_open_job',
     by: 'a job of a dead delivery',
     sql: `INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, attempt)
           SELECT id, event_id, subscription_id, 3 FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
-    values: () => [staged.dead.sagaId],
+    values: () => [staged.dead.deliveryId],
   },
   {
     invariant: 'only_in_progress_has_open_job',
     by: 'a job before its time',
     sql: `INSERT INTO sagapost.webhook_delivery_jobs (saga_id, event_id, subscription_id, attempt)
           SELECT id, event_id, subscription_id, 2 FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
-    values: () => [staged.waiting.sagaId],
+    values: () => [staged.waiting.deliveryId],
   },
   {
     invariant: 'only_in_progress_has_open_job',
     by: 'a Completed delivery with a result that nobody counted',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = 0 WHERE id = $1`,
-    values: () => [staged.completed.sagaId],
+    values: () => [staged.completed.deliveryId],
   },
   {
     invariant: 'only_in_progress_has_open_job',
     by: 'a job that is offered again after it was counted',
     sql: `UPDATE sagapost.webhook_delivery_jobs
           SET status = 'Pending', error_code = NULL, response_status = NULL, finished_at = NULL WHERE saga_id = $1`,
-    values: () => [staged.waiting.sagaId],
+    values: () => [staged.waiting.deliveryId],
   },
   {
     invariant: 'open_job_has_no_result',
     by: 'a job that was put back with its answer',
     sql: `UPDATE sagapost.webhook_delivery_jobs SET status = 'Pending', response_status = 503 WHERE saga_id = $1`,
-    values: () => [staged.leased.sagaId],
+    values: () => [staged.leased.deliveryId],
   },
   {
     invariant: 'pending_is_untouched',
     by: 'Pending with an attempt',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = 1 WHERE id = $1`,
-    values: () => [staged.pending.sagaId],
+    values: () => [staged.pending.deliveryId],
   },
   {
     invariant: 'pending_is_untouched',
     by: 'Pending with a job',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'Pending' WHERE id = $1`,
-    values: () => [staged.offered.sagaId],
+    values: () => [staged.offered.deliveryId],
   },
   {
     invariant: 'work_is_within_reach',
     by: 'a retry that never comes',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET next_attempt_at = 'infinity' WHERE id = $1`,
-    values: () => [staged.waiting.sagaId],
+    values: () => [staged.waiting.deliveryId],
   },
   {
     invariant: 'work_is_within_reach',
     by: 'a lease without an end',
     sql: `UPDATE sagapost.webhook_delivery_jobs SET lease_until = 'infinity' WHERE saga_id = $1`,
-    values: () => [staged.leased.sagaId],
+    values: () => [staged.leased.deliveryId],
   },
   {
     invariant: 'work_is_within_reach',
     by: 'a job that is held for another subscription',
     sql: `UPDATE sagapost.webhook_delivery_jobs SET lease_until = sagapost.held_until(subscription_id + 1) WHERE saga_id = $1`,
-    values: () => [staged.offered.sagaId],
+    values: () => [staged.offered.deliveryId],
   },
   {
     invariant: 'held_delivery_is_let_go',
     by: 'a job that is held though its subscription is active',
     sql: `UPDATE sagapost.webhook_delivery_jobs SET lease_until = sagapost.held_until(subscription_id) WHERE saga_id = $1`,
-    values: () => [staged.offered.sagaId],
+    values: () => [staged.offered.deliveryId],
   },
   {
     invariant: 'attempt_count_is_applied_results',
     by: 'a result that was counted twice',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = attempt_count + 1 WHERE id = $1`,
-    values: () => [staged.retried.sagaId],
+    values: () => [staged.retried.deliveryId],
   },
   {
     invariant: 'attempt_count_is_applied_results',
     by: 'a counted attempt whose job is gone',
     sql: `DELETE FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1 AND attempt = 1`,
-    values: () => [staged.retried.sagaId],
+    values: () => [staged.retried.deliveryId],
   },
   {
     invariant: 'new_results_are_queued',
     by: 'a new result that left the queue and was not counted',
     sql: `DELETE FROM sagapost.delivery_result_queue WHERE id IN (
             SELECT queue_id FROM sagapost.unapplied_results WHERE saga_id = $1)`,
-    values: () => [staged.reported.sagaId],
+    values: () => [staged.reported.deliveryId],
   },
   {
     invariant: 'new_results_are_queued',
     by: 'a new result that was never queued',
     sql: `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed', finished_at = now() WHERE saga_id = $1`,
-    values: () => [staged.leased.sagaId],
+    values: () => [staged.leased.deliveryId],
   },
   {
     invariant: 'new_results_are_queued',
@@ -302,86 +296,86 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
     by: 'a result that was counted and is still queued',
     sql: `INSERT INTO sagapost.delivery_result_queue (job_ids, event_ids, first_event_id, last_event_id)
           SELECT array_agg(id), array_agg(event_id), min(event_id), max(event_id) FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1`,
-    values: () => [staged.completed.sagaId],
+    values: () => [staged.completed.deliveryId],
   },
   {
     invariant: 'new_results_are_queued',
     by: 'a job in the queue that has no result yet',
     sql: `INSERT INTO sagapost.delivery_result_queue (job_ids, event_ids, first_event_id, last_event_id)
           SELECT array_agg(id), array_agg(event_id), min(event_id), max(event_id) FROM sagapost.webhook_delivery_jobs WHERE saga_id = $1`,
-    values: () => [staged.leased.sagaId],
+    values: () => [staged.leased.deliveryId],
   },
   {
     invariant: 'completed_ends_with_success',
     by: 'a Completed delivery that keeps its error',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET final_error_code = 'http_500' WHERE id = $1`,
-    values: () => [staged.completed.sagaId],
+    values: () => [staged.completed.deliveryId],
   },
   {
     invariant: 'completed_ends_with_success',
     by: 'Completed after a failure',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'Completed', final_error_code = NULL WHERE id = $1`,
-    values: () => [staged.waiting.sagaId],
+    values: () => [staged.waiting.deliveryId],
   },
   {
     invariant: 'completed_ends_with_success',
     by: 'Completed with nothing sent',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'Completed' WHERE id = $1`,
-    values: () => [staged.pending.sagaId],
+    values: () => [staged.pending.deliveryId],
   },
   {
     invariant: 'success_completes',
     by: 'a success that was not heeded',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'PendingRetry', final_error_code = 'http_500' WHERE id = $1`,
-    values: () => [staged.completed.sagaId],
+    values: () => [staged.completed.deliveryId],
   },
   {
     invariant: 'success_completes',
     by: 'two successes',
     sql: `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed' WHERE saga_id = $1 AND status = 'Failed'`,
-    values: () => [staged.retried.sagaId],
+    values: () => [staged.retried.deliveryId],
   },
   {
     invariant: 'failure_is_recorded',
     by: 'another error than the last attempt had',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET final_error_code = 'timeout' WHERE id = $1`,
-    values: () => [staged.waiting.sagaId],
+    values: () => [staged.waiting.deliveryId],
   },
   {
     invariant: 'failure_is_recorded',
     by: 'a dead delivery whose last attempt succeeded',
     sql: `UPDATE sagapost.webhook_delivery_jobs SET status = 'Completed' WHERE saga_id = $1 AND attempt = 2`,
-    values: () => [staged.dead.sagaId],
+    values: () => [staged.dead.deliveryId],
   },
   {
     invariant: 'attempts_without_gaps',
     by: 'a gap',
     sql: `UPDATE sagapost.webhook_delivery_jobs SET attempt = 3 WHERE saga_id = $1 AND attempt = 2`,
-    values: () => [staged.retried.sagaId],
+    values: () => [staged.retried.deliveryId],
   },
   {
     invariant: 'attempts_without_gaps',
     by: 'the same number twice',
     sql: `UPDATE sagapost.webhook_delivery_jobs SET attempt = 1 WHERE saga_id = $1 AND attempt = 2`,
-    values: () => [staged.retried.sagaId],
+    values: () => [staged.retried.deliveryId],
   },
   {
     invariant: 'jobs_have_their_delivery',
     by: 'a job for another subscription',
     sql: `UPDATE sagapost.webhook_delivery_jobs SET subscription_id = 999 WHERE saga_id = $1`,
-    values: () => [staged.leased.sagaId],
+    values: () => [staged.leased.deliveryId],
   },
   {
     invariant: 'jobs_have_their_delivery',
     by: 'a delivery that was deleted',
     sql: `DELETE FROM sagapost.webhook_delivery_sagas WHERE id = $1`,
-    values: () => [staged.completed.sagaId],
+    values: () => [staged.completed.deliveryId],
   },
   {
     invariant: 'dead_saga_has_one_dead_letter',
     by: 'a dead delivery without a dead letter',
     sql: `DELETE FROM sagapost.dead_letters WHERE saga_id = $1`,
-    values: () => [staged.dead.sagaId],
+    values: () => [staged.dead.deliveryId],
   },
   {
     invariant: 'dead_saga_has_one_dead_letter',
@@ -389,31 +383,31 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
     sql: `INSERT INTO sagapost.dead_letters (saga_id, event_id, subscription_id, event_type, payload_snapshot, attempt_count)
           SELECT saga_id, event_id, subscription_id, event_type, payload_snapshot, attempt_count
           FROM sagapost.dead_letters WHERE saga_id = $1`,
-    values: () => [staged.dead.sagaId],
+    values: () => [staged.dead.deliveryId],
   },
   {
     invariant: 'dead_letter_has_dead_saga',
     by: 'a dead letter of a delivery that lives',
     sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'PendingRetry' WHERE id = $1`,
-    values: () => [staged.dead.sagaId],
+    values: () => [staged.dead.deliveryId],
   },
   {
     invariant: 'dead_letter_payload_is_the_events',
     by: 'the same JSON with other spaces',
     sql: `UPDATE sagapost.dead_letters SET payload_snapshot = (payload_snapshot::text || ' ')::json WHERE saga_id = $1`,
-    values: () => [staged.dead.sagaId],
+    values: () => [staged.dead.deliveryId],
   },
   {
     invariant: 'dead_letter_tells_the_end',
     by: 'the number of another job',
     sql: `UPDATE sagapost.dead_letters SET job_id = job_id - 1 WHERE saga_id = $1`,
-    values: () => [staged.dead.sagaId],
+    values: () => [staged.dead.deliveryId],
   },
   {
     invariant: 'dead_letter_tells_the_end',
     by: 'another count of attempts',
     sql: `UPDATE sagapost.dead_letters SET attempt_count = 5 WHERE saga_id = $1`,
-    values: () => [staged.dead.sagaId],
+    values: () => [staged.dead.deliveryId],
   },
   {
     invariant: 'requeued_from_its_dead_letter',
@@ -426,7 +420,7 @@ const breaks: { invariant: string; by: string; sql: string; values: () => unknow
     by: 'a dead letter that was taken up twice',
     sql: `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, requeued_from)
           SELECT event_id, subscription_id, id FROM sagapost.dead_letters WHERE saga_id = $1`,
-    values: () => [staged.dead.sagaId],
+    values: () => [staged.dead.deliveryId],
   },
   {
     invariant: 'every_route_has_its_saga',
@@ -461,11 +455,11 @@ describe('broken data', () => {
   it('[S5, S22] what was not finished is named when it should be settled', async () => {
     const found = await violationsAfter(
       `UPDATE sagapost.webhook_delivery_sagas SET updated_at = now() WHERE id = $1`,
-      [staged.pending.sagaId],
+      [staged.pending.deliveryId],
       { settled: true },
     )
     expect(found.find(({ invariant }) => invariant === 'nothing_left_open')?.ids).toContain(
-      staged.pending.sagaId,
+      staged.pending.deliveryId,
     )
   })
 
@@ -473,8 +467,8 @@ describe('broken data', () => {
     const remove = `UPDATE sagapost.subscriptions SET deleted_at = sagapost.now(), active = false WHERE id = $1`
     const found = await violationsAfter(remove, [staged.subscriptionId], { settled: true })
     const named = found.find(({ invariant }) => invariant === 'deleted_subscription_has_no_open_delivery')
-    expect(named?.ids).toContain(staged.waiting.sagaId)
-    expect(named?.ids).not.toContain(staged.completed.sagaId)
+    expect(named?.ids).toContain(staged.waiting.deliveryId)
+    expect(named?.ids).not.toContain(staged.completed.deliveryId)
     expect(
       (await violationsAfter(remove, [staged.subscriptionId])).map(({ invariant }) => invariant),
     ).toEqual([])
@@ -487,8 +481,8 @@ describe('broken data', () => {
       FROM off WHERE job.subscription_id = off.id AND job.status = 'Pending'`
     const found = await violationsAfter(hold, [staged.subscriptionId], { settled: true })
     const open = found.find(({ invariant }) => invariant === 'nothing_left_open')
-    expect(open?.ids).toContain(staged.leased.sagaId)
-    expect(open?.ids).not.toContain(staged.offered.sagaId)
+    expect(open?.ids).toContain(staged.leased.deliveryId)
+    expect(open?.ids).not.toContain(staged.offered.deliveryId)
     expect(found.map(({ invariant }) => invariant)).not.toContain('work_is_within_reach')
   })
 
@@ -507,15 +501,15 @@ describe('broken data', () => {
   it('[S4, S17] a result that left the queue is put back as the docs say', async () => {
     const page = readFileSync(new URL('../../docs/operating/doctor.md', import.meta.url), 'utf8')
     const sample = /^```sql\n(.*?)^```/ms.exec(page)?.[1] ?? ''
-    const { sagaId } = staged.reported
+    const { deliveryId } = staged.reported
     const left = await breaking('DELETE FROM sagapost.delivery_result_queue', [], async (client) => {
       const before = await findViolations(readThrough(client))
       await client.query('RESET ROLE')
-      await client.query(sample.replace('IN (42)', `IN (${sagaId})`))
+      await client.query(sample.replace('IN (42)', `IN (${deliveryId})`))
       return { before, after: await findViolations(readThrough(client)) }
     })
     expect(left).toEqual({
-      before: [expect.objectContaining({ invariant: 'new_results_are_queued', ids: [sagaId] })],
+      before: [expect.objectContaining({ invariant: 'new_results_are_queued', ids: [deliveryId] })],
       after: [],
     })
   })
@@ -536,19 +530,19 @@ describe('broken data', () => {
     {
       what: 'a delivery whose updated_at moved',
       sql: `UPDATE sagapost.webhook_delivery_sagas SET updated_at = updated_at + interval '1 microsecond' WHERE id = $1`,
-      id: () => staged.completed.sagaId,
+      id: () => staged.completed.deliveryId,
       detail: /delivery \d+: was final and has changed/,
     },
     {
       what: 'a job that lost its response',
       sql: `UPDATE sagapost.webhook_delivery_jobs SET response_status = NULL WHERE saga_id = $1`,
-      id: () => staged.completed.sagaId,
+      id: () => staged.completed.deliveryId,
       detail: /job \d+: was final and has changed/,
     },
     {
       what: 'a dead letter that is gone',
       sql: `DELETE FROM sagapost.dead_letters WHERE saga_id = $1`,
-      id: () => staged.dead.sagaId,
+      id: () => staged.dead.deliveryId,
       detail: /dead letter \d+: was final and is gone/,
     },
     {
@@ -560,7 +554,7 @@ describe('broken data', () => {
     {
       what: 'a delivery that lives again',
       sql: `UPDATE sagapost.webhook_delivery_sagas SET status = 'PendingRetry' WHERE id = $1`,
-      id: () => staged.dead.sagaId,
+      id: () => staged.dead.deliveryId,
       detail: /delivery \d+: was final and is gone/,
     },
   ]

@@ -1,19 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { loadMigrations, migrationsFolder } from '../../src/database/index.js'
 import { findViolations } from '../../src/doctor/check-invariants.js'
-import {
-  checkAgainstReceiver,
-  checkInvariants,
-  countDeliveries,
-  createReceiverLog,
-  examineSystem,
-  snapshotTerminals,
-} from '../../src/doctor/index.js'
+import { checkInvariants, examineSystem, snapshotTerminals } from '../../src/doctor/index.js'
 import { readThrough } from '../../src/doctor/read-snapshot.js'
 import { EXAMPLES_MAX } from '../../src/doctor/violation.js'
 import { saga } from '../../src/sagas/index.js'
+import { checkAgainstReceiver } from '../support/check-against-receiver.js'
+import { countDeliveries } from '../support/count-deliveries.js'
 import { useDatabase } from '../support/database.js'
 import { insertDeliveryWithoutEvent, insertSubscription } from '../support/fixtures.js'
+import { createReceiverLog } from '../support/receiver-log.js'
 import { runSaga } from '../support/sagas.js'
 import { sampleLocks } from '../support/sample-locks.js'
 

@@ -5,7 +5,7 @@ import {
   selectSagasWithoutProcess,
 } from '../../src/doctor/find-sagas-without-process.js'
 import { createMetrics } from '../../src/observability/index.js'
-import { startParts } from '../../src/runtime/index.js'
+import { startParts } from '../../src/runtime/start-parts.js'
 import { createPostgresStorage, saga } from '../../src/sagas/index.js'
 import { silent } from '../http/api-server.js'
 import { useDatabase } from '../support/database.js'

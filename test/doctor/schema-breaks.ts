@@ -1,4 +1,4 @@
-import type { DifferenceCode } from '../../src/doctor/schema/index.js'
+import type { DifferenceCode } from '../../src/doctor/schema/difference.js'
 
 export interface SchemaBreak {
   by: string

@@ -1,8 +1,10 @@
-import { storeEvents } from '../../src/events/index.js'
-import { applyResults, makeJobs } from '../../src/orchestrator/index.js'
-import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
-import { type ClaimedJob, claimJobs } from '../../src/worker/claim-jobs.js'
-import { reportResults } from '../../src/worker/report-results.js'
+import { storeEvents } from '../../src/delivery/index.js'
+import { applyResults } from '../../src/delivery/orchestrator/apply-results.js'
+import { makeJobs } from '../../src/delivery/orchestrator/make-jobs.js'
+import { routeEvents } from '../../src/delivery/router/route-events.js'
+import { createSubscriptionCache } from '../../src/delivery/router/subscription-cache.js'
+import { type ClaimedJob, claimJobs } from '../../src/delivery/worker/claim-jobs.js'
+import { reportResults } from '../../src/delivery/worker/report-results.js'
 import type { TestDatabase } from '../support/database.js'
 import { insertSubscription } from '../support/fixtures.js'
 import { wholeWindow } from '../support/whole-window.js'
@@ -14,7 +16,7 @@ const PAYLOAD = '{ "order":7,  "text":"\\u0000 ü" }'
 /** Every stage that a delivery can be in, by the name of the stage: the event's and the delivery's id. */
 export type Staged = Record<
   'completed' | 'retried' | 'dead' | 'waiting' | 'reported' | 'leased' | 'offered' | 'pending',
-  { eventId: string; sagaId: string }
+  { eventId: string; deliveryId: string }
 > & { subscriptionId: string; unroutedEventId: string; payload: string }
 
 /** Healthy data, made by the parts' own operations under their own roles, with no HTTP in between. */
@@ -36,7 +38,7 @@ export async function stageDeliveries(database: TestDatabase): Promise<Staged> {
       'SELECT id FROM sagapost.webhook_delivery_sagas WHERE event_id = $1',
       [eventId],
     )
-    return { eventId, sagaId: rows[0]?.id as string }
+    return { eventId, deliveryId: rows[0]?.id as string }
   }
   const offer = () => makeJobs(database.as('saga_orchestrator'), { range, batchMax: 10, limit: policy.limit })
   const claim = async (): Promise<ClaimedJob> => {
@@ -95,7 +97,7 @@ export async function stageDeliveries(database: TestDatabase): Promise<Staged> {
   await database
     .as('dead_letter_operator')
     .query('SELECT sagapost.requeue_dead_letter(id) FROM sagapost.dead_letters WHERE saga_id = $1', [
-      dead.sagaId,
+      dead.deliveryId,
     ])
   const pending = await route()
   const unroutedEventId = await store()

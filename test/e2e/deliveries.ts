@@ -1,13 +1,10 @@
 import { expect } from 'vitest'
-import {
-  checkAgainstReceiver,
-  checkInvariants,
-  countDeliveries,
-  type ReceiverEvidence,
-  sha256,
-} from '../../src/doctor/index.js'
-import { storeEvents } from '../../src/events/index.js'
+import { storeEvents } from '../../src/delivery/index.js'
+import { checkInvariants } from '../../src/doctor/index.js'
+import { checkAgainstReceiver, type ReceiverEvidence } from '../support/check-against-receiver.js'
+import { countDeliveries } from '../support/count-deliveries.js'
 import type { TestDatabase } from '../support/database.js'
+import { sha256 } from '../support/receiver-log.js'
 import type { Endpoint } from './use-receiver.js'
 
 type NewEvent = Parameters<typeof storeEvents>[1][number]

@@ -1,12 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import {
-  checkInvariants,
-  compareTerminals,
-  countDeliveries,
-  snapshotTerminals,
-} from '../../src/doctor/index.js'
-import { eventIdIn } from '../../src/webhook-id/index.js'
+import { checkInvariants, compareTerminals, snapshotTerminals } from '../../src/doctor/index.js'
+import { eventIdIn } from '../../src/model/index.js'
+import { countDeliveries } from '../support/count-deliveries.js'
 import { useDatabase } from '../support/database.js'
 import type { ReceivedRequest } from '../support/https-receiver.js'
 import { expectAllHolds, publish, untilSettled } from './deliveries.js'

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { storeEvents } from '../../src/events/index.js'
+import { storeEvents } from '../../src/delivery/index.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { deliveriesOf, expectAllHolds, publish, SETTLE_MS_MAX, untilSettled } from './deliveries.js'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { countDeliveries } from '../../src/doctor/index.js'
+import { countDeliveries } from '../support/count-deliveries.js'
 import { useDatabase } from '../support/database.js'
 import { expectAllHolds, publish, untilSettled } from './deliveries.js'
 import { useProcesses } from './use-processes.js'

@@ -1,8 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { createReceiverLog, type ReceiverLog } from '../../src/doctor/index.js'
-import { createWebhookSender } from '../../src/https/index.js'
 import { createSecretBox, createSubscription, verifySubscription } from '../../src/subscriptions/index.js'
+import { createWebhookSender } from '../../src/webhook/index.js'
 import type { TestDatabase } from '../support/database.js'
 import {
   type ReceivedRequest,
@@ -10,6 +9,7 @@ import {
   type ReceiverResponse,
   startReceiver,
 } from '../support/https-receiver.js'
+import { createReceiverLog, type ReceiverLog } from '../support/receiver-log.js'
 import { LOOPBACK, masterKey } from './use-processes.js'
 
 type Respond = (request: ReceivedRequest) => ReceiverResponse | Promise<ReceiverResponse>

@@ -1,15 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { type SagaHistoryEvent, saga } from '../../src/index.js'
-import { createPostgresStorage, replayHistory, type SagaEventRecord } from '../../src/sagas/index.js'
+import { type SagaEventType, sagaEventTypes, sagaMachine, sagaStepMachine } from '../../src/model/index.js'
+import { createPostgresStorage, type SagaEventRecord } from '../../src/sagas/index.js'
 import type { SagaError } from '../../src/sagas/saga-error.js'
-import {
-  type SagaEventType,
-  sagaEventTypes,
-  sagaMachine,
-  sagaStepMachine,
-} from '../../src/state-machines/index.js'
 import { useDatabase } from '../support/database.js'
 import type { Receiver } from '../support/https-receiver.js'
+import { replayHistory } from '../support/replay-history.js'
 import { useInstances } from './use-instances.js'
 
 const database = useDatabase()

@@ -1,19 +1,22 @@
 import { describe, expectTypeOf, it } from 'vitest'
 import type { Page, PageRequest } from '../../src/database/index.js'
-import type { DeadLetter, DeadLetterFilter, Requeued, WholeDeadLetter } from '../../src/dead-letters/index.js'
-import type { Attempt, Delivery, DeliveryFilter } from '../../src/deliveries/index.js'
-import type { Event, EventFilter, WholeEvent } from '../../src/events/index.js'
+import type { DeadLetter } from '../../src/delivery/dead-letters/dead-letter.js'
+import type { WholeDeadLetter } from '../../src/delivery/dead-letters/get-dead-letter.js'
+import type { DeadLetterFilter } from '../../src/delivery/dead-letters/list-dead-letters.js'
+import type { Requeued } from '../../src/delivery/dead-letters/requeue-dead-letter.js'
+import type { Breaker } from '../../src/delivery/index.js'
+import type { Attempt, Delivery } from '../../src/delivery/reading/delivery.js'
+import type { Event, WholeEvent } from '../../src/delivery/reading/get-event.js'
+import type { DeliveryFilter } from '../../src/delivery/reading/list-deliveries.js'
+import type { EventFilter } from '../../src/delivery/reading/list-events.js'
 import type * as face from '../../src/index.js'
 import type { SystemPart } from '../../src/runtime/index.js'
-import type { Resolution } from '../../src/sagas/plan-resolution.js'
-import type { StartOptions } from '../../src/sagas/start-saga.js'
-import type { CancelOutcome } from '../../src/sagas/state-storage.js'
-import type {
-  Breaker,
-  NewSubscription,
-  Subscription,
-  SubscriptionChange,
-} from '../../src/subscriptions/index.js'
+import type { Resolution } from '../../src/sagas/decide/plan-resolution.js'
+import type { StartOptions } from '../../src/sagas/run/start-saga.js'
+import type { CancelOutcome } from '../../src/sagas/storage/state-storage.js'
+import type { SubscriptionChange } from '../../src/subscriptions/change-subscription.js'
+import type { NewSubscription } from '../../src/subscriptions/create-subscription.js'
+import type { Subscription } from '../../src/subscriptions/index.js'
 import type { SubscriptionFilter } from '../../src/subscriptions/list-subscriptions.js'
 import type { RotatedSecret } from '../../src/subscriptions/rotate-secret.js'
 

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createPostgresStorage, replayHistory } from '../../src/sagas/index.js'
+import { createPostgresStorage } from '../../src/sagas/index.js'
 import { useDatabase } from '../support/database.js'
+import { replayHistory } from '../support/replay-history.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const tsx = import.meta.resolve('tsx')

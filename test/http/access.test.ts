@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createKey, revokeKey, type Scope, scopes } from '../../src/keys/index.js'
+import { createKey, revokeKey, type Scope, scopes } from '../../src/api-keys/index.js'
 import { createMetrics } from '../../src/observability/index.js'
 import { useDatabase } from '../support/database.js'
 import { call, startTestApi, testConfig, useApi } from './api-server.js'

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { type Logger, pino } from 'pino'
 import { afterAll, beforeAll } from 'vitest'
-import { type HttpServer, type StartApiOptions, startApi } from '../../src/http/index.js'
+import { type HttpServer, startApi } from '../../src/http/index.js'
+import type { StartApiOptions } from '../../src/http/server/start-api.js'
 import type { TestDatabase } from '../support/database.js'
 
 export const adminKey = 'the-administrators-key-of-the-environment'

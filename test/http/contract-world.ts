@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { createKey, type Scope } from '../../src/keys/index.js'
+import { createKey, type Scope } from '../../src/api-keys/index.js'
 import { createBacklogCollector, createMetrics } from '../../src/observability/index.js'
 import type { TestDatabase } from '../support/database.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { buildOpenApi } from '../../scripts/build-openapi.js'
 import { databaseRoles } from '../../src/database/roles.js'
-import { buildOpenApi, type HttpServer } from '../../src/http/index.js'
+import type { HttpServer } from '../../src/http/index.js'
 import { createMetrics } from '../../src/observability/index.js'
 import { useDatabase } from '../support/database.js'
 import { type Answer, adminKey, type CallOptions, call, startTestApi, testConfig } from './api-server.js'
@@ -69,7 +70,7 @@ const elsewhere: Record<string, string[]> = {
   publishEvent: ['overloaded', 'partition_missing', 'too_much_at_once', 'idempotency_key_required'],
   publishEvents: ['overloaded', 'partition_missing', 'too_much_at_once'],
   readiness: ['503'],
-  // test/dashboard/live.test.ts
+  // test/observability/live/watch-system.test.ts
   watchSystem: ['overloaded'],
 }
 /** What is answered whatever the database says: numbers of the process, and a stream that tells about it. */

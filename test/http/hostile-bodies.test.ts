@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
+import { atOnce } from '../../src/http/read-in-turns.js'
 import { JsonSyntaxError, scanArray, scanObject } from '../../src/http/scan-json.js'
-import { atOnce } from '../../src/http/take-turns.js'
 import { useDatabase } from '../support/database.js'
 import { calls, names, useCalls } from './hostile-calls.js'
 import { hostilePayloads } from './hostile-payloads.js'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createEventStore } from '../../src/http/create-event-store.js'
+import { createEventStore } from '../../src/delivery/ingestion/event-store.js'
 import { useDatabase } from '../support/database.js'
 import { countLockWaiters } from '../support/lock-waiters.js'
 import { type Answer, silent, useApi } from './api-server.js'

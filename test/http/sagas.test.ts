@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createKey } from '../../src/keys/index.js'
+import { createKey } from '../../src/api-keys/index.js'
 import { insertSaga as insertSagaRow } from '../schema/general-sagas/fixtures.js'
 import { useDatabase } from '../support/database.js'
 import { insertSaga, insertStuckSaga } from '../support/sagas.js'

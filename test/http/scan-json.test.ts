@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { atOnce } from '../../src/http/read-in-turns.js'
 import * as scanner from '../../src/http/scan-json.js'
-import { atOnce } from '../../src/http/take-turns.js'
 
 const { JsonSyntaxError } = scanner
 const scanObject = (...given: Parameters<typeof scanner.scanObject>) => atOnce(scanner.scanObject(...given))

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createKey, type Scope } from '../../src/keys/index.js'
+import { createKey, type Scope } from '../../src/api-keys/index.js'
 import { useDatabase } from '../support/database.js'
 import { type Receiver, startReceiver } from '../support/https-receiver.js'
 import { useApi } from './api-server.js'

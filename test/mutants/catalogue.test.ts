@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { applyEdit } from '../../mutants/apply-mutant.js'
 import { catalogue } from '../../mutants/catalogue/index.js'
-import { ruleIds } from '../../mutants/mutant.js'
+import { readRules } from '../support/read-rules.js'
 
 const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8')
 
 const MUTANTS_MIN = 45
 
-/** What the issue of this catalogue asked for by name. */
+/** Bugs that must always be among them. */
 const wanted = [
   'fencing-off',
   'acknowledged-before-commit',
@@ -20,14 +20,15 @@ const wanted = [
 ]
 
 describe('the catalogue of mutants', () => {
-  it('[O6] breaks every rule at least once, and names only rules that exist', () => {
+  it('[O6] breaks every rule at least once, and names only rules that exist', async () => {
+    const ruleIds = (await readRules()).map(({ id }) => id)
     const broken = catalogue.flatMap(({ rules }) => rules)
     expect(ruleIds.filter((rule) => !broken.includes(rule))).toEqual([])
     expect(broken.filter((rule) => !ruleIds.includes(rule))).toEqual([])
     expect(catalogue.length).toBeGreaterThanOrEqual(MUTANTS_MIN)
   })
 
-  it('[O6] names each mutant once, says in a sentence what it breaks, and has those that were asked for', () => {
+  it('[O6] names each mutant once, says in a sentence what it breaks, and has those that must be there', () => {
     const ids = catalogue.map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
     expect(ids.filter((id) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(id))).toEqual([])

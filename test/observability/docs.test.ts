@@ -1,11 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { BACKLOG_COUNT_MAX, backlogStages } from '../../src/observability/collect-backlog.js'
-import { loopParts } from '../../src/observability/define-metrics.js'
+import { BACKLOG_COUNT_MAX, backlogStages } from '../../src/observability/backlog/backlog-collector.js'
 import { createMetrics } from '../../src/observability/index.js'
-import { logFieldNames } from '../../src/observability/log-fields.js'
-import { type Family, parseMetrics } from './parse-metrics.js'
-import { recordEverything } from './record-everything.js'
+import { logFieldNames } from '../../src/observability/log/log-fields.js'
+import { loopParts } from '../../src/observability/metrics/define-metrics.js'
+import { type Family, parseMetrics } from './metrics/parse-metrics.js'
+import { recordEverything } from './metrics/record-everything.js'
 
 const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFile(new URL(path, root), 'utf8')

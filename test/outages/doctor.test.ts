@@ -8,7 +8,8 @@ import {
   loadMigrations,
   migrationsFolder,
 } from '../../src/database/index.js'
-import { examineSystem, type SystemExamination } from '../../src/doctor/index.js'
+import type { SystemExamination } from '../../src/doctor/examine-system.js'
+import { examineSystem } from '../../src/doctor/index.js'
 import { startSystem, systemParts } from '../../src/runtime/index.js'
 import { createSecretBox, createSubscription } from '../../src/subscriptions/index.js'
 import { adminKey, call, silent } from '../http/api-server.js'
@@ -256,6 +257,14 @@ const breaks: readonly {
     remedy: /release/,
   },
   {
+    code: 'schema_unreleased',
+    by: 'a schema of a development version',
+    break: `UPDATE sagapost.saga_schema_version SET name = 'tables' WHERE version = 2`,
+    mend: `UPDATE sagapost.saga_schema_version SET name = 'events' WHERE version = 2`,
+    detail: /its migration 2 is "tables", and that of this release is "events"$/,
+    remedy: /empty database/,
+  },
+  {
     code: 'master_key_wrong',
     by: 'another master key',
     break: 'SELECT',
@@ -378,7 +387,7 @@ describe('the doctor names', () => {
   it('[O6] a check that waits for a lock, and makes the others all the same: check_timed_out', async () => {
     const holder = await connect('psql')
     await holder.query('BEGIN; LOCK TABLE sagapost.partition_settings')
-    const findings = await examine({ checkMsMax: 2_000 })
+    const findings = await examine()
     expect(findings[1]).toMatchObject({
       check: 'database',
       code: 'check_timed_out',

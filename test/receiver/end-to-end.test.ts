@@ -3,12 +3,13 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { makeCertificate } from '../../src/cli/make-certificate.js'
 import { readConfig } from '../../src/config/index.js'
-import { storeEvents } from '../../src/events/index.js'
-import { createWebhookSender, makeCertificate, type WebhookSender } from '../../src/https/index.js'
+import { storeEvents } from '../../src/delivery/index.js'
 import { createMetrics } from '../../src/observability/index.js'
 import { expressHandler, nodeHandler, type WebhookEvent } from '../../src/receiver/index.js'
-import { partNames, startParts } from '../../src/runtime/index.js'
+import { partNames } from '../../src/runtime/index.js'
+import { startParts } from '../../src/runtime/start-parts.js'
 import {
   createSecretBox,
   createSubscription,
@@ -16,6 +17,7 @@ import {
   sendTestRequest,
   verifySubscription,
 } from '../../src/subscriptions/index.js'
+import { createWebhookSender, type WebhookSender } from '../../src/webhook/index.js'
 import { useDatabase } from '../support/database.js'
 
 const database = useDatabase()

@@ -3,7 +3,6 @@ import { connect } from 'node:net'
 import express from 'express'
 import fastify from 'fastify'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { formatSecret, generateSecret, publicKeyOf } from '../../src/https/index.js'
 import {
   expressHandler,
   fastifyPlugin,
@@ -12,6 +11,7 @@ import {
   type WebhookEvent,
   WebhookVerificationError,
 } from '../../src/receiver/index.js'
+import { formatSecret, generateSecret, publicKeyOf } from '../../src/webhook/index.js'
 import { type Application, frameworks, type Options } from './frameworks.js'
 import { challengeBody, nowS, type SignedRequest, signIndependently, signRequest } from './signed-request.js'
 

@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks'
-import { formatSecret, generateSecret, type SigningSecret, signatureHeaders } from '../../src/https/index.js'
+import { formatSecret, generateSecret, type SigningSecret } from '../../src/webhook/index.js'
+import { signatureHeaders } from '../../src/webhook/sign-request.js'
 
 export interface SignedRequest {
   headers: Record<string, string>

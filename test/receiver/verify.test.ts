@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formatSecret, generateSecret, publicKeyOf } from '../../src/https/index.js'
 import { verify, WebhookVerificationError } from '../../src/receiver/index.js'
+import { formatSecret, generateSecret, publicKeyOf } from '../../src/webhook/index.js'
 import { challengeBody, nowS, signIndependently, signRequest } from './signed-request.js'
 
 const signing = generateSecret()

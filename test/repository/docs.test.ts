@@ -1,9 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { describeCommands } from '../../scripts/describe-commands.js'
 import { buildProgram } from '../../src/cli/run.js'
-import { deliveryMachine, isFinal, jobMachine, type StateMachine } from '../../src/state-machines/index.js'
+import { deliveryMachine, isFinal, jobMachine } from '../../src/model/index.js'
+import type { StateMachine } from '../../src/model/state-machine.js'
 import { useDatabase } from '../support/database.js'
 
 const docs = new URL('../../docs/', import.meta.url)
@@ -83,21 +84,3 @@ describe('SQL samples', () => {
     expect(rows).toHaveLength(1)
   })
 })
-
-it('[O1] every link between the pages leads somewhere', async () => {
-  const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...(await markdownUnder('docs/'))]
-  const broken: string[] = []
-  for (const page of pages) {
-    const at = new URL(`../../${page}`, import.meta.url)
-    for (const [, link = ''] of (await readFile(at, 'utf8')).matchAll(/\]\(([^)#]+)[^)]*\)/g)) {
-      if (/^https?:/.test(link)) continue
-      await readFile(new URL(link, at)).catch(() => broken.push(`${page}: ${link}`))
-    }
-  }
-  expect(broken).toEqual([])
-})
-
-async function markdownUnder(folder: string): Promise<string[]> {
-  const files = await readdir(new URL(`../../${folder}`, import.meta.url), { recursive: true })
-  return files.filter((file) => file.endsWith('.md')).map((file) => folder + file)
-}

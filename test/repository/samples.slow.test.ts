@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { formatSecret, generateSecret, parseSecret, publicKeyOf } from '../../src/https/index.js'
 import { verify } from '../../src/receiver/index.js'
+import { formatSecret, generateSecret, publicKeyOf } from '../../src/webhook/index.js'
 import { challengeBody, type SignedRequest, signRequest } from '../receiver/signed-request.js'
 import { freePort } from '../support/free-port.js'
+import { parseSecret } from '../support/parse-secret.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const tsx = import.meta.resolve('tsx')

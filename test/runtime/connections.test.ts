@@ -88,7 +88,7 @@ describe('the connections of a process', () => {
     },
   )
 
-  it('[O2] are 56 with all parts, LISTEN included', async () => {
+  it('[O2] are 57 with all parts, LISTEN included', async () => {
     const found = await connectionsOf(systemParts, { PORT: '0' })
     expect(found).toEqual(
       add(

@@ -2,13 +2,11 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/index.js'
-import { requeueDeadLetter } from '../../src/dead-letters/index.js'
-import { cancelDelivery } from '../../src/deliveries/index.js'
+import { cancelDelivery, requeueDeadLetter, storeEvents } from '../../src/delivery/index.js'
 import { checkInvariants } from '../../src/doctor/index.js'
-import { storeEvents } from '../../src/events/index.js'
-import { createWebhookSender } from '../../src/https/index.js'
 import { createMetrics } from '../../src/observability/index.js'
-import { partNames, startParts } from '../../src/runtime/index.js'
+import { partNames } from '../../src/runtime/index.js'
+import { startParts } from '../../src/runtime/start-parts.js'
 import {
   changeSubscription,
   createSecretBox,
@@ -16,6 +14,7 @@ import {
   deleteSubscription,
   verifySubscription,
 } from '../../src/subscriptions/index.js'
+import { createWebhookSender } from '../../src/webhook/index.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { type Receiver, startReceiver } from '../support/https-receiver.js'

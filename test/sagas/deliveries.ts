@@ -1,5 +1,6 @@
 import type pg from 'pg'
-import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
+import { routeEvents } from '../../src/delivery/router/route-events.js'
+import { createSubscriptionCache } from '../../src/delivery/router/subscription-cache.js'
 import type { TestDatabase } from '../support/database.js'
 
 type End = 'Completed' | 'DeadLettered'

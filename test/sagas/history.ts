@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
-import { replayHistory, type StateStorage } from '../../src/sagas/index.js'
+import type { StateStorage } from '../../src/sagas/index.js'
+import { replayHistory } from '../support/replay-history.js'
 
 /** The types of a saga's events in their order, a step's with its index behind. */
 export async function historyOf(storage: StateStorage, id: string): Promise<string[]> {

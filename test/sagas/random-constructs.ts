@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { NonRetryableError, type SagaDefinition, type StateStorage, saga } from '../../src/sagas/index.js'
+import { type SagaDefinition, type StateStorage, saga } from '../../src/sagas/index.js'
+import { NonRetryableError } from '../../src/sagas/saga-error.js'
 import type { Crash } from './crash-storage.js'
 
 /** For a signal: nobody waits so long, the clock is moved when one will never come. */

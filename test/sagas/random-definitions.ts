@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
-import { NonRetryableError, type SagaDefinition, saga } from '../../src/sagas/index.js'
+import { type SagaDefinition, saga } from '../../src/sagas/index.js'
+import { NonRetryableError } from '../../src/sagas/saga-error.js'
 
 /** Of the processes' connections. */
 export const APPLICATION_NAME = 'saga process'

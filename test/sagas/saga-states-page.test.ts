@@ -6,7 +6,7 @@ import {
   sagaEventTypes,
   sagaMachine,
   sagaStepMachine,
-} from '../../src/state-machines/index.js'
+} from '../../src/model/index.js'
 
 const draw = <Status extends string>(machine: AuditedMachine<Status>): string =>
   [

@@ -1,15 +1,12 @@
 import { afterEach, expect } from 'vitest'
-import {
-  type Coordinator,
-  type CoordinatorOptions,
-  createCoordinator,
-  type SagaDefinition,
-} from '../../src/sagas/index.js'
+import type { SagaDefinition } from '../../src/sagas/index.js'
+import type { CoordinatorOptions } from '../../src/sagas/run/coordinator.js'
+import { type CommandedCoordinator, createCommandedCoordinator } from './commanded-coordinator.js'
 import type { StorageUnderTest } from './storages.js'
 
 /** Coordinators of a test, stopped with it whatever happens; an error that no test has taken fails it. */
 export function useCoordinators(under: StorageUnderTest) {
-  const coordinators: Coordinator[] = []
+  const coordinators: CommandedCoordinator[] = []
   const errors: Error[] = []
   afterEach(async () => {
     await Promise.all(coordinators.splice(0).map((coordinator) => coordinator.stop({ timeoutMs: 0 })))
@@ -17,8 +14,11 @@ export function useCoordinators(under: StorageUnderTest) {
   })
   return {
     errors,
-    coordinate(definitions: SagaDefinition[], options: Partial<CoordinatorOptions> = {}): Coordinator {
-      const coordinator = createCoordinator({
+    coordinate(
+      definitions: SagaDefinition[],
+      options: Partial<CoordinatorOptions> = {},
+    ): CommandedCoordinator {
+      const coordinator = createCommandedCoordinator({
         storage: under.storage,
         definitions,
         onError: (error) => errors.push(error),

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
-import { NonRetryableError, saga } from '../../src/sagas/index.js'
+import { saga } from '../../src/sagas/index.js'
+import { NonRetryableError } from '../../src/sagas/saga-error.js'
 import type { StorageUnderTest } from './storages.js'
 import type { useCoordinators } from './use-coordinators.js'
 

@@ -1,24 +1,24 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { countNotRequeued } from '../../src/dead-letters/count-waiting.js'
-import { selectDeadLetter } from '../../src/dead-letters/get-dead-letter.js'
-import { selectDeadLetters } from '../../src/dead-letters/list-dead-letters.js'
-import { countDeadLetters } from '../../src/dead-letters/requeue-dead-letters.js'
-import { selectDelivery } from '../../src/deliveries/get-delivery.js'
-import { selectDeliveries, selectDeliveriesByError } from '../../src/deliveries/list-deliveries.js'
-import { selectDeliveriesOfSubscription } from '../../src/deliveries/list-deliveries-of-subscription.js'
+import { countDeadLetters } from '../../src/built-in-sagas/requeue-dead-letters.js'
+import { selectDeadLetter } from '../../src/delivery/dead-letters/get-dead-letter.js'
+import { selectDeadLetters } from '../../src/delivery/dead-letters/list-dead-letters.js'
+import { selectDelivery } from '../../src/delivery/reading/get-delivery.js'
+import { selectEvent } from '../../src/delivery/reading/get-event.js'
+import { selectDeliveries, selectDeliveriesByError } from '../../src/delivery/reading/list-deliveries.js'
+import { selectDeliveriesOfSubscription } from '../../src/delivery/reading/list-deliveries-of-subscription.js'
 import {
   EXAMINED_MAX,
   selectDeliveriesOfType,
   selectOfType,
-} from '../../src/deliveries/list-deliveries-of-type.js'
+} from '../../src/delivery/reading/list-deliveries-of-type.js'
+import { selectEventByKey, selectEvents } from '../../src/delivery/reading/list-events.js'
 import {
   selectInProgressDeliveries,
   selectPendingDeliveries,
-} from '../../src/deliveries/list-open-deliveries.js'
-import { selectEventTimes } from '../../src/deliveries/read-webhook-ids.js'
-import { selectWalkedDeliveries, WALKED_MAX } from '../../src/deliveries/walk-deliveries.js'
-import { selectEvent } from '../../src/events/get-event.js'
-import { selectEventByKey, selectEvents } from '../../src/events/list-events.js'
+} from '../../src/delivery/reading/list-open-deliveries.js'
+import { selectEventTimes } from '../../src/delivery/reading/read-webhook-ids.js'
+import { selectWalkedDeliveries, WALKED_MAX } from '../../src/delivery/reading/walk-deliveries.js'
+import { countNotRequeued } from '../../src/observability/live/count-waiting-letters.js'
 import { useDatabase } from '../support/database.js'
 import { countRowsRead, explain } from '../support/explain.js'
 import { narrowPartitions } from '../support/partitions.js'

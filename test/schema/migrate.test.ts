@@ -192,6 +192,28 @@ describe('migrate', () => {
     await expect(migrate({ databaseUrl, folder })).rejects.toMatchObject({ code: 'schema_newer' })
   })
 
+  it('[G11] refuses a schema that a development version made, says what can be done, and changes nothing', async () => {
+    const older = pathToFileURL(`${await mkdtemp(join(tmpdir(), 'sagapost-older-'))}/`)
+    const count = (await loadMigrations(folder)).length
+    await cp(new URL('0001_clock_and_roles.sql', folder), new URL('0001_clock_and_roles.sql', older))
+    for (let version = 2; version <= count + 1; version++) {
+      const file = `${String(version).padStart(4, '0')}_patch_${version}.sql`
+      await writeFile(new URL(file, older), `CREATE TABLE sagapost.patch_${version} (id int)`)
+    }
+    await migrate({ databaseUrl, folder: older })
+    await rm(older, { recursive: true })
+    const before = await objects()
+    for (const work of [migrate, migrationStatus]) {
+      await expect(work({ databaseUrl, folder })).rejects.toMatchObject({
+        code: 'schema_unreleased',
+        message: expect.stringMatching(
+          /^[^\n]*its migration 2 is "patch_2", and that of this release is "events"[^\n]*empty database[^\n]*\.sagapost\)$/,
+        ),
+      })
+    }
+    expect(await objects()).toBe(before)
+  })
+
   it('[G11] refuses a gap in the numbers before it changes anything', async () => {
     await rm(new URL('0003_subscriptions.sql', folder))
     await expect(migrate({ databaseUrl, folder })).rejects.toThrow(/expected a name like 0003_/)

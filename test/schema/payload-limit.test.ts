@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { defaultEventLimits, PAYLOAD_BYTES_READ_MAX } from '../../src/events/index.js'
+import { defaultEventLimits, PAYLOAD_BYTES_READ_MAX } from '../../src/model/index.js'
 import { useDatabase } from '../support/database.js'
 import { codeOf, outcomeOf } from '../support/refusal.js'
 

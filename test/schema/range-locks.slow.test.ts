@@ -1,35 +1,30 @@
 import type pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
-import {
-  type DatabaseRole,
-  type EventRange,
-  readWorkWindow,
-  type WorkWindow,
-} from '../../src/database/index.js'
-import {
-  applyResults,
-  defaultRetryPolicy,
-  endStopped,
-  makeJobs,
-  workDueInMs,
-} from '../../src/orchestrator/index.js'
-import { createSubscriptionCache, routeEvents } from '../../src/router/index.js'
-import { claimJobs } from '../../src/worker/claim-jobs.js'
-import { findProbes } from '../../src/worker/find-probes.js'
-import { findReported } from '../../src/worker/find-reported.js'
-import { findWaiting } from '../../src/worker/find-waiting.js'
-import { createLargePayloads } from '../../src/worker/large-payloads.js'
-import { putAside } from '../../src/worker/put-aside.js'
-import { forgetSwitches } from '../../src/worker/read-switches.js'
-import { recallAnswers } from '../../src/worker/recall-answers.js'
-import { releaseClaims } from '../../src/worker/release-claims.js'
-import { releaseJobs } from '../../src/worker/release-jobs.js'
-import { reportResults } from '../../src/worker/report-results.js'
-import { resetLeases } from '../../src/worker/reset-leases.js'
-import { letGoHeldJobs, stopCancelledJobs, stopFreeJobs } from '../../src/worker/take-stopped.js'
+import type { DatabaseRole, EventRange, WorkWindow } from '../../src/database/index.js'
+import { recallAnswers } from '../../src/delivery/breakers/recall-answers.js'
+import { resetLeases } from '../../src/delivery/cleaner/reset-leases.js'
+import { applyResults } from '../../src/delivery/orchestrator/apply-results.js'
+import { endStopped } from '../../src/delivery/orchestrator/end-stopped.js'
+import { workDueInMs } from '../../src/delivery/orchestrator/look-ahead.js'
+import { makeJobs, makePassingJobs } from '../../src/delivery/orchestrator/make-jobs.js'
+import { routeEvents } from '../../src/delivery/router/route-events.js'
+import { createSubscriptionCache } from '../../src/delivery/router/subscription-cache.js'
+import { claimJobs } from '../../src/delivery/worker/claim-jobs.js'
+import { findProbes } from '../../src/delivery/worker/find-probes.js'
+import { findReported } from '../../src/delivery/worker/find-reported.js'
+import { findWaiting } from '../../src/delivery/worker/find-waiting.js'
+import { createLargePayloads } from '../../src/delivery/worker/large-payloads.js'
+import { putAside } from '../../src/delivery/worker/put-aside.js'
+import { forgetSwitches } from '../../src/delivery/worker/read-switches.js'
+import { releaseClaims } from '../../src/delivery/worker/release-claims.js'
+import { releaseJobs } from '../../src/delivery/worker/release-jobs.js'
+import { reportResults } from '../../src/delivery/worker/report-results.js'
+import { letGoHeldJobs, stopCancelledJobs, stopFreeJobs } from '../../src/delivery/worker/take-stopped.js'
 import { countLocks } from '../support/count-locks.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertEvent, insertSubscription } from '../support/fixtures.js'
+import { readWorkWindow } from '../support/read-work-window.js'
+import { defaultRetryPolicy } from '../support/retry-policy.js'
 
 const database = useDatabase()
 const WIDTH = 1_000
@@ -73,8 +68,9 @@ const way: [string, DatabaseRole, Work][] = [
     'making jobs',
     'saga_orchestrator',
     async (pool, _, range) => {
-      const made = await makeJobs(pool, { range, batchMax: 100, limit: 1, hasBacklog: true })
+      const made = await makeJobs(pool, { range, batchMax: 100, limit: 1 })
       expect(made.first).toBe(BATCH)
+      expect(await makePassingJobs(pool, { range, batchMax: 100, pastSaga: '0' })).toMatchObject({ made: 0 })
     },
   ],
   [
@@ -126,7 +122,14 @@ const looks: [string, DatabaseRole, Work][] = [
     'putting aside',
     'job_worker',
     (pool, window) => {
-      const job = { id: '1', sagaId: '1', eventId: '1', subscriptionId: '1', leaseToken: TOKEN, stop: null }
+      const job = {
+        id: '1',
+        deliveryId: '1',
+        eventId: '1',
+        subscriptionId: '1',
+        leaseToken: TOKEN,
+        stop: null,
+      }
       return putAside(pool, [job], () => window)
     },
   ],

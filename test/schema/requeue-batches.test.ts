@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { requeueBatch, requeueDeadLetters } from '../../src/dead-letters/index.js'
+import { requeueDeadLetters } from '../../src/built-in-sagas/index.js'
+import { requeueBatch } from '../../src/built-in-sagas/requeue-batch.js'
 import { useDatabase } from '../support/database.js'
 import { insertDeadLetters, requeuedTimes } from '../support/dead-letters.js'
 import { insertSubscription } from '../support/fixtures.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { requeueDeadLetters } from '../../src/dead-letters/index.js'
-import { requeueBatch } from '../../src/dead-letters/requeue-batch.js'
+import { requeueDeadLetters } from '../../src/built-in-sagas/index.js'
+import { requeueBatch } from '../../src/built-in-sagas/requeue-batch.js'
 import { useDatabase } from '../support/database.js'
 import { type Delivery, insertDelivery } from '../support/fixtures.js'
 import { countLockWaiters } from '../support/lock-waiters.js'

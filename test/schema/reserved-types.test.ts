@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isReservedType } from '../../src/events/event-type.js'
+import { isReservedType } from '../../src/model/event-type.js'
 import { useDatabase } from '../support/database.js'
 import { codeOf } from '../support/refusal.js'
 

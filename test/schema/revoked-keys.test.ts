@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createKey, revokeKey } from '../../src/keys/index.js'
+import { createKey, revokeKey } from '../../src/api-keys/index.js'
 import { useDatabase } from '../support/database.js'
 import { codeOf } from '../support/refusal.js'
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { deliveryMachine, isFinal, isLegalMove, jobMachine } from '../../src/state-machines/index.js'
+import { deliveryMachine, isFinal, jobMachine } from '../../src/model/index.js'
 import { useDatabase } from '../support/database.js'
 import { insertDelivery, insertJob } from '../support/fixtures.js'
+import { isLegalMove } from '../support/is-legal-move.js'
 import { codeOf } from '../support/refusal.js'
 
 const database = useDatabase()

@@ -199,7 +199,7 @@ describe('an owner and a login', () => {
       `SELECT rolname, rolconnlimit FROM pg_roles WHERE rolconnlimit >= 0 ORDER BY 1`,
     )
     expect(rows).toEqual([
-      { rolname: LOGIN, rolconnlimit: 173 },
+      { rolname: LOGIN, rolconnlimit: 176 },
       { rolname: OWNER, rolconnlimit: 5 },
     ])
   })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { deactivateSubscription, deleteSubscription, getSubscription } from '../../src/subscriptions/index.js'
+import { deactivateSubscription } from '../../src/subscriptions/deactivate-subscription.js'
+import { deleteSubscription, getSubscription } from '../../src/subscriptions/index.js'
 import { useDatabase } from '../support/database.js'
 import { refusalOf, useOperations } from './operations.js'
 

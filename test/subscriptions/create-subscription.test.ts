@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { formatSecret, publicKeyOf } from '../../src/https/index.js'
 import { createSecretBox, createSubscription, getSubscription } from '../../src/subscriptions/index.js'
+import { formatSecret, publicKeyOf } from '../../src/webhook/index.js'
 import { useDatabase } from '../support/database.js'
 import { allowedCidrs, box, refusalOf, useOperations } from './operations.js'
 

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll } from 'vitest'
 import { SagapostError } from '../../src/errors/index.js'
-import { createWebhookSender, type WebhookSender } from '../../src/https/index.js'
+import type { SubscriptionChange } from '../../src/subscriptions/change-subscription.js'
+import type { NewSubscription } from '../../src/subscriptions/create-subscription.js'
 import {
   changeSubscription,
   createSecretBox,
   createSubscription,
-  type NewSubscription,
   type SecretBox,
-  type SubscriptionChange,
   sendTestRequest,
   verifySubscription,
 } from '../../src/subscriptions/index.js'
+import { createWebhookSender, type WebhookSender } from '../../src/webhook/index.js'
 import type { TestDatabase } from '../support/database.js'
 
 /** Where the receivers of these tests are. */

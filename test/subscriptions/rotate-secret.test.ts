@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { formatSecret, publicKeyOf } from '../../src/https/index.js'
+import { defineSecretRotation } from '../../src/built-in-sagas/define-secret-rotation.js'
+import { removeEndedSecrets } from '../../src/built-in-sagas/remove-ended-secrets.js'
 import { createCoordinator, createPostgresStorage } from '../../src/sagas/index.js'
 import {
   createSecretBox,
-  defineSecretRotation,
   deleteSubscription,
   readSigningSecrets,
-  removeEndedSecrets,
   rotateSecret,
 } from '../../src/subscriptions/index.js'
+import { formatSecret, publicKeyOf } from '../../src/webhook/index.js'
 import { installClock, moveClock } from '../support/clock.js'
 import { useDatabase } from '../support/database.js'
 import { codeOf } from '../support/refusal.js'

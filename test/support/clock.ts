@@ -2,7 +2,7 @@ import pg from 'pg'
 
 /**
  * Puts a clock that tests can move in the place of sagapost.now() and sagapost.clock(), for all sessions of the database at once
- * (DESIGN 2.7): time is moved, never waited for.
+ * [O3]: time is moved, never waited for.
  */
 export async function installClock(pool: pg.Pool): Promise<void> {
   await pool.query(`

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { DeliveryStatus, JobStatus } from '../../src/state-machines/index.js'
+import type { DeliveryStatus, JobStatus } from '../../src/model/index.js'
 
 type Queryable = pg.Pool | pg.PoolClient | pg.Client
 

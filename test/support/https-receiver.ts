@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { makeCertificate, type ServerCertificate } from '../../src/https/index.js'
+import { makeCertificate, type ServerCertificate } from '../../src/cli/make-certificate.js'
 
 export interface ReceivedRequest {
   method: string

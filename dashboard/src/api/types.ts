@@ -40,4 +40,5 @@ export interface Session {
   may: string[]
 }
 
-export type { Attention, Snapshot } from '../../../src/live/index.js'
+export type { Snapshot } from '../../../src/observability/index.js'
+export type { Attention } from '../../../src/observability/live/list-attention.js'

@@ -1,4 +1,4 @@
-import { deliveryMachine } from '../../../src/state-machines/index.js'
+import { deliveryMachine } from '../../../src/model/index.js'
 import { type Delivery, useList } from '../api/index.js'
 import {
   DataList,

@@ -1,4 +1,4 @@
-import { sagaMachine } from '../../../src/state-machines/index.js'
+import { sagaMachine } from '../../../src/model/index.js'
 import { type Saga, useList } from '../api/index.js'
 import {
   Badge,

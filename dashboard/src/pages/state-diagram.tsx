@@ -1,4 +1,4 @@
-import { deliveryMachine } from '../../../src/state-machines/index.js'
+import { deliveryMachine } from '../../../src/model/index.js'
 import { toneOf } from '../parts/index.js'
 
 /** Where each state stands; the moves are the machine's own. */

@@ -1,2 +1,2 @@
-export { compareSchema, compareWithin } from './compare-schema.js'
-export type { Difference, DifferenceCode } from './difference.js'
+export { compareSchema } from './compare-schema.js'
+export type { Difference } from './difference.js'

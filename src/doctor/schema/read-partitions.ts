@@ -58,7 +58,7 @@ const selectPartitionTriggers = `
   FROM fires WHERE tgparentid = 0
   ORDER BY 1, 2, 3, 4`
 
-/** What partitions have beside what their table gives them; the same for all of a table in a release. */
+/** What partitions have beside what their table gives them, for the release's catalogue; the same for all of a table. */
 export async function readPartitionTriggers(client: pg.ClientBase): Promise<PartitionTrigger[]> {
   return (await client.query<PartitionTrigger>(selectPartitionTriggers)).rows
 }

@@ -1,5 +1,6 @@
-import type { Caller } from '../../keys/index.js'
-import type { Breaker, Subscription } from '../../subscriptions/index.js'
+import type { Caller } from '../../api-keys/index.js'
+import type { Breaker } from '../../delivery/index.js'
+import type { Subscription } from '../../subscriptions/index.js'
 import { present } from '../present.js'
 import { access } from '../require-scope.js'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { revokeKey } from '../../../src/keys/index.js'
+import { revokeKey } from '../../../src/api-keys/index.js'
 import { adminKey } from '../stage-system.js'
 import { signIn, useDashboard } from './use-dashboard.js'
 

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { createKey, type Scope } from '../../../src/keys/index.js'
+import { createKey, type Scope } from '../../../src/api-keys/index.js'
 import { type TestDatabase, useDatabase } from '../../support/database.js'
 import { openBrowser } from '../open-browser.js'
 import { adminKey, type StagedSystem, stageSystem } from '../stage-system.js'

@@ -5,7 +5,7 @@ const database = useDatabase()
 
 const summarised = (columns: string) => `brin (${columns}) WITH (autosummarize='on')`
 
-/** Every index that the document names, and the primary keys, as PostgreSQL writes them back after USING. */
+/** Every index that [G4] names, and the primary keys, as PostgreSQL writes them back after USING. */
 const documented = {
   saga_instances: {
     saga_instances_pkey: 'btree (id)',
@@ -46,7 +46,7 @@ const documented = {
   saga_events: {
     saga_events_pkey: 'btree (id)',
     idx_event_saga_id: summarised('saga_id'),
-    // idx_event_type in the document: that name belongs to sagapost.events [E1].
+    // [G4] Not idx_event_type, which is an index of sagapost.events [E1].
     idx_saga_events_type: summarised('event_type'),
     idx_event_timestamp: 'btree ("timestamp" DESC)',
     idx_event_saga_timestamp: 'btree (saga_id, "timestamp" DESC)',
@@ -58,7 +58,7 @@ const documented = {
 }
 
 it.each(Object.entries(documented))(
-  '[G4] %s has every index the document names, those of the coordinator, and no other',
+  '[G4] %s has every named index, those of the coordinator, and no other',
   async (table, expected) => {
     const { rows } = await database.pool.query<{ indexname: string; indexdef: string }>(
       `SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'sagapost' AND tablename = $1`,

@@ -59,7 +59,7 @@ function chainOf(errors: number): Json {
 
 describe('error', () => {
   it.each([
-    ['the example of the document', fullError],
+    ['the full example', fullError],
     ['code and message alone', { code: 'E', message: '' }],
     [
       'null in every optional key',
@@ -127,7 +127,7 @@ describe('error', () => {
 
 describe('retry_policy', () => {
   it.each([
-    ['the example of the document', fullRetryPolicy],
+    ['the full example', fullRetryPolicy],
     ['max_attempts alone', { max_attempts: 1 }],
     [
       'null in every optional key',
@@ -173,7 +173,7 @@ describe('retry_policy', () => {
 
 describe('compensation_state', () => {
   it.each([
-    ['the example of the document', fullCompensationState],
+    ['the full example', fullCompensationState],
     ['its required keys alone', { state: 6, attempts: 0, max_attempts: 1 }],
     ['an error', { ...fullCompensationState, error: chainOf(2) }],
     ['keys that it does not know', { ...fullCompensationState, worker: 'a' }],

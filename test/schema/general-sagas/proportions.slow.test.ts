@@ -40,7 +40,7 @@ describe.each(loads)(
       trace = rows[0].trace_id
     })
 
-    it('[G10] each of the six patterns uses the index that the document names', async () => {
+    it('[G10] each of the six patterns uses the index that is named for it', async () => {
       const patterns: [string, string, string?][] = [
         [
           'idx_saga_state_created',

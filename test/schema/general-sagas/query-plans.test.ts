@@ -60,7 +60,7 @@ describe.each(loads)('with $title', (load) => {
     )
   })
 
-  it('[G10] pattern 2 does so with NOW() too, as the document writes it', async () => {
+  it('[G10] pattern 2 does so with NOW() too', async () => {
     await expectIndex(
       'idx_saga_filter_state_timeout',
       `SELECT * FROM sagapost.saga_instances

@@ -1,16 +1,16 @@
 import { beforeAll, expect, it } from 'vitest'
-import { readBacklog } from '../../../src/observability/collect-backlog.js'
+import { readBacklog } from '../../../src/observability/backlog/backlog-collector.js'
 import {
   pageSagas,
   selectFewSagas,
   selectWalkEnd,
   walkSagas,
-} from '../../../src/sagas/postgres/page-sagas.js'
+} from '../../../src/sagas/storage/postgres/page-sagas.js'
 import {
   selectShownEvents,
   selectShownSaga,
   selectShownSteps,
-} from '../../../src/sagas/postgres/show-saga.js'
+} from '../../../src/sagas/storage/postgres/show-saga.js'
 import { useDatabase } from '../../support/database.js'
 import { countRowsRead, explain } from '../../support/explain.js'
 import { loadSagas } from './load-sagas.js'

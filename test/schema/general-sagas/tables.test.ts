@@ -39,7 +39,7 @@ async function columnsOf(table: string): Promise<string[][]> {
 }
 
 describe('columns', () => {
-  it('[G1] saga_instances has the columns of the document, awaiting_operator and those of the coordinator', async () => {
+  it('[G1] saga_instances has the named columns, awaiting_operator and those of the coordinator', async () => {
     expect(await columnsOf('saga_instances')).toEqual([
       ['id', varchar(255), 'not null'],
       ['definition_id', varchar(255), 'not null'],
@@ -81,7 +81,7 @@ describe('columns', () => {
     ])
   })
 
-  it('[G2] saga_steps has the columns of the document, and those of waits', async () => {
+  it('[G2] saga_steps has the named columns, and those of waits', async () => {
     expect(await columnsOf('saga_steps')).toEqual([
       ['id', varchar(255), 'not null'],
       ['saga_id', varchar(255), 'not null'],
@@ -106,7 +106,7 @@ describe('columns', () => {
     ])
   })
 
-  it('[G3] saga_events has the columns of the document, and sequence', async () => {
+  it('[G3] saga_events has the named columns, and sequence', async () => {
     expect(await columnsOf('saga_events')).toEqual([
       ['id', 'bigint', 'not null', "nextval('sagapost.saga_events_id_seq'::regclass)"],
       ['saga_id', varchar(255), 'not null'],

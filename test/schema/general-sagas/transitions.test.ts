@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import {
   isFinal,
-  isLegalMove,
   type SagaState,
   type SagaStepState,
-  type StateMachine,
   sagaMachine,
   sagaStepMachine,
-} from '../../../src/state-machines/index.js'
+} from '../../../src/model/index.js'
+import type { StateMachine } from '../../../src/model/state-machine.js'
 import { useDatabase } from '../../support/database.js'
+import { isLegalMove } from '../../support/is-legal-move.js'
 import { codeOf } from '../../support/refusal.js'
 import { insertSaga, insertStep } from './fixtures.js'
 

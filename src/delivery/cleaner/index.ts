@@ -1,0 +1,1 @@
+export { startCleaner } from './start-cleaner.js'

@@ -1,0 +1,6 @@
+export { getDelivery } from './get-delivery.js'
+export { getEvent } from './get-event.js'
+export { listDeliveries } from './list-deliveries.js'
+export { listEvents } from './list-events.js'
+export { listSetAsideEvents } from './list-set-aside-events.js'
+export { readWebhookIds } from './read-webhook-ids.js'

@@ -1,0 +1,2 @@
+export { type RequeuedEvents, requeueEvents } from './requeue-events.js'
+export { startRouter } from './start-router.js'

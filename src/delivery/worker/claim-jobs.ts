@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import { type EventRange, inRange, prepared } from '../../database/index.js'
+import { eventTimeUs, webhookIdOf } from '../../model/index.js'
+import { type Stop, stopOf } from './stop.js'
+
+export interface ClaimedJob {
+  id: string
+  deliveryId: string
+  eventId: string
+  webhookId: string
+  subscriptionId: string
+  attempt: number
+  leaseToken: string
+  leaseUntil: Date
+  eventType: string
+  /** The event's bytes as they were stored. Null: it is large, and read when its turn comes (large-payloads.ts). */
+  payload: string | null
+  correlationId: string | null
+  traceparent: string | null
+  callbackUrl: string
+  headers: Record<string, string>
+  /** Why nothing is sent; null: it is to be sent. */
+  stop: Stop | null
+}
+
+// [J4, J9] Free jobs, oldest first by idx_job_status_lease; workers pass over each other's rows. The fresh random
+// token, one for all jobs of the claim, fences off whoever held them before. Payload and address come with the same
+// round trip. One row comes back in any case, with the time of the look. The commit does not wait for the disk: should
+// a crash lose it, the job is free again and is claimed again, and a report under this claim's token is refused. Keys
+// and bounds are written as in orchestrator/make-jobs.ts, for the reasons given there, and array_append() as well: an array
+// that the planner cannot see through is looked up in each partition. NOT IN (SELECT …) is looked up in
+// a hash, which <> ALL is not in a plan for all values. A payload that takes more
+// than 8 kB as stored is left out unread: compressed to a ninetieth at the most, one hundred jobs come with 75 MB.
+export const claim = prepared(`
+  WITH free AS MATERIALIZED (
+    SELECT id, event_id, round(date_part('epoch', lease_until) * 1e6) / 1e3 AS free_since_ms
+    FROM sagapost.webhook_delivery_jobs AS job
+    WHERE status = 'Pending' AND lease_until <= sagapost.now() AND lease_until >= $7
+      AND event_id >= $1 AND event_id < $2
+      AND subscription_id NOT IN (SELECT unnest($6::bigint[])) AND ($8::bigint[] IS NULL OR id = ANY ($8))
+    ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED
+  ), claimed AS (
+    UPDATE sagapost.webhook_delivery_jobs AS job
+    SET status = 'Leased', lease_until = sagapost.now() + $4 * interval '1 millisecond',
+        lease_token = $9, worker_id = $5
+    FROM free
+    WHERE job.id = ANY (ARRAY[free.id]) AND job.event_id + 0 = free.event_id
+      AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
+    RETURNING job.id, saga_id, job.event_id, subscription_id, attempt, correlation_id, free_since_ms
+  ), complete AS (
+    SELECT claimed.*, event.event_type, event.traceparent, ${eventTimeUs} AS event_at_us, subscription.callback_url,
+           subscription.headers, ${stopOf('claimed', 'subscription')} AS stop,
+           CASE WHEN pg_column_size(event.payload) <= 8192 THEN event.payload::text END AS payload
+    FROM claimed
+    JOIN sagapost.events AS event ON event.id = ANY (array_append('{}', claimed.event_id))
+      AND (event.id >= $1 OR event.id > $2) AND (event.id < $2 OR event.id <= $1)
+    JOIN sagapost.subscriptions AS subscription ON subscription.id = ANY (ARRAY[claimed.subscription_id])
+  )
+  SELECT looked_at_ms, complete.*
+  FROM (SELECT round(date_part('epoch', sagapost.now()) * 1e6) / 1e3 AS looked_at_ms,
+               set_config('synchronous_commit', 'off', true)) AS look
+  LEFT JOIN complete ON true`)
+
+export interface ClaimOptions {
+  range: EventRange
+  batchMax: number
+  leaseMs: number
+  workerId: string
+  /** Fresh and random; the worker that makes it can find the claim by it when the answer is lost. */
+  leaseToken?: string
+  /** Subscriptions whose lanes are full, or that are paused: their jobs stay free for others. */
+  except: readonly string[]
+  /** Jobs that have been free since before this time are known to be `except`'s. */
+  freeSince?: Date | undefined
+  /** Of these jobs alone. */
+  only?: readonly string[]
+}
+
+export interface Claim {
+  jobs: ClaimedJob[]
+  /** What has been free since before this time and was not claimed is `except`'s, or in another worker's hands. */
+  passedOverUntil: Date
+}
+
+/** Claims jobs under the role job_worker. They are this worker's until the lease ends, and nobody else's. */
+export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<Claim> {
+  const { range, batchMax, leaseMs, workerId, leaseToken = randomUUID(), except, freeSince, only } = options
+  const { rows } = await pool.query(inRange(claim, range), [
+    range.from,
+    range.to,
+    batchMax,
+    leaseMs,
+    workerId,
+    except,
+    freeSince ?? '-infinity',
+    only ?? null,
+    leaseToken,
+  ])
+  const lookedAtMs: number = rows[0].looked_at_ms
+  const leaseUntil = new Date(lookedAtMs + leaseMs)
+  const claimed = rows.filter((row) => row.id !== null)
+  const jobs = claimed.map((row) => ({
+    id: row.id,
+    deliveryId: row.saga_id,
+    eventId: row.event_id,
+    webhookId: webhookIdOf(row.event_id, row.event_at_us),
+    subscriptionId: row.subscription_id,
+    attempt: row.attempt,
+    leaseToken,
+    leaseUntil,
+    eventType: row.event_type,
+    payload: row.payload,
+    correlationId: row.correlation_id,
+    traceparent: row.traceparent,
+    callbackUrl: row.callback_url,
+    headers: row.headers,
+    stop: row.stop,
+  }))
+  // A full batch ended somewhere; a look that found less went through to the present.
+  const times = claimed.length === batchMax ? claimed.map((row) => row.free_since_ms) : [lookedAtMs]
+  return { jobs, passedOverUntil: new Date(Math.min(...times)) }
+}

@@ -1,1 +1,0 @@
-export { parseDuration } from './parse-duration.js'

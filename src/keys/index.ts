@@ -1,7 +1,0 @@
-export type { ApiKey } from './api-key.js'
-export { type Authenticator, type Caller, createAuthenticator } from './create-authenticator.js'
-export { createKey, generateKey } from './create-key.js'
-export { createEndedSessions, type EndedSessions } from './ended-sessions.js'
-export { listKeys } from './list-keys.js'
-export { revokeKey } from './revoke-key.js'
-export { type Scope, scopes } from './scope.js'

@@ -1,0 +1,1 @@
+export { type BacklogCollector, createBacklogCollector, type StageBacklog } from './backlog-collector.js'

@@ -1,0 +1,1 @@
+export { createMetrics, type LoopPart, type Metrics, type Recorders } from './metrics.js'

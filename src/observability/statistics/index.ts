@@ -1,0 +1,7 @@
+export { addCounts, percentileOf } from './duration-buckets.js'
+export { expireMinutes } from './expire-minutes.js'
+export { type EventCounter, keepDeliveryMinutes, keepEventMinutes } from './keep-minutes.js'
+export { readHealth } from './read-health.js'
+export { readStatistics, type StatisticsRange } from './read-minutes.js'
+export { type MinuteCounts, readRecent } from './read-recent.js'
+export { createResultCounter, type ResultCounter } from './result-counter.js'

@@ -1,8 +1,0 @@
-export { createResultApplier } from './apply-past-refused.js'
-export { applyResults } from './apply-results.js'
-export type { DeadDelivery } from './dead-delivery.js'
-export { applyResult, type DeliveryState, retryDelayMs, takeUp } from './decide-delivery.js'
-export { endStopped, forgetEndedCancellations, isAnyStopped } from './end-stopped.js'
-export { workDueInMs } from './look-ahead.js'
-export { makeJobs } from './make-jobs.js'
-export { defaultRetryPolicy, type RetryPolicy } from './retry-policy.js'

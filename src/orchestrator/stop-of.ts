@@ -1,7 +1,0 @@
-/**
- * SQL: why nothing more is sent of a delivery, or null. The limit of a deleted subscription is reached with the first
- * attempt, that of a cancelled delivery as well [S15]. Asked where a delivery has failed, and nowhere else.
- */
-export const stopOf = (sagaId: string, isDeleted: string) => `
-  CASE WHEN ${isDeleted} THEN 'subscription_deleted'
-       WHEN EXISTS (SELECT FROM sagapost.delivery_cancellations WHERE saga_id = ANY (ARRAY[${sagaId}])) THEN 'cancelled' END`

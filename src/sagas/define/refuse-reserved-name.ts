@@ -1,0 +1,11 @@
+import type { SagaDefinition } from '../definition.js'
+import { invalidDefinition } from '../invalid-definition.js'
+
+/** What the names of Sagapost's own sagas begin with. */
+const RESERVED_PREFIX = 'sagapost.'
+
+/** An application's definition under such a name would be given sagas that are not its own. */
+export function refuseReservedName({ name }: Pick<SagaDefinition, 'name'>): void {
+  if (!name.startsWith(RESERVED_PREFIX)) return
+  throw invalidDefinition(`"${name}" is no name for your saga: ${RESERVED_PREFIX}… are Sagapost's own`)
+}

@@ -1,0 +1,17 @@
+import { ownEventCount, type SagaChange } from '../records.js'
+import type { StateStorage, WriteOutcome } from '../storage/index.js'
+
+/** Whether a write whose answer was lost had been committed all the same: read from the fencing token. */
+export async function wasApplied(
+  storage: Pick<StateStorage, 'getSaga'>,
+  change: SagaChange,
+): Promise<WriteOutcome> {
+  const saga = await storage.getSaga(change.sagaId)
+  const owner = change.release ? null : change.owner
+  if (saga?.version !== change.version + 1 || saga.leaseOwner !== owner) return { applied: false }
+  // A claim by this coordinator itself looks the same, but tells no events.
+  const told = change.eventsBefore === undefined ? undefined : change.eventsBefore + change.events.length
+  if (told !== undefined && ownEventCount(saga) !== told) return { applied: false }
+  const { cancelRequestedAt, updatedAt: moment } = saga
+  return { applied: true, cancelRequested: cancelRequestedAt !== null, overdue: false, moment }
+}

@@ -1,0 +1,8 @@
+export { cleanUpSagas } from './clean-up-sagas.js'
+export { createPostgresStorage } from './create-postgres-storage.js'
+export { maintainSagaPartitions, maintainSagaTables } from './maintain-tables.js'
+export { pageSagas } from './page-sagas.js'
+export { showSaga } from './show-saga.js'
+export { toStartParameter } from './start-saga.js'
+export { isSagaId, toFailure } from './view-rows.js'
+export { readSagaTables, type SagaTables } from './watch-tables.js'

@@ -1,1 +1,0 @@
-export { createSealer, formFaultOf, type SealFault } from './create-sealer.js'

@@ -1,1 +1,0 @@
-export { describeSystem } from './describe-system.js'

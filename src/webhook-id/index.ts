@@ -1,1 +1,0 @@
-export { eventIdIn, eventTimeUs, webhookIdOf } from './webhook-id.js'

@@ -1,0 +1,7 @@
+export { deliveryErrorCodes } from './delivery-errors.js'
+export { parseAllowedCidrs } from './parse-allowed-cidrs.js'
+export { refuseCallbackUrl } from './refuse-callback-url.js'
+export { refuseHeaders } from './refuse-headers.js'
+export type { WebhookOutcome, WebhookRequest } from './send-request.js'
+export { formatSecret, generateSecret, publicKeyOf, type SigningSecret } from './signing-secret.js'
+export { createWebhookSender, type WebhookSender } from './webhook-sender.js'

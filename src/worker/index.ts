@@ -1,6 +1,0 @@
-export { claimJobs } from './claim-jobs.js'
-export type { BreakerPolicy } from './note-outcomes.js'
-export { releaseJobs } from './release-jobs.js'
-export { reportResults } from './report-results.js'
-export { resetLeases } from './reset-leases.js'
-export { startWorker } from './start-worker.js'
