@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { beforeAll, expect, it } from 'vitest'
 import { buildProgram } from '../../src/cli/run.js'
 import { createClient } from '../../src/client/index.js'
+import { inTransaction } from '../../src/database/index.js'
 import { useDatabase } from '../support/database.js'
 import { insertDeadLetters } from '../support/dead-letters.js'
 import { insertDelivery } from '../support/fixtures.js'
@@ -60,7 +61,8 @@ beforeAll(async () => {
   const client = createClient({ baseUrl: server.url, apiKey: adminKey })
   const callback = { eventType: 'smoke.test', callbackUrl: server.receiver.url }
   ids.subscription = (await client.subscriptions.create(callback)).id
-  const delivery = await insertDelivery(database.pool, 'PendingRetry')
+  // In one transaction: the router of the server would deliver the event before.
+  const delivery = await inTransaction(database.pool, (client) => insertDelivery(client, 'PendingRetry'))
   ids.delivery = delivery.id
   ids.event = delivery.eventId
   const letters = { count: 1, subscriptionId: delivery.subscriptionId }
