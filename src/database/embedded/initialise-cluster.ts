@@ -17,16 +17,14 @@ export interface Cluster {
   clusterDir: string
   binaries: Binaries
   account: Account | undefined
-  /** Survive a power cut. Off only when the server runs with fsync=off. */
+  /** Survives a power cut. Off only when the server runs with fsync=off. */
   durable: boolean
 }
 
 /**
- * Makes the cluster with its user, password and database, and returns the password. All of it is made in a
- * scratch folder that gets its name in the end, so a start that was killed leaves nothing half done.
- *
- * Measured on 2 cores: initdb --no-sync 0.95 s, the database in single-user mode 0.1 s, one sync of
- * everything at the end 0.2 s. Over a connection the database would have to be looked for at every start.
+ * Creates the cluster with its user, password and database, and returns the password. It is built in a scratch folder
+ * that is renamed at the end, so a killed start leaves nothing half done. Measured on 2 cores: initdb --no-sync 0.95 s,
+ * the database in single-user mode 0.1 s, one sync at the end 0.2 s.
  */
 export async function initialiseCluster(cluster: Cluster): Promise<string> {
   const { dataDir, clusterDir, account } = cluster
@@ -53,7 +51,7 @@ export async function initialiseCluster(cluster: Cluster): Promise<string> {
   return password
 }
 
-/** The password of an existing cluster. Where somebody has deleted the file, the user gets a new one. */
+/** Reads the password of an existing cluster. When its file was deleted, sets a new password. */
 export async function readPassword(cluster: Cluster): Promise<string> {
   const found = await readFile(join(cluster.dataDir, 'password'), 'utf8').catch(
     (error: NodeJS.ErrnoException) => {
@@ -75,10 +73,10 @@ async function writePassword(dataDir: string, password: string): Promise<void> {
 }
 
 async function runInitdb(cluster: Cluster, password: string): Promise<void> {
-  // C sorts and compares bytes, on PostgreSQL 15 and 18 and on every system alike.
+  // The C locale sorts and compares bytes, on PostgreSQL 15 and 18 and on every system alike.
   const options = ['--encoding=UTF8', '--locale=C', '--data-checksums', '--auth=scram-sha-256', '--no-sync']
   const args = ['-D', clusterPath(cluster.clusterDir), '--username=sagapost', ...options]
-  // A pipe can be reopened through /dev/stdin by the user alone who made it, which cat's shell is and we not.
+  // Only the user that created a pipe can reopen it through /dev/stdin: cat's shell runs as that user, we do not.
   const script = 'cat | "$0" "$@" --pwfile=/dev/stdin'
   await runTool(cluster, '/bin/sh', ['-c', script, cluster.binaries.initdb, ...args], `${password}\n`)
 }
@@ -86,7 +84,7 @@ async function runInitdb(cluster: Cluster, password: string): Promise<void> {
 async function runSingleUser(cluster: Cluster, sql: string, options: string[] = []): Promise<void> {
   const args = ['--single', '-D', clusterPath(cluster.clusterDir), '-j', ...options, 'postgres']
   const output = await runTool(cluster, cluster.binaries.postgres, args, `${sql};\n\n`)
-  // It answers a failed statement with a line, not with its exit status.
+  // Single-user mode reports a failed statement in its output, not in its exit status.
   if (/ERROR:/.test(output)) throw failed(cluster, output)
 }
 

@@ -12,17 +12,15 @@ interface Owner {
   released: boolean
 }
 
-/** What may stand in a data directory before it has its marker: see `openDataDir`. */
+/** Files that a data directory may contain before it has its marker: see `openDataDir`. */
 export const ownerFilePattern = /^owner\.(\d+|[0-9a-f-]{36}\.new)\.json$/
 const attemptsMax = 100
 
 /**
- * Makes this process the only one that uses the data directory, or throws `data_dir_in_use`.
- *
- * The owner stands in `owner.<n>.json` with the highest n. Whoever finds that owner gone, or released,
- * succeeds it by link()ing `owner.<n+1>.json`, which can succeed only once. A fixed name would have to be
- * removed first, and between judging it stale and removing it a slow process removes the lock of a living
- * one. So the newest file is never removed, not even on release; the numbers only grow.
+ * Makes this process the only user of the data directory, or throws `data_dir_in_use`. The owner is in `owner.<n>.json`
+ * with the highest n; the next one link()s `owner.<n+1>.json`, which succeeds only once. The newest file is never
+ * removed, not even on release: with a fixed name, a slow process could remove the lock of a live one between judging
+ * it stale and removing it.
  */
 export async function takeOwnership(dataDir: string): Promise<{ release(): Promise<void> }> {
   const me: Owner = {
@@ -43,7 +41,7 @@ export async function takeOwnership(dataDir: string): Promise<{ release(): Promi
       if (!(await linkIfAbsent(scratch, fileOf(newest + 1)))) continue
       const generations = await listGenerations(dataDir)
       if (generations.at(-1) !== newest + 1) {
-        // We were so slow that others came, went and cleaned up; our number is one of the past.
+        // This process was so slow that others took and released the directory meanwhile; its number is outdated.
         await rm(fileOf(newest + 1), { force: true })
         continue
       }
@@ -74,7 +72,7 @@ async function readOwner(file: string): Promise<Owner | 'vanished' | undefined> 
   try {
     return JSON.parse(text) as Owner
   } catch {
-    // Only a power cut leaves such a file, since it gets its name when it is complete: nobody owns it now.
+    // Only a power cut leaves an incomplete file, since a file gets its name when it is complete: it has no owner.
     return undefined
   }
 }
@@ -95,7 +93,7 @@ async function releaseOwner(dataDir: string, file: string, owner: Owner): Promis
     await writeFile(scratch, JSON.stringify({ ...owner, released: true }), { mode: 0o644 })
     await rename(scratch, file)
   } catch {
-    // The disk is full or the directory deleted: it is given free when this process ends.
+    // The disk is full or the directory deleted: the directory is released when this process exits.
   }
 }
 
