@@ -1,4 +1,4 @@
-/** A row of a queue that holds several entries; the statement's limit counts rows. */
+/** A row of a queue that holds several entries. `rows_max` is the limit of rows that the statement chose. */
 export interface QueueRow {
   size: number
   rows_max: number

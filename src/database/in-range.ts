@@ -1,19 +1,19 @@
 import { forgetPrepared, isPrepared, prepared } from './prepared.js'
 import type { EventRange } from './work-window.js'
 
-/** A process may have several databases, and each its own range. */
+/** A process may use several databases, each with its own range. */
 const RANGES_KEPT = 4
-/** By statement and planned range, how it reads for it. */
+/** The text with its bounds written out, by statement and planned range. */
 const known = new Map<string, Map<string, string>>()
 
-/** The bounds of a table's partitions, in the two ways in which our statements have them. */
+/** The two forms in which our statements bound a table's partitions. */
 const bounds = /\((\S+) >= \$1 OR \1 > \$2\) AND \(\1 < \$2 OR \1 <= \$1\)|(\S+) >= \$1\s+AND \2 < \$2/g
 
 /**
- * A statement whose bounds, $1 and $2, are written out as well. The planner then leaves the other partitions out, where a
- * plan for all values locks each of them at each call: with 301 ranges a delivery took 2.6 times the CPU. Prepared
- * statements stay so for the fresh range, with two partitions at least, of which the values leave the second one out when
- * a statement begins; others are planned each time.
+ * Writes a statement's bounds $1 and $2 out, so that the planner leaves the other partitions out: a generic plan locks
+ * every partition on each call, and with 301 ranges a delivery took 2.6 times the CPU. Statements for the fresh range
+ * stay prepared, with at least two partitions, of which the values exclude the second when a statement starts; others
+ * are planned each time.
  */
 export function inRange(statement: string, range: EventRange): string {
   if (!range.planned || !isPrepared(statement)) return writeOut(statement, range)

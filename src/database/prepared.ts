@@ -4,9 +4,9 @@ import { RoleClient } from './role-client.js'
 const names = new Map<string, string>()
 
 /**
- * Marks a statement that a part runs again and again: PostgreSQL parses it once per connection, and plans it anew only
- * where that pays. Only for statements whose one plan fits all values: test/schema/plans.test.ts looks at the plans that
- * those on the way of every delivery have in the long run.
+ * Marks a statement that a part repeats: PostgreSQL parses it once per connection and replans it only where that pays.
+ * Only for statements whose one plan fits all values: test/schema/plans.test.ts checks the long-term plans of the
+ * statements that every delivery uses.
  */
 export function prepared(text: string): string {
   names.set(text, `sagapost_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`)
@@ -15,12 +15,12 @@ export function prepared(text: string): string {
 
 export const isPrepared = (text: string): boolean => names.has(text)
 
-/** From now on it is sent without a name; what connections have of it goes with them. */
+/** Sends the statement unnamed from now on; connections drop their prepared copy when they close. */
 export const forgetPrepared = (text: string): boolean => names.delete(text)
 
-/** Sends marked statements under their name, and all others as they are. */
+/** Sends marked statements as named prepared statements, and all others unchanged. */
 export class PreparingClient extends RoleClient {
-  // biome-ignore lint/suspicious/noExplicitAny: pg.Client's own overloads; all but one shape of call are passed on.
+  // biome-ignore lint/suspicious/noExplicitAny: pg.Client's own overloads; all but one call form are passed on.
   override query(statement: any, values?: any, callback?: any): any {
     const name = names.get(statement)
     return name === undefined

@@ -47,44 +47,44 @@ import { masterKeyOf } from './master-key-of.js'
 import { type Sagas, startSagas } from './start-sagas.js'
 import { createStops } from './stops.js'
 
-/** The parts that work by themselves; the API is served beside them. */
+/** The parts that run loops; the API is served beside them. */
 export const partNames = ['router', 'orchestrator', 'worker', 'cleaner', 'sagas'] as const
 export type PartName = (typeof partNames)[number]
 
-/** How often the others than the router look by themselves, while wake-ups reach them and while they do not. */
+/** Poll intervals of all parts but the router, with and without working wake-ups. */
 const POLL_MS = 2_000
 const POLL_MS_DEAF = 200
-/** A lost lease is noticed within this share of the lease. */
+/** A lost lease is detected within this share of the lease. */
 const CLEANER_SHARE = 0.1
 const CLEANER_MS_MIN = 100
 const EXPIRE_KEYS_MS = 10 * 60_000
 const EXPIRE_MINUTES_MS = 10 * 60_000
-/** Changes through the API are noted at once; this is for those by SQL, and for what a crash has left in between. */
+/** Changes through the API take effect at once; this covers those by SQL, and crashes in between. */
 const OPEN_ROUTES_MS = 30_000
-/** An answer of 410 wakes the look for it; this is for what a crash has left in between. */
+/** A 410 answer wakes this loop; this covers crashes in between. */
 const GONE_MS = 60_000
 const GONE_SPACING_MS = 1_000
 /** Longer than any pause of this loop, so that no 410 is missed after a restart. */
 const GONE_WITHIN_MS = 24 * 3_600_000
 
-/** The parts that every delivery goes through. */
+/** The parts that every delivery passes through. */
 const movers: ReadonlySet<DatabaseRole> = new Set(['router_worker', 'saga_orchestrator', 'job_worker'])
 
 export interface PartsOptions {
   databaseUrl: string
   config: Config
   only: readonly PartName[]
-  /** What else this process does, for the list of processes: the API. */
+  /** Other functions of this process for the list of processes: the API. */
   beside?: readonly string[]
   log: Logger
   metrics: Recorders
-  /** The process's; absent: the parts have their own. */
+  /** The process's watch; absent: the parts create one. */
   watch?: DatabaseWatch
-  /** PEM, beside Node's own. */
+  /** PEM, added to Node's own. */
   extraCertificateAuthorities?: readonly string[]
-  /** Other numbers than the documented ones, for tests. */
+  /** Overrides for tests. */
   breakerPolicy?: BreakerPolicy
-  /** What the part `sagas` runs beside Sagapost's own. */
+  /** What the part `sagas` runs besides Sagapost's own sagas. */
   sagas?: SagasSettings
 }
 
@@ -98,17 +98,20 @@ interface SagasSettings {
 
 export interface Parts {
   wakeups: Wakeups
-  /** Absent: no sagas run here. */
+  /** Absent when no sagas run here. */
   coordinator: Coordinator | undefined
-  /** All at once: nothing new is begun, what is under way is finished. */
+  /** Stops all parts at once: no new work begins, and work in progress is finished. */
   stop(): Promise<void>
-  /** What `stop` waits for. */
+  /** The parts that `stop` still waits for. */
   left(): string[]
-  /** Gives that up. Leases run out by themselves. */
+  /** Abandons that work; its leases expire. */
   abandon(): Promise<void>
 }
 
-/** Starts the parts, each on connections under its own role [O2]. Whatever was started is stopped when one fails. */
+/**
+ * Starts the parts, each on connections under its own role [O2]. When one fails to start, those already started are
+ * stopped.
+ */
 export async function startParts({
   databaseUrl,
   config,
@@ -145,7 +148,7 @@ export async function startParts({
   }
 
   let keptWindow: WorkWindowKeeper | undefined
-  /** One for all parts, by the connections of whichever comes first and stops last. */
+  /** One window for all parts, on the connections of the part that starts first and stops last. */
   const windowOf = async (pool: pg.Pool): Promise<WorkWindowKeeper> => {
     if (keptWindow) return keptWindow
     const kept = await keepWorkWindow(pool, { onError: onError('work_window', 'reading the work window') })
@@ -328,10 +331,10 @@ export async function startParts({
   }
 }
 
-/** What a coordinator needs after its steps, to write down where they stand and let them go. */
+/** The time a coordinator needs after its steps to write their state and release its sagas. */
 const SAGAS_LET_GO_MS = 5_000
 
-/** Sagapost's own are left out: each part `sagas` runs them. */
+/** Leaves out Sagapost's own: every part `sagas` runs them. */
 function namesOf(definitions: readonly SagaDefinition[]): string[] {
   return indexDefinitions(definitions).all.map(({ name, version }) => `${name}@${version}`)
 }
