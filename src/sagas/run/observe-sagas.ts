@@ -13,7 +13,7 @@ const fieldsOf = ({ id, definition, traceId }: ObservedSaga) => ({
   ...(traceId !== undefined && { trace_id: traceId }),
 })
 
-/** What sagas do, for the metrics and the log. */
+/** Records what sagas do in the metrics and the log. */
 export function observeSagas(metrics: SagaRecorders, log: Logger): SagaObserver {
   return {
     started(saga) {
