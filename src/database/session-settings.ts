@@ -55,7 +55,7 @@ export interface SettledSession {
   lacking: string | null
 }
 
-/** What `settleSession` is asked for: the server's process as the connection was told of it, and all settings. */
+/** The parameters of `settleSession`: the server's process id as the connection knows it, and all settings. */
 export function settleValues(
   processId: number | undefined,
   settings: Record<string, string> = {},

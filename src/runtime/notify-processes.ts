@@ -40,7 +40,7 @@ export function createNotifier({ pool, log }: { pool: pg.Pool; log: Logger }): N
     pool
       .query(notify, [WAKE_CHANNEL, `${signal} ${sender}`])
       .catch((error: Error) =>
-        log.debug({ err: error, signal }, 'a wake-up was not sent; polling finds the work'),
+        log.debug({ err: error, signal }, 'wake-up not sent; polling will find the work'),
       )
   }
 

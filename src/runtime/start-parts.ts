@@ -232,7 +232,7 @@ export async function startParts({
             metrics.subscriptionGone()
             log.warn(
               { subscription_id: id, error_code: 'http_410' },
-              'subscription switched off: its receiver is gone',
+              'subscription disabled: its receiver is gone',
             )
           }
           return false

@@ -72,7 +72,7 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     if (server?.isStopped() === false) givenUp.push(hasApi ? 'api' : 'health and metrics')
     log.error(
       { given_up: givenUp, after_s: afterMs / 1_000 },
-      'the stop deadline is over; what had not ended is given up: its leases run out, and the work is done again',
+      'stop deadline exceeded; the remaining work is abandoned, and is repeated after its leases expire',
     )
     const abandoned = Promise.all([parts?.abandon(), server?.abandon(), reads && abandonPool(reads)])
     await within(keptMs / 2, abandoned, () => {})

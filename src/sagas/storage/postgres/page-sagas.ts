@@ -76,8 +76,8 @@ export const selectWalkEnd = `
 type ListedRow = InstanceRow & { at_us: string }
 
 /**
- * A page of sagas, without their data, under the role saga_readonly_role. Always bounded: when many sagas match a part
- * of the filter but none of the newest matches all of it, a page may be short or empty, and continues by its cursor.
+ * A page of sagas, without their data, under the role saga_readonly_role. Always bounded: when a filter matches many
+ * sagas but few of the newest, a page may be short or even empty, and its cursor continues.
  */
 export async function pageSagas(
   pool: pg.Pool,
