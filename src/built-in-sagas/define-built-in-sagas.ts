@@ -10,13 +10,16 @@ import { discardRequeue, requeueBatch } from './requeue-batch.js'
 
 export interface BuiltInSagas {
   definitions: readonly SagaDefinition[]
-  /** What cancelled ones have left behind: plans of requeues, secrets that have ended. Cheap where there is nothing. */
+  /**
+   * Removes what cancelled sagas leave behind: the plans of requeues, and ended secrets. Cheap when there is nothing to
+   * remove.
+   */
   cleanUp(): Promise<void>
-  /** What takes long lets go after the batch that is under way. */
+  /** Stops long-running steps after their current batch. */
   stop(): void
 }
 
-/** Sagapost's own long work: every process with the part `sagas` runs it. Under the role saga_app_role. */
+/** Sagapost's own long-running work. Every process with the part `sagas` runs it, under the role saga_app_role. */
 export function defineBuiltInSagas({
   pool,
   metrics,

@@ -1,7 +1,7 @@
 import { type SagaDefinition, saga } from '../sagas/index.js'
 import type { RequeueBatch } from './requeue-batch.js'
 
-/** What the saga was asked for, as it keeps it: times as RFC 3339. */
+/** The request as the saga stores it; times are RFC 3339. */
 export interface RequeueInput {
   subscriptionId?: string
   eventType?: string
@@ -11,26 +11,26 @@ export interface RequeueInput {
   all?: true
 }
 
-/** What its step does. */
 export interface RequeueWork {
-  /** Null: this attempt is not the one that runs. */
+  /** Null when this attempt is no longer the current one. */
   requeueBatch(sagaId: string, attempt: number): Promise<RequeueBatch | null>
   discard(sagaId: string): Promise<void>
-  /** The process is about to end: another one goes on. */
+  /** True when the process is stopping; another process continues the work. */
   isStopping(): boolean
 }
 
 /**
- * Every crash and every restart of a process takes an attempt, and so does a database that is away for a minute; none of
- * them says anything about the work.
+ * A crash, a restart or a minute without the database each use up an attempt, although none of them is a failure of the
+ * work.
  */
 const ATTEMPTS_MAX = 200
-/** Of one process: each keeps a connection busy. */
+/** Per process: each running requeue keeps a connection busy. */
 const AT_ONCE_MAX = 2
 
 /**
- * Requeues what a filter has found, batch by batch. One step: its place is kept in the database, by the batches that are
- * left, so that whoever takes it over goes on where the last one was. What was requeued stays so when it is cancelled.
+ * Requeues the dead letters that a filter matches, batch by batch. It is one step: the remaining batches in the
+ * database are its position, so that another coordinator continues where the last one stopped. A cancel does not undo
+ * what was requeued.
  */
 export function defineRequeue(work: RequeueWork): SagaDefinition {
   return saga<RequeueInput>('sagapost.requeue-dead-letters', { version: 1, concurrency: AT_ONCE_MAX }).step(

@@ -1,16 +1,16 @@
 import { type SagaDefinition, saga } from '../sagas/index.js'
 
-/** Whose previous secret ends. */
+/** The subscription whose previous secret ends. */
 interface SecretRotationInput {
   subscriptionId: string
 }
 
-/** Until the database is there; what it removes is out of use meanwhile. */
+/** Enough to outlast a database outage; the secret that is to be removed is not in use meanwhile. */
 const ATTEMPTS_MAX = 200
 
 /**
- * The end of a rotation: when the overlap is over, what is kept of the previous secret is removed. It is started in the
- * rotation's transaction, due at the end of the overlap (migrations/0014); until then it is a row and nothing more.
+ * Ends a rotation: removes the previous secret after the overlap. The saga is started in the rotation's transaction and
+ * is due when the overlap ends (migrations/0014); until then it is only a row.
  */
 export function defineSecretRotation(removeEnded: () => Promise<number>): SagaDefinition {
   return saga<SecretRotationInput>('sagapost.rotate-secret', { version: 1 }).step('remove-previous', {

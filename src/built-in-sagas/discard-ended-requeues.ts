@@ -4,8 +4,8 @@ import type pg from 'pg'
 const discardEnded = 'SELECT sagapost.discard_ended_requeues() AS discarded'
 
 /**
- * Forgets what was planned by requeues that ended without doing it: cancelled before they began, they had nothing to undo.
- * How many batches. Under the role saga_app_role.
+ * Deletes the plans of requeues that were cancelled before they began, and returns the number of batches. Under the
+ * role saga_app_role.
  */
 export async function discardEndedRequeues(pool: pg.Pool): Promise<number> {
   const { rows } = await pool.query<{ discarded: number }>(discardEnded)

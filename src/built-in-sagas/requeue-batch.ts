@@ -5,27 +5,27 @@ const requeueNextBatch = 'SELECT total, requeued_now FROM sagapost.requeue_batch
 
 const discardBatches = 'SELECT sagapost.discard_requeue($1)'
 
-/** How far a requeue by filter has come. `matching` is the sum of the others. */
+/** Progress of a requeue by filter. `matching` is the sum of the other counts. */
 export interface RequeueProgress {
   matching: number
   requeued: number
-  /** By somebody else, meanwhile. */
+  /** Requeued by another request since the plan was made. */
   alreadyRequeued: number
   refused: number
-  /** How many for which reason: `subscription_inactive`, `subscription_deleted`, `dead_letter_not_found`. */
+  /** The number refused for each reason: `subscription_inactive`, `subscription_deleted`, `dead_letter_not_found`. */
   refusals: Readonly<Record<string, number>>
   remaining: number
 }
 
 export interface RequeueBatch {
   progress: RequeueProgress
-  /** Deliveries that this batch made. */
+  /** Deliveries created by this batch. */
   requeued: number
 }
 
 /**
- * [D4, S19] The next batch of a requeue by filter, in one transaction with its count; without batches left it only tells
- * how it stands. Null when another attempt runs. Under the role saga_app_role.
+ * [D4, S19] Requeues the next batch of a requeue by filter, in one transaction with its count; without a remaining
+ * batch it only reads the progress. Null when another attempt runs. Under the role saga_app_role.
  */
 export async function requeueBatch(
   pool: pg.Pool,
@@ -40,7 +40,7 @@ export async function requeueBatch(
   return row?.total ? { progress: row.total, requeued: row.requeued_now } : null
 }
 
-/** Forgets what is left to do of one that is being undone. */
+/** Deletes the remaining batches of a requeue that is being undone. */
 export async function discardRequeue(pool: pg.Pool, sagaId: string): Promise<void> {
   await pool.query(discardBatches, [sagaId])
 }

@@ -6,9 +6,9 @@ import { startOwnSaga } from '../sagas/index.js'
 import { defineRequeue, type RequeueInput } from './define-requeue.js'
 import type { RequeueProgress } from './requeue-batch.js'
 
-/** What one transaction requeues: some 30 ms. */
+/** Dead letters per transaction: about 30 ms. */
 const LETTERS_PER_BATCH = 500
-/** What one request may ask for: some seconds to plan it, and 8 MB of ids. */
+/** Limit per request: planning it takes a few seconds and 8 MB of ids. */
 const LETTERS_MAX = 500_000
 
 /** migrations/0014: the saga and the batches of what its filter finds, or neither. */
@@ -33,19 +33,19 @@ export const countDeadLetters = `
     /* range of letter.event_id */`
 
 export interface RequeueFilter extends DeadLetterMatch {
-  /** Every dead letter there is; needed where nothing else is given, and refused where something is. */
+  /** Requeues every dead letter. Required when no filter is given, refused when one is. */
   all?: true | undefined
 }
 
 export interface StartedRequeue {
   sagaId: string
-  /** How many dead letters it will look at: what the filter finds at this moment, and nobody has requeued. */
+  /** The dead letters that match the filter now and have not been requeued. */
   matching: number
-  /** False: an earlier request with the key started it. */
+  /** False when an earlier request with the same key started the saga. */
   created: boolean
 }
 
-/** Only its shape is needed to start it; it is run by the part `sagas`. */
+/** Starting the saga needs only its shape; the part `sagas` runs it. */
 const shape = defineRequeue({
   requeueBatch: () => Promise.reject(new Error('not run here')),
   discard: () => Promise.reject(new Error('not run here')),
@@ -53,8 +53,9 @@ const shape = defineRequeue({
 })
 
 /**
- * Starts the saga that requeues what the filter finds, under the role dead_letter_operator. Throws
- * `requeue_filter_empty`, `requeue_too_large`, `query_invalid`, `event_type_invalid`, or those of the key.
+ * Starts the saga that requeues the dead letters that match the filter, under the role dead_letter_operator. Throws
+ * `requeue_filter_empty`, `requeue_too_large`, `query_invalid`, `event_type_invalid`, or an error of the idempotency
+ * key.
  */
 export async function requeueDeadLetters(
   pool: pg.Pool,
@@ -64,7 +65,7 @@ export async function requeueDeadLetters(
   const input = readFilter(filter)
   const statement = { sql: startRequeue, values: [LETTERS_PER_BATCH, LETTERS_MAX] }
   try {
-    // In a transaction because a refusal is nothing unusual: the rollback keeps the connection.
+    // A refusal is a normal outcome: rolling back keeps the connection.
     const { sagaId, created, answer } = await inTransaction(pool, (client) =>
       startOwnSaga<RequeueProgress>(client, statement, shape, input, {
         ...(idempotencyKey === undefined ? {} : { key: idempotencyKey }),
@@ -80,7 +81,7 @@ export async function requeueDeadLetters(
   }
 }
 
-/** How many there are, and nothing more. Under the role saga_readonly_role. */
+/** Counts the matching dead letters, under the role saga_readonly_role. */
 export async function countMatching(pool: pg.Pool, filter: RequeueFilter): Promise<number> {
   const { subscriptionId, eventType, errorCode, from, to } = readFilter(filter)
   const rows = await readEveryRange<{ matching: number }>(pool, countDeadLetters, [
@@ -93,7 +94,7 @@ export async function countMatching(pool: pg.Pool, filter: RequeueFilter): Promi
   return rows.reduce((sum, { matching }) => sum + matching, 0)
 }
 
-/** A filter that was left empty by mistake, or by a variable that is not set, requeues nothing. */
+/** A filter that is empty by mistake, such as from an unset variable, must not requeue everything. */
 function readFilter({ subscriptionId, eventType, errorCode, from, to, all }: RequeueFilter): RequeueInput {
   checkFilter({ eventType, errorCode, from, to })
   if (subscriptionId !== undefined && !isRowId(subscriptionId)) {

@@ -6,9 +6,9 @@ import { defineSecretRotation } from './define-secret-rotation.js'
 const startRotation = `
   SELECT saga_id, created, moment, input, answer FROM sagapost.start_secret_rotation($1)`
 
-/** In the rotation's own transaction, under the role subscription_admin. */
+/** Runs in the rotation's own transaction, under the role subscription_admin. */
 export async function startSecretRotation(client: pg.PoolClient, subscriptionId: string): Promise<void> {
-  // Only its shape is needed to start it; it is run by the part `sagas`.
+  // Starting the saga needs only its shape; the part `sagas` runs it.
   const shape = defineSecretRotation(() => Promise.reject(new Error('not run here')))
   await startOwnSaga(client, { sql: startRotation }, shape, { subscriptionId })
 }

@@ -1,4 +1,4 @@
-/** `postgres://{role}:…@pooler/…`: a login for each role, for poolers that pass no settings on. */
+/** `postgres://{role}:…@pooler/…`: one login per role, for poolers that do not pass startup settings on. */
 export const ROLE_PLACE = '{role}'
 
 export function hasLoginPerRole(databaseUrl: string): boolean {

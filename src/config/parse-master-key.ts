@@ -2,11 +2,11 @@ import { SagapostError } from '../errors/index.js'
 
 export const MASTER_KEY_BYTES = 32
 
-/** SAGAPOST_MASTER_KEY as an operator gives it. The text itself is never repeated in an error. */
+/** Parses SAGAPOST_MASTER_KEY. Errors never repeat its value. */
 export function parseMasterKey(text: string): Buffer {
   const unpadded = text.trim().replace(/=$/, '')
   const key = Buffer.from(unpadded, 'base64')
-  // Buffer.from skips what is not base64; only what reads back as it was written is taken.
+  // Buffer.from ignores characters that are not base64, so the key must encode back to the same text.
   if (key.length !== MASTER_KEY_BYTES || key.toString('base64') !== `${unpadded}=`) throw invalidMasterKey()
   return key
 }

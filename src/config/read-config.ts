@@ -6,40 +6,40 @@ import { parseMasterKey } from './parse-master-key.js'
 import { readSecret } from './read-secret.js'
 
 export interface Config {
-  /** Absent: the embedded PostgreSQL in `dataDir`. */
+  /** When absent, the embedded PostgreSQL in `dataDir` is used. */
   databaseUrl: string | undefined
-  /** A direct connection for LISTEN, where DATABASE_URL leads to a pooler in transaction mode. */
+  /** A direct connection for LISTEN, needed when DATABASE_URL leads to a pooler in transaction mode. */
   listenUrl: string | undefined
-  /** Off behind a pooler in transaction mode that does not keep them apart. */
+  /** Off behind a pooler in transaction mode that does not support prepared statements. */
   preparedStatements: boolean
   dataDir: string
   host: string
   port: number
-  /** PORT was set: a process without the API serves its health and metrics there. */
+  /** True when PORT was set: a process without the API then serves health and metrics there. */
   portGiven: boolean
   apiKey: string | undefined
-  /** 32 bytes; encrypts the secrets of subscriptions at rest. */
+  /** 32 bytes; encrypts subscription secrets at rest. */
   masterKey: Buffer | undefined
   retryBaseDelayMs: number
   retryMaxDelayMs: number
-  /** The longest that a receiver's Retry-After is heeded. */
+  /** The longest Retry-After of a receiver that is honoured. */
   retryAfterMaxMs: number
   retryLimit: number
   leaseMs: number
   requestTimeoutMs: number
   concurrency: number
-  /** Private ranges that callbacks may use, as text; src/webhook reads it. */
+  /** Private ranges that callbacks may use, as text; parsed in src/webhook. */
   allowedCidrs: string
-  /** [E3] An event that comes over HTTP without a key is refused. */
+  /** [E3] Refuses an event that is sent over HTTP without a key. */
   requireIdempotencyKey: boolean
-  /** Proxies whose X-Forwarded-For is believed, as text; src/http reads it. */
+  /** Proxies whose X-Forwarded-For is trusted, as text; parsed in src/http. */
   trustedProxies: string
   deduplicationWindowMs: number
-  /** A stop that takes longer gives up what is left. */
+  /** A stop that takes longer abandons the remaining work. */
   stopDeadlineMs: number
-  /** How long the API still serves while it says that it is not ready. Absent: 5 s for `serve`, else 0. */
+  /** How long the API keeps serving after it reports that it is not ready. Default: 5 s for `serve`, else 0. */
   drainDelayMs: number | undefined
-  /** Absent: `info` for `serve`, `warn` for `dev`. */
+  /** Default: `info` for `serve`, `warn` for `dev`. */
   logLevel: LogLevel | undefined
 }
 
@@ -51,10 +51,13 @@ const DAY_MS = 86_400_000
 const PORT_MAX = 65_535
 const CONCURRENCY_MAX = 10_000
 const RETRY_LIMIT_MAX = 100
-/** Whoever guesses it may do everything, and it can be tried from anywhere. */
+/** The key grants every right and can be guessed at over the network. */
 const API_KEY_CHARACTERS_MIN = 32
 
-/** Reads the environment (docs/reference/configuration.md). A bad value stops the start with one clear line; empty means absent. */
+/**
+ * Reads the environment (docs/reference/configuration.md). An invalid value stops the start with one line; an empty
+ * value counts as absent.
+ */
 export function readConfig(env: Environment): Config {
   const requestTimeoutMs = readDuration(env, 'SAGAPOST_REQUEST_TIMEOUT', '10s', 1, 10 * 60_000)
   const retryMaxDelayMs = readDuration(env, 'SAGAPOST_RETRY_MAX_DELAY', '1h', 1, 30 * DAY_MS)
@@ -101,7 +104,7 @@ export function readConfig(env: Environment): Config {
   return config
 }
 
-/** The text itself is never repeated in an error. */
+/** Errors never repeat the value. */
 function readApiKey(env: Environment): string | undefined {
   const key = readSecret(env, 'SAGAPOST_API_KEY')
   if (key !== undefined && key.length < API_KEY_CHARACTERS_MIN) {

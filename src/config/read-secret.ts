@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { SagapostError } from '../errors/index.js'
 
 /**
- * A secret of the environment, or of the file that `<name>_FILE` names: what mounts secrets mounts files, and an
- * environment can be read by more processes than a file. The newline at a file's end is no part of it.
+ * Reads a secret from the environment, or from the file that `<name>_FILE` names: secret stores mount files, and more
+ * processes can read an environment than a file. A newline at the end of the file is removed.
  */
 export function readSecret(
   env: Readonly<Record<string, string | undefined>>,

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
 
-/** For the request to reach the server; one that is gone answers nothing. */
+/** Time for the request to reach the server; an unreachable server does not answer. */
 const CANCEL_MS_MAX = 1_000
 
-/** What `pg` has and its types do not. */
+/** Properties of `pg` clients that its types omit. */
 interface Inside {
   host: string
   port: number
@@ -22,9 +22,9 @@ type CancelConnection = pg.Connection & {
 }
 
 /**
- * Leaves a connection at once, and has the server leave what it does on it. A closed socket alone is noticed by no
- * statement that waits, and a COMMIT that waits for a synchronous standby heeds no statement_timeout either (PostgreSQL
- * 15 to 18): each would keep its backend and its locks. Never fails; waits a second at most.
+ * Closes a connection at once and cancels its statement on the server. After a closed socket alone, a waiting
+ * statement, or a COMMIT that waits for a synchronous standby (which ignores statement_timeout in PostgreSQL 15 to 18),
+ * keeps its backend and its locks. Never fails; takes at most a second.
  */
 export async function abandonConnection(client: pg.ClientBase): Promise<void> {
   const inside = client as unknown as Inside
@@ -33,7 +33,7 @@ export async function abandonConnection(client: pg.ClientBase): Promise<void> {
   if (isAtWork) await cancelStatement(inside)
 }
 
-/** The same for all connections of a pool, which is no use any more: for a stop that may wait no longer. */
+/** Abandons every connection of a pool, for a stop that is out of time. */
 export async function abandonPool(pool: pg.Pool): Promise<void> {
   if (!pool.ending) void pool.end()
   const { _clients: clients } = pool as unknown as { _clients: readonly pg.ClientBase[] }
@@ -49,7 +49,7 @@ function cancelStatement({ host, port, ssl, processID, secretKey }: Inside): Pro
     connection.on('error', () => {})
     connection.on('connect', () => (ssl ? connection.requestSsl() : send()))
     connection.on('sslconnect', send)
-    // The server says nothing and closes.
+    // The server closes the connection without an answer.
     connection.on('end', () => {
       clearTimeout(timer)
       resolve()

@@ -8,8 +8,8 @@ import { watchPool } from './watch-pool.js'
 const IDLE_CONNECTION_MS = 60_000
 
 /**
- * Connections as the application itself would open them: under the login of the URL, with its own search path and the
- * types that `pg` gives everybody. What runs there is the application's.
+ * Opens connections as the application would: with the URL's login, its own search path and `pg`'s default types. They
+ * run the application's code.
  */
 export function createApplicationPool({
   databaseUrl,
@@ -30,7 +30,7 @@ export function createApplicationPool({
     max: connectionsMax,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
   })
-  // As in role-pool.ts: whoever has a connection that breaks gets the error from its next statement.
+  // As in role-pool.ts: the holder of a broken connection gets the error from its next statement.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   if (watch) watchPool(pool, watch, 'application')

@@ -7,9 +7,9 @@ import { outageOf } from './outage.js'
 
 export interface Obstacle {
   code: ErrorCode
-  /** In our own words: strangers may read it. */
+  /** Our own words: safe to show to strangers. */
   detail: string
-  /** In the server's or the driver's, for operators. */
+  /** The server's or the driver's words, for operators. */
   cause?: string
 }
 
@@ -21,12 +21,12 @@ const selectReadiness = `
          pg_catalog.current_setting('transaction_read_only') = 'on' AS is_read_only
   FROM sagapost.partition_headroom()`
 
-/** Schema, table or function that is not there; or the role that the connection was to run under. */
+/** A missing schema, table or function, or a missing role. */
 const NOT_MIGRATED = ['3F000', '42P01', '42883', '22023']
 const PERMISSION_DENIED = '42501'
 const ANSWER_MS_MAX = 3_000
 
-/** What keeps this process from taking work, as far as reading tells; an empty list means none. Never throws. */
+/** Lists what prevents this process from taking work, as far as reading can tell; empty means ready. Never throws. */
 export async function checkReadiness(pool: pg.Pool, migrations: readonly Migration[]): Promise<Obstacle[]> {
   const known = migrations.length
   try {
@@ -73,7 +73,7 @@ export async function checkReadiness(pool: pg.Pool, migrations: readonly Migrati
   }
 }
 
-/** Whoever asks wants to know now; a server that hangs is one that is away. */
+/** The caller needs a prompt answer; a server that hangs counts as away. */
 function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
   return within(ANSWER_MS_MAX, answer, () => {
     throw new Error(`no answer within ${ANSWER_MS_MAX} ms`)
@@ -90,7 +90,7 @@ function obstacleOf(error: unknown): Obstacle {
   return obstacle(outageOf(error) ?? 'database_unreachable')
 }
 
-/** The whole of it in one line, for operators. */
+/** The obstacle as one line for operators. */
 export function explainObstacle({ detail, cause }: Obstacle): string {
   return cause === undefined ? detail : `${detail}: ${cause}`
 }

@@ -9,7 +9,7 @@ export interface TimeRange {
 const TIME_MIN = Date.parse('0001-01-01T00:00:00Z')
 const TIME_MAX = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** Refuses what PostgreSQL would refuse with a message of its own. A range that holds nothing is no error. */
+/** Refuses values that PostgreSQL would refuse with a message of its own. An empty range is no error. */
 export function checkTimeRange({ from, to }: TimeRange): void {
   for (const [name, time] of Object.entries({ from, to })) {
     if (time === undefined) continue

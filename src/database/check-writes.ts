@@ -22,8 +22,8 @@ const selectStandbys = `
          (SELECT count(*) FROM pg_catalog.pg_stat_replication) AS connected`
 
 /**
- * What would keep a write from being stored: a real commit, and room on the disk. On connections whose statements
- * time out soon; 2 ms, and a flush, each time. Null: this login may not try. Never throws.
+ * Checks for what would prevent a write from being stored, with a real commit and with space on the disk. Takes 2 ms
+ * and a flush, on connections with a short statement time-out. Null when this login may not try. Never throws.
  */
 export async function checkWrites(pool: pg.Pool): Promise<Obstacle[] | null> {
   try {
@@ -36,7 +36,7 @@ export async function checkWrites(pool: pg.Pool): Promise<Obstacle[] | null> {
   try {
     await pool.query(writeToDisk)
   } catch (error) {
-    // Any other failure says nothing about writes: temp_file_limit, say.
+    // Any other failure, such as temp_file_limit, does not concern writes.
     const code = outageOf(error)
     if (code === 'database_full') return [obstacleOf(code, error)]
   }

@@ -7,10 +7,10 @@ import { asStartOptions, sessionSettings, settleSession, settleValues } from './
 
 const CONNECT_TIMEOUT_MS = 10_000
 
-/** The oldest PostgreSQL that the schema is tested on [O3]. */
+/** The oldest PostgreSQL on which the schema is tested [O3]. */
 const OLDEST_POSTGRES_MAJOR = 15
 
-/** Reads a connection URL, or says in one line what is wrong with it. */
+/** Parses a connection URL, or throws one line that says what is wrong with it. */
 function parseDatabaseUrl(databaseUrl: string): URL {
   let url: URL
   try {
@@ -25,7 +25,7 @@ function parseDatabaseUrl(databaseUrl: string): URL {
   return url
 }
 
-/** The URL, if it leads to one login of its own. */
+/** Returns the URL if it has a single login. */
 export function requireSingleLogin(databaseUrl: string): string {
   if (hasLoginPerRole(databaseUrl)) {
     throw invalidUrl(`it has a login for each ${ROLE_PLACE}; this needs a single one`)
@@ -34,7 +34,7 @@ export function requireSingleLogin(databaseUrl: string): string {
 }
 
 function invalidUrl(why: string): SagapostError {
-  // The URL itself is not repeated: it holds a password.
+  // The URL is not repeated, because it holds a password.
   return new SagapostError(
     'database_url_invalid',
     `DATABASE_URL cannot be used: ${why}. It reads postgres://user:password@host:5432/database`,
@@ -42,8 +42,8 @@ function invalidUrl(why: string): SagapostError {
 }
 
 /**
- * The URL with settings that the server applies when the connection starts. They go into the URL because `pg` lets
- * what stands there override what is given beside it, and behind the user's own because the last one counts.
+ * Adds settings that the server applies when the connection starts. They go into the URL because `pg` prefers the URL
+ * to options given beside it, and after the user's own settings because the last one wins.
  */
 export function withSettings(
   databaseUrl: string,
@@ -52,7 +52,7 @@ export function withSettings(
 ): string {
   const { role } = settings
   if (role !== undefined && hasLoginPerRole(databaseUrl)) {
-    // The login brings its role along; in transaction mode a pooler would refuse or drop what is set here.
+    // Each role's login has its own settings; a pooler in transaction mode would refuse or drop these.
     return parseDatabaseUrl(databaseUrl.replaceAll(ROLE_PLACE, role)).href
   }
   const url = new URL(requireSingleLogin(databaseUrl))
@@ -69,7 +69,7 @@ export const connectionDefaults = {
   types: valueParsers,
 } as const
 
-/** One connection under the login's own name, to a server that is new enough. The caller ends it. */
+/** Opens one connection under the URL's login, and checks the server's version. The caller ends it. */
 export async function connect(databaseUrl: string): Promise<pg.Client> {
   const url = parseDatabaseUrl(databaseUrl)
   let client: pg.Client | undefined
@@ -78,7 +78,7 @@ export async function connect(databaseUrl: string): Promise<pg.Client> {
       ...connectionDefaults,
       connectionString: withSettings(databaseUrl, 'sagapost'),
     })
-    // A connection that breaks while idle raises here; whoever uses it next gets the error from its query.
+    // A connection that breaks while idle raises the error here; its holder gets it from the next query.
     client.on('error', () => {})
     await client.connect()
     await requireSupportedServer(client)
@@ -90,7 +90,7 @@ export async function connect(databaseUrl: string): Promise<pg.Client> {
   }
 }
 
-/** Of the server, as it said when the connection began: a pooler says a number of its own. */
+/** The server's process id as reported when the connection started; a pooler reports one of its own. */
 export function serverProcess(client: pg.ClientBase): number | undefined {
   return (client as { processID?: number }).processID
 }
@@ -115,7 +115,7 @@ async function requireSupportedServer(client: pg.Client): Promise<void> {
   }
 }
 
-/** A failed connection as one clear line with a stable code; the password is never part of it. */
+/** Describes a failed connection in one line with a stable code and without the password. */
 function explainConnectError(error: unknown, to: { host: string; port: number }): SagapostError {
   if (error instanceof SagapostError) return error
   const { code, message } = error as { code?: string; message: string }
@@ -140,7 +140,7 @@ function explainConnectError(error: unknown, to: { host: string; port: number })
         },
       )
     default:
-      // Refused, timed out, not found, TLS that does not match, starting up, too many connections, …
+      // Refused, timed out, name not found, TLS mismatch, starting up, too many connections, …
       return new SagapostError(
         'database_unreachable',
         `PostgreSQL at ${where} cannot be reached: ${message || code}`,

@@ -1,12 +1,12 @@
-/** A row of a queue that holds many entries, taken under a limit of rows that its statement has chosen. */
+/** A row of a queue that holds several entries. `rows_max` is the limit of rows that the statement chose. */
 export interface QueueRow {
   size: number
   rows_max: number
 }
 
 /**
- * A batch of the rows that were taken: one at least, and the next ones while there is room. The statement goes by the
- * size of the oldest row, so it takes too many when those behind are fuller. They stay in the queue.
+ * Cuts the rows that were read down to a batch: at least one row, and further rows while they fit. The statement
+ * estimates by the oldest row's size and so reads too many when later rows hold more; those stay in the queue.
  */
 export function cutBatch<Row extends QueueRow>(
   taken: readonly Row[],

@@ -7,7 +7,7 @@ const codeByConstraint = new Map<string, ErrorCode>(
   ),
 )
 
-/** A partition's index is named after the parent's, with its range behind (migrations/0008). */
+/** A partition's index has its parent's name with the range appended (migrations/0008). */
 const PARTITION_SUFFIX = /_from_\d+$/
 
 const PERMISSION_DENIED = '42501'
@@ -17,8 +17,8 @@ const STRING_TOO_LONG = '22001'
 const INVALID_TEXT = '22P02'
 
 /**
- * The catalogue's code for a statement that the database refused: a guard's trigger or a constraint, by its
- * name. Undefined for anything that no rule of ours has refused.
+ * Returns the error code for a refusal by a guard: a trigger or a constraint, by its name. Undefined when no guard of
+ * ours refused the statement.
  */
 export function databaseErrorCode(error: unknown): ErrorCode | undefined {
   if (!isDatabaseError(error)) return undefined
@@ -32,30 +32,33 @@ export function databaseErrorCode(error: unknown): ErrorCode | undefined {
     case NOT_NULL_VIOLATION:
       return error.column === 'payload' ? 'payload_invalid' : undefined
     case INVALID_TEXT:
-      // By the function of the server that refused it: the message is in the server's language.
+      // Identified by the server's function, because the message is in the server's language.
       return error.routine?.startsWith('json_') ? 'payload_invalid' : undefined
   }
-  // PostgreSQL names no constraint when a row finds no partition.
+  // PostgreSQL names no constraint when a row has no partition.
   if (error.code === CHECK_VIOLATION && error.schema === 'sagapost') return 'partition_missing'
   return undefined
 }
 
-/** A schema, table, function or column that is not there. */
+/** A missing schema, table, function or column. */
 const MISSING = /^(3F000|42P01|42883|42703)$/
 
-/** The database was never migrated, or by an older release. Before the first migration the roles are missing, too. */
+/**
+ * True when the database was never migrated, or only by an older release. Before the first migration the roles are
+ * missing as well.
+ */
 export function isSchemaMissing(error: unknown): boolean {
   if (!isDatabaseError(error)) return false
   return MISSING.test(error.code ?? '') || /^role ".*" does not exist$/.test(error.message)
 }
 
-/** SQLSTATE of a lock that was not had within lock_timeout. */
+/** SQLSTATE of a lock that was not granted within lock_timeout. */
 export const LOCK_TIMED_OUT = '55P03'
 
 /**
- * A rule of ours, a value that does not fit, a limit of PostgreSQL, a trigger of the operator's own, a damaged page or
- * index: the same statement is refused again. What passes by itself (a lost connection, a deadlock, a full disk, a
- * time-out), or would refuse every statement alike (a right that is missing), is none.
+ * Errors that recur when the statement is repeated: a guard, an invalid value, a limit of PostgreSQL, an operator's own
+ * trigger, a damaged page or index. Not among them: what passes (a lost connection, a deadlock, a full disk, a
+ * time-out), and a missing right, which would refuse every statement.
  */
 const REFUSAL = /^(SP|22|23|54|P0|XX001|XX002)/
 
@@ -63,7 +66,7 @@ export function isRefusal(error: unknown): error is pg.DatabaseError {
   return isDatabaseError(error) && REFUSAL.test(error.code ?? '')
 }
 
-/** By its fields, not its class: an application that publishes may have a `pg` of its own. */
+/** Checks fields, not the class: an application that publishes may use its own copy of `pg`. */
 export function isDatabaseError(error: unknown): error is pg.DatabaseError {
   return error instanceof Error && 'severity' in error && 'code' in error && 'routine' in error
 }

@@ -1,25 +1,25 @@
 import type { Logger } from 'pino'
 import { type Outage, outageOf } from './outage.js'
 
-/** How often the log repeats that the database is still away. */
+/** How often the log repeats that the database is away. */
 const TELL_EVERY_MS = 60_000
 const LOOK_EVERY_MS = 1_000
-/** Loops try again every two seconds at the latest: without a failure for so long, and with an answer, it is back. */
+/** Loops retry at least every two seconds: no failure for this long, followed by an answer, means that it is back. */
 const BACK_AFTER_MS = 5_000
-/** Where reading works all along, an answer proves nothing: every process writes that it runs more often than this. */
+/** When reads work throughout, an answer proves nothing; every process writes more often than this. */
 const WRITES_BACK_AFTER_MS = 25_000
-/** What fails some statements only: others are answered all along. */
+/** Outages that fail only some statements. */
 const ANSWERED_MEANWHILE: ReadonlySet<Outage> = new Set([
   ...(['database_read_only', 'database_full', 'database_locks_exhausted'] as const),
 ])
-/** Failures within so long that are followed by an answer are connections that broke once, together. */
+/** Failures within this time, followed by an answer, count as connections that broke once, together. */
 const BURST_MS = 500
 
-/** One for all connections of a process: an outage is told once, not by each loop and request that meets it. */
+/** One per process, for all its connections: an outage is logged once, not by every loop and request that meets it. */
 export interface DatabaseWatch {
-  /** A connection or a statement failed. What is no outage is passed over. */
+  /** Reports a failed connection or statement. Errors that are no outage are ignored. */
   failed(error: unknown, role: string): void
-  /** A connection did what it was asked. */
+  /** Reports that a connection succeeded. */
   answered(): void
   isAway(): boolean
   stop(): void
@@ -28,7 +28,7 @@ export interface DatabaseWatch {
 export interface DatabaseWatchOptions {
   databaseUrl: string
   log: Logger
-  /** Other times than the documented ones, for tests. */
+  /** Override for tests. */
   tellEveryMs?: number
   backAfterMs?: number
   writesBackAfterMs?: number
@@ -41,11 +41,11 @@ interface Trouble {
   failures: number
   firstAtMs: number
   lastAtMs: number
-  /** Undefined: not told yet, since it may be a connection that broke once. */
+  /** Undefined while it has not been logged: it may be connections that broke once. */
   toldAtMs: number | undefined
 }
 
-/** Tells the log when the database goes, each minute while it is away, and when it is back. */
+/** Logs when the database goes away, every minute while it is away, and when it is back. */
 export function createDatabaseWatch({
   databaseUrl,
   log,
@@ -128,7 +128,7 @@ function seconds(ms: number): number {
   return Math.round(ms / 100) / 10
 }
 
-/** Where it is, without the login. */
+/** The host and database, without the login. */
 function nameDatabase(databaseUrl: string): string {
   try {
     const { hostname, port, pathname, searchParams } = new URL(databaseUrl)

@@ -1,10 +1,10 @@
 import type pg from 'pg'
 import type { EventRange } from './work-window.js'
 
-/** So many ranges of the four growing tables are read at once: some 310 locks of tables and indexes. */
+/** The number of ranges of the four growing tables that are read at once: about 310 locks of tables and indexes. */
 export const RANGES_PER_SPAN = 8
 
-/** The first id that any of the tables can hold. */
+/** The first possible id in any of the tables. */
 export const FIRST_EVENT_ID = '0'
 
 // Each span ends where the next begins, so that ids without a partition belong to one as well. $1 is the first id, $2
@@ -16,8 +16,8 @@ export const selectEventSpans = `
   ORDER BY from_id NULLS FIRST`
 
 /**
- * All event ids, cut where partitions begin, oldest first. Hundreds of partitions are not read by
- * one statement: its locks, of each partition and each index of it, do not fit into PostgreSQL's table of them.
+ * All event ids, cut at the borders of partitions, oldest first. One statement over hundreds of partitions would need
+ * more locks, one for each partition and each of its indexes, than PostgreSQL's lock table holds.
  */
 export async function readEventSpans(client: pg.Pool | pg.ClientBase): Promise<EventRange[]> {
   const { rows } = await client.query<EventRange>(selectEventSpans, [FIRST_EVENT_ID, RANGES_PER_SPAN])
@@ -25,9 +25,9 @@ export async function readEventSpans(client: pg.Pool | pg.ClientBase): Promise<E
 }
 
 /**
- * Looks at one span after the other in a transaction, and lets go of the locks of each: else those of all partitions
- * would pile up until the transaction ends. The snapshot stays. The statements must bound each growing table by the
- * span, so that the planner leaves the other partitions out.
+ * Visits one span after the other in a transaction and releases the locks of each, which would otherwise pile up until
+ * the transaction ends. The snapshot stays. The statements must bound each growing table by the span, so that the
+ * planner leaves the other partitions out.
  */
 export async function inEachSpan(
   transaction: { query(text: string, values: unknown[]): Promise<unknown> },

@@ -1,8 +1,8 @@
 import pg from 'pg'
 
 /**
- * Clients for a pool that fail when they connect, never when they are made: `pg` reads the certificates that the URL names
- * in its constructor, and a pool makes clients where an error has no caller and would end the process.
+ * Clients for a pool that fail when they connect instead of when they are constructed: `pg` reads the certificates that
+ * the URL names in its constructor, and an error there has no caller in a pool and would end the process.
  */
 export function failLater(Client: typeof pg.Client): typeof pg.Client {
   function make(config: pg.ClientConfig): pg.Client {

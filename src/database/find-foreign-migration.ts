@@ -1,11 +1,11 @@
 import type { Migration } from './load-migrations.js'
 
-/** What saga_schema_version has of a migration. */
+/** The columns of saga_schema_version that are compared. */
 type Applied = Pick<Migration, 'version' | 'name'>
 
 /**
- * Undefined, or why no migration leads from this schema to the release: under the number of one of its files, the database
- * applied a file of another name. Releases never rename a migration, so only a development version can have done so.
+ * Returns why no migration leads from this schema to the release, or undefined: the database applied a file of another
+ * name under the same number. Releases never rename a migration, so only a development version can have done so.
  */
 export function findForeignMigration(
   migrations: readonly Migration[],

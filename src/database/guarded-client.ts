@@ -1,24 +1,24 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
 
-/** A server that does not answer does not say goodbye either. */
+/** A server that does not answer does not close the connection either. */
 const GOODBYE_MS_MAX = 1_000
 
-/** What of a socket the driver's parser uses. */
+/** The part of a socket that the driver's parser uses. */
 interface Stream {
   on(name: string, listener: (...given: unknown[]) => void): unknown
   destroy(error: Error): unknown
 }
 
-/** Of the driver, without types of its own: it takes up the socket, and after TLS the one inside, by `attachListeners`. */
+/** The driver's connection, which has no types: `attachListeners` takes the socket and, after TLS, the inner one. */
 interface Connection {
   attachListeners(stream: Pick<Stream, 'on'>): unknown
 }
 
 /**
- * The driver parses in the socket's data event, where an error is nobody's: text beyond V8's limit of 512 MiB, or bytes
- * that are not the protocol, ended the process. Here the error ends the connection, whose statements fail with it. And to
- * end one takes a second at most.
+ * The driver parses in the socket's data event, where an error has no caller: text beyond V8's limit of 512 MiB, or
+ * bytes that are not the protocol, ended the process. Here the error ends the connection, and its statements fail with
+ * it. Ending a connection takes at most a second.
  */
 export class GuardedClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {

@@ -1,12 +1,12 @@
 import { forgetPrepared, isPrepared, prepared } from './prepared.js'
 import type { EventRange } from './work-window.js'
 
-/** A process may have several databases, and each its own range. */
+/** A process may use several databases, each with its own range. */
 const RANGES_KEPT = 4
-/** By statement and planned range, how it reads for it. */
+/** The text with its bounds written out, by statement and planned range. */
 const known = new Map<string, Map<string, string>>()
 
-/** The bounds of a table's partitions, in the two ways in which our statements have them. */
+/** The two forms in which our statements bound a table's partitions. */
 const bounds = /\((\S+) >= \$1 OR \1 > \$2\) AND \(\1 < \$2 OR \1 <= \$1\)|(\S+) >= \$1\s+AND \2 < \$2/g
 
 /**

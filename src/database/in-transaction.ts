@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** All of the work or none of it. Never around HTTP: no transaction is open while a receiver takes its time. */
+/** Runs the work in one transaction. Never put HTTP inside: no transaction stays open while a receiver responds. */
 export async function inTransaction<T>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<T>,

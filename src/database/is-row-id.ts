@@ -1,8 +1,8 @@
 const ID_MAX = 2n ** 63n - 1n
 
 /**
- * Anything else is no row's id, and PostgreSQL would refuse the statement instead of finding nothing.
- * Leading zeros neither: an id is written in one way, and secrets are sealed to it as it is written.
+ * PostgreSQL would refuse any other text instead of finding no row. Leading zeros are refused as well: an id has one
+ * spelling, and secrets are sealed to it.
  */
 export function isRowId(id: string): boolean {
   return /^[1-9]\d{0,18}$/.test(id) && BigInt(id) <= ID_MAX

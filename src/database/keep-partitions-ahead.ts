@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type Loop, startLoop } from '../loop/index.js'
 
-/** Headroom is two partitions (2,000,000 events by default), so that many rounds may be missed. */
+/** The headroom is two partitions (2,000,000 events by default), so several rounds may be missed. */
 const PARTITION_INTERVAL_MS = 30_000
 /** While requests fail for want of a partition, each of them asks for one. */
 const SPACING_MS = 1_000
@@ -10,13 +10,13 @@ export interface PartitionLoopOptions {
   /** Under the role schema_maintainer. */
   pool: pg.Pool
   intervalMs?: number
-  /** A round that failed; the next one tries again, and readiness tells when the headroom gets low. */
+  /** A round failed; the next one tries again, and readiness reports a low headroom. */
   onError: (error: Error) => void
 }
 
 /**
- * Makes partitions ahead of the event ids and of the sagas' histories, at once and then every 30 s, in as many
- * processes as like to.
+ * Creates partitions ahead of the event ids and of the sagas' histories, at once and then every 30 s. Any number of
+ * processes may run it.
  */
 export function keepPartitionsAhead({
   pool,

@@ -2,7 +2,10 @@ import type pg from 'pg'
 import { type Loop, startLoop } from '../loop/index.js'
 import { createWindowReader, type WorkWindow } from './work-window.js'
 
-/** The window reaches beyond a border that is 100,000 events away (migrations/0008): not even 50,000 a second outrun it. */
+/**
+ * The window extends past a border that is 100,000 events away (migrations/0008): even 50,000 events a second do not
+ * outrun it.
+ */
 const REFRESH_MS = 2_000
 
 export interface WorkWindowKeeper {
@@ -10,7 +13,7 @@ export interface WorkWindowKeeper {
   stop(): Promise<void>
 }
 
-/** Reads the window now and then again and again. Throws only when the first reading fails. */
+/** Reads the window now and then at the refresh interval. Throws only when the first read fails. */
 export async function keepWorkWindow(
   pool: pg.Pool,
   { onError, refreshMs = REFRESH_MS }: { onError: (error: Error) => void; refreshMs?: number },

@@ -6,17 +6,17 @@ import { GuardedClient } from './guarded-client.js'
 const RETRY_MS = 1_000
 const ANSWER_MS_MAX = 10_000
 const KEEP_ALIVE_MS = 10_000
-/** A server that does not answer does not say goodbye either. */
+/** A server that does not answer does not close the connection either. */
 const GOODBYE_MS_MAX = 1_000
 
 export interface ListenOptions {
-  /** A direct connection: a pooler in transaction mode passes no notifications on. */
+  /** Must be a direct connection: a pooler in transaction mode does not pass notifications on. */
   databaseUrl: string
   channel: string
   onNotification: (payload: string) => void
-  /** Listening (again): what was sent meanwhile is lost. */
+  /** Called when it listens, also after a reconnect: notifications sent in between are lost. */
   onListening: () => void
-  /** Told once per loss, not once per try. */
+  /** Called once per loss, not once per retry. */
   onLost: (error: Error) => void
 }
 
@@ -25,7 +25,7 @@ export interface Listener {
   stop(): Promise<void>
 }
 
-/** Keeps one connection that listens, under the role that may least of all. A lost one is made again. */
+/** Keeps one listening connection, under the role with the fewest rights, and reconnects when it is lost. */
 export function listen(options: ListenOptions): Listener {
   const { databaseUrl, channel, onNotification, onListening, onLost } = options
   let client: pg.Client | undefined
@@ -42,11 +42,11 @@ export function listen(options: ListenOptions): Listener {
         ...connectionDefaults,
         connectionString: withSettings(databaseUrl, 'sagapost listen', { role: 'saga_readonly_role' }),
         query_timeout: ANSWER_MS_MAX,
-        // A peer that is gone without a word is noticed; nothing else is ever sent on this connection.
+        // Detects a peer that vanished silently; nothing else is ever sent on this connection.
         keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       })
     } catch (error) {
-      // A certificate that the URL names is being replaced: it cannot be read right now.
+      // A certificate that the URL names is being replaced and cannot be read right now.
       lost(undefined, error as Error)
       return
     }
@@ -77,7 +77,7 @@ export function listen(options: ListenOptions): Listener {
     }, RETRY_MS)
   }
 
-  // Not before the caller has the listener: the first thing it hears may be that there is none.
+  // After the caller has the listener: the first event may be a failed connection.
   connecting = Promise.resolve().then(open)
   return {
     isListening: () => listening,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 
-/** The same distance from src/database and from dist/database. */
+/** The same relative path from src/database and from dist/database. */
 export const migrationsFolder = new URL('../../migrations/', import.meta.url)
 
 const FILE_NAME = /^(\d{4})_([a-z0-9_]+)\.sql$/
@@ -14,7 +14,7 @@ export interface Migration {
   sql: string
 }
 
-/** The numbered files in order: 1, 2, 3, … without a gap. Line ends do not count towards the checksum. */
+/** Reads the numbered files in order: 1, 2, 3, … without a gap. The checksum ignores the style of line endings. */
 export async function loadMigrations(folder: URL): Promise<Migration[]> {
   const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort()
   return Promise.all(

@@ -6,10 +6,10 @@ import { findForeignMigration } from './find-foreign-migration.js'
 import { loadMigrations, type Migration, migrationsFolder } from './load-migrations.js'
 import { databaseRoles } from './roles.js'
 
-/** A migration that cannot get its lock gives up instead of standing in front of all traffic. */
+/** A migration that cannot get its lock gives up instead of blocking all traffic behind it. */
 const LOCK_TIMEOUT_MS = 10_000
 
-/** SQLSTATE of a write where only reading is allowed. */
+/** SQLSTATE of a write in a read-only transaction or on a standby. */
 const READ_ONLY = '25006'
 
 // CREATE SCHEMA IF NOT EXISTS asks for the right to create even when the schema is there. Another migrator may make both
@@ -53,18 +53,18 @@ export interface MigrationState {
 
 export interface MigrateOptions {
   databaseUrl: string
-  /** Where the numbered files are; the package's own unless a test says otherwise. */
+  /** The folder of the numbered files; the package's own unless a test sets another. */
   folder?: URL
   onApplied?: (migration: Migration) => void
-  /** Another migrator is at work; this one goes on when it has finished. */
+  /** Another migrator holds the lock; this one continues when it has finished. */
   onWaiting?: () => void
   lockTimeoutMs?: number
 }
 
 /**
- * Brings the schema to the newest version and returns what was applied by this run. Each file is one transaction together
- * with its record and the lock that keeps migrators apart, so a failed one leaves nothing behind, and any number of
- * migrators may run at once: each file is applied by one of them. Where nothing is to be done, nothing is locked.
+ * Migrates the schema to the newest version and returns the migrations that this run applied. Each file is one
+ * transaction together with its record and the lock, so a failed one leaves nothing behind, and of any number of
+ * concurrent migrators one applies each file. When nothing is pending, nothing is locked.
  */
 export async function migrate({
   databaseUrl,
@@ -102,7 +102,7 @@ export async function migrate({
   }
 }
 
-/** What `sagapost migrate --status` shows: every known version, applied or not. Changes nothing. */
+/** The output of `sagapost migrate --status`: every known version, applied or not. Changes nothing. */
 export async function migrationStatus({
   databaseUrl,
   folder = migrationsFolder,
@@ -122,7 +122,9 @@ export async function migrationStatus({
   }
 }
 
-/** Undefined: nothing was ever applied. A database that is up to date is only read, be it fenced off or a standby. */
+/**
+ * Undefined when nothing was ever applied. An up-to-date database is only read, even when it is read-only or a standby.
+ */
 async function readApplied(client: pg.Client): Promise<Applied[] | undefined> {
   let applied: Applied[] | undefined
   await asMigrator(client, async () => {
@@ -150,7 +152,7 @@ async function requireOwnSchema(client: pg.Client): Promise<void> {
   )
 }
 
-/** Undefined: other migrators have applied all that was pending. */
+/** Undefined when other migrators have applied all pending migrations. */
 async function applyNext(
   client: pg.Client,
   migrations: Migration[],
@@ -171,7 +173,7 @@ async function applyNext(
   }
 }
 
-/** Begins a transaction that no other migrator works beside. */
+/** Begins a transaction and takes the lock that excludes other migrators. */
 async function beginLocked(client: pg.Client, onWaiting: () => void): Promise<void> {
   try {
     await client.query(`BEGIN; ${lockVersions} NOWAIT`)
@@ -199,7 +201,9 @@ async function applyMigration(client: pg.Client, migration: Migration, lockTimeo
   }
 }
 
-/** [G11] The applied migrations must be those of this release: the same names and numbers, and no file edited since. */
+/**
+ * [G11] The applied migrations must be those of this release: the same names and numbers, with no file edited since.
+ */
 function requireSameHistory(migrations: Migration[], applied: Applied[]): void {
   const foreign = findForeignMigration(migrations, applied)
   if (foreign !== undefined) {
@@ -228,7 +232,7 @@ function requireSameHistory(migrations: Migration[], applied: Applied[]): void {
   }
 }
 
-/** Runs what needs the rights of a migrator, and says which right is missing. */
+/** Runs work that needs a migrator's rights; names the missing right when it is refused. */
 async function asMigrator(client: pg.Client, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()

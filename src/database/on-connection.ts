@@ -2,8 +2,8 @@ import type pg from 'pg'
 import { isRefusal, LOCK_TIMED_OUT } from './database-errors.js'
 
 /**
- * On a connection that outlives a statement which was refused, or waited too long for a lock. `pool.query` ends it after
- * any error, and the next statement would pay for another login.
+ * Runs work on a connection that survives a refused statement or a lock time-out. `pool.query` closes the connection
+ * after any error, and the next statement would pay for another login.
  */
 export async function onConnection<T>(
   pool: pg.Pool,

@@ -1,7 +1,10 @@
 import type { ErrorCode } from '../errors/index.js'
 import { isDatabaseError } from './database-errors.js'
 
-/** Why the database serves nobody, or takes no writes, right now. It will pass, with or without an operator. */
+/**
+ * Why the database serves no requests, or takes no writes, right now. The condition passes, with or without an
+ * operator.
+ */
 export type Outage = Extract<
   ErrorCode,
   | 'database_unreachable'
@@ -14,20 +17,20 @@ export type Outage = Extract<
 const READ_ONLY = '25006'
 const DISK_FULL = '53100'
 const OUT_OF_MEMORY = '53200'
-/** The hint names the setting in every language; without it, the server's own memory ran out. */
+/** The hint names the setting in every language; without the hint, the server ran out of memory. */
 const LOCK_TABLE_HINT = 'max_locks_per_transaction'
-/** Connections, resources, shutdown, failover, a file system that fails, a login or a database that is not taken. */
+/** Connections, resources, shutdown, failover, a failing file system, a refused login or database. */
 const AWAY_STATES = /^(08|53|57P|58|28|3D)/
-/** A limit that the operator has set on temporary files and the like: the same statement fails again. */
+/** A limit that the operator set, on temporary files for example: the same statement fails again. */
 const LIMIT_EXCEEDED = '53400'
-/** What `pg` says, without a code, of a connection that broke or could not be made in time. */
+/** `pg`'s messages, without a code, for a connection that broke or could not be opened in time. */
 const AWAY_MESSAGES =
   /Connection terminated|timeout exceeded when trying to connect|connection error and is not queryable|Client was closed/
 const READ_TIMEOUT = 'Query read timeout'
 const NETWORK_CODES =
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOENT|EMFILE)/
 
-/** Undefined for an error that says nothing about the database as a whole. */
+/** Undefined for an error that does not concern the database as a whole. */
 export function outageOf(error: unknown): Outage | undefined {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
   const state = typeof code === 'string' ? code : ''
@@ -45,12 +48,12 @@ export function outageOf(error: unknown): Outage | undefined {
   return isAway ? 'database_unreachable' : undefined
 }
 
-/** Whoever asks has been stopped. */
+/** The pool has been stopped. */
 export function isPoolEnded(error: unknown): boolean {
   return error instanceof Error && error.message.includes('after calling end')
 }
 
-/** The client has stopped waiting; the server may still be at it. */
+/** The client stopped waiting; the server may still be working. */
 export function isReadTimeout(error: unknown): boolean {
   return error instanceof Error && error.message === READ_TIMEOUT
 }

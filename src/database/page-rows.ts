@@ -4,26 +4,28 @@ import { isRowId } from './is-row-id.js'
 const PAGE_ROWS_DEFAULT = 50
 export const PAGE_ROWS_MAX = 200
 
-/** What every list takes besides its filters. */
+/** The parameters that every list takes besides its filters. */
 export interface PageRequest {
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   cursor?: string | undefined
   limit?: number | undefined
 }
 
 export interface Page<Item> {
   data: Item[]
-  /** Null: there are no more. */
+  /** Null on the last page. */
   nextCursor: string | null
 }
 
-/** Where a page ended: the last row's id, and its time (microseconds since 1970) in lists that go by time. */
+/**
+ * Where a page ended: the last row's id and, in lists that are ordered by time, its time in microseconds since 1970.
+ */
 export interface PagePosition {
   id: string
   atUs?: string | undefined
 }
 
-/** How many rows to ask for: one more than the page holds tells whether there is another page. */
+/** The number of rows to read: one more than the page holds, to see whether another page follows. */
 export function rowsToRead(limit = PAGE_ROWS_DEFAULT): number {
   if (!Number.isInteger(limit) || limit < 1 || limit > PAGE_ROWS_MAX) {
     throw new SagapostError('query_invalid', `limit must be a whole number from 1 to ${PAGE_ROWS_MAX}`)
@@ -31,7 +33,7 @@ export function rowsToRead(limit = PAGE_ROWS_DEFAULT): number {
   return limit + 1
 }
 
-/** Cuts what was read too many, one row or more, and says where the next page begins. */
+/** Drops the extra row, or rows, and returns the cursor of the next page. */
 export function toPage<Row, Item>(
   rows: readonly Row[],
   rowsRead: number,
@@ -44,7 +46,7 @@ export function toPage<Row, Item>(
   return { data: kept.map(toItem), nextCursor: more ? encodeCursor(positionOf(last)) : null }
 }
 
-/** The position of a cursor in a list that goes by id. */
+/** The position of a cursor in a list that is ordered by id. */
 export function readIdCursor(cursor: string | undefined): string | null {
   if (cursor === undefined) return null
   const [id = '', ...more] = decodeCursor(cursor)
@@ -52,10 +54,10 @@ export function readIdCursor(cursor: string | undefined): string | null {
   return id
 }
 
-/** Sixteen digits reach the year 2286 and fit into the double that PostgreSQL multiplies intervals with. */
+/** Sixteen digits reach the year 2286 and fit into the double by which PostgreSQL multiplies intervals. */
 const MICROSECONDS = /^\d{1,16}$/
 
-/** The position of a cursor in a list that goes by time, then id. */
+/** The position of a cursor in a list that is ordered by time, then id. */
 export function readTimeCursor(
   cursor: string | undefined,
   isId: (id: string) => boolean = isRowId,
@@ -72,7 +74,7 @@ export function encodeCursor({ id, atUs }: PagePosition): string {
 
 function decodeCursor(cursor: string): string[] {
   const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString('latin1') : ''
-  // Node skips what is not base64url: only a cursor that reads back as it was given is one of ours.
+  // Node skips characters that are not base64url: a cursor of ours encodes back to the same text.
   if (text === '' || Buffer.from(text, 'latin1').toString('base64url') !== cursor) throw invalidCursor()
   return text.split(' ')
 }

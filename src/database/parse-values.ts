@@ -14,12 +14,12 @@ const BIGINTS = 1016
 const TIMESTAMPTZ = 1184
 const JSONB = 3802
 
-/** As PostgreSQL writes it: `2026-01-31 08:15:00.123456+00`, the offset with minutes where it has some. */
+/** PostgreSQL's format: `2026-01-31 08:15:00.123456+00`, the offset with minutes where it has some. */
 function parseTime(text: string): Date {
   return new Date(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'))
 }
 
-/** As PostgreSQL writes it: `\\x00ff`; behind a pooler a login may have the older way, with its escapes. */
+/** PostgreSQL's format: `\\x00ff`; behind a pooler a login may use the older format, with escapes. */
 function parseBytes(text: string): Buffer {
   if (text.startsWith('\\x')) return Buffer.from(text.slice(2), 'hex')
   const plain = text.replace(/\\(\\|[0-7]{3})/g, (_, escaped: string) =>
@@ -28,7 +28,7 @@ function parseBytes(text: string): Buffer {
   return Buffer.from(plain, 'latin1')
 }
 
-// Not as its types say: an object that makes parsers.
+// Unlike its types say, this is an object that creates parsers.
 const { create } = pg.types.arrayParser as unknown as {
   create(text: string, parse: (item: string) => unknown): { parse(): unknown[] }
 }
@@ -54,8 +54,8 @@ const parsers = new Map<number, (text: string) => unknown>([
 ])
 
 /**
- * How our own connections read values: all others as text. `pg.types` belongs to the whole process: an application that
- * embeds us may read bigint as number, or times as text, and ours must stay what our code takes them for.
+ * Parsers of our own connections; all other types stay text. `pg.types` is global to the process: an application that
+ * embeds Sagapost may parse bigint as number, or keep times as text, which must not affect our code.
  */
 export const valueParsers: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>

@@ -14,12 +14,12 @@ export function prepared(text: string): string {
 
 export const isPrepared = (text: string): boolean => names.has(text)
 
-/** From now on it is sent without a name; what connections have of it goes with them. */
+/** Sends the statement unnamed from now on; connections drop their prepared copy when they close. */
 export const forgetPrepared = (text: string): boolean => names.delete(text)
 
-/** Sends marked statements under their name, and all others as they are. */
+/** Sends marked statements as named prepared statements, and all others unchanged. */
 export class PreparingClient extends RoleClient {
-  // biome-ignore lint/suspicious/noExplicitAny: pg.Client's own overloads; all but one shape of call are passed on.
+  // biome-ignore lint/suspicious/noExplicitAny: pg.Client's own overloads; all but one call form are passed on.
   override query(statement: any, values?: any, callback?: any): any {
     const name = names.get(statement)
     return name === undefined

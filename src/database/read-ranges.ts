@@ -1,11 +1,11 @@
 import type pg from 'pg'
 
-/** A statement reads at most so many partitions of a table at once. */
+/** The most partitions of a table that a statement reads at once. */
 const PARTITIONS_AT_ONCE = 16
-/** Partitions that were made since are in the newest group, which has no end. */
+/** Partitions created since then belong to the newest group, which has no upper bound. */
 const CACHE_MS = 10_000
 
-/** Event ids from `from` up to, not including, `to`; null where there is no bound. */
+/** Event ids from `from` up to, but not including, `to`; null where unbounded. */
 export interface ReadRange {
   from: string | null
   to: string | null
@@ -16,8 +16,8 @@ const selectGroups = `SELECT from_id AS "from", to_id AS "to" FROM sagapost.part
 const known = new WeakMap<pg.Pool, { ranges: readonly ReadRange[]; atMs: number }>()
 
 /**
- * The groups of partitions that a statement over all of them is run for, newest first. A single one without bounds where
- * there are few partitions. Under the role saga_readonly_role.
+ * The groups of partitions over which a statement is run, newest first: a single unbounded group when there are few
+ * partitions. Under the role saga_readonly_role.
  */
 export async function readRanges(pool: pg.Pool): Promise<readonly ReadRange[]> {
   const cached = known.get(pool)
@@ -45,7 +45,7 @@ export function withinRange(statement: string, { from, to }: ReadRange, floor: s
   })
 }
 
-/** The rows of one range after the other, newest first, each in a transaction of its own. */
+/** Yields the rows of one range after the other, newest first, each in its own transaction. */
 async function* eachRange<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   statement: string,
@@ -57,13 +57,16 @@ async function* eachRange<Row extends pg.QueryResultRow>(
 }
 
 interface RowOrder<Row> {
-  /** Of the statement's ORDER BY. */
+  /** The order of the statement's ORDER BY. */
   order: (one: Row, other: Row) => number
-  /** Of the statement's LIMIT. */
+  /** The statement's LIMIT. */
   limit: number
 }
 
-/** What a statement over all partitions would read, in its order and up to its limit, without locking all of them at once. */
+/**
+ * Reads what a statement over all partitions would return, in its order and up to its limit, without locking all
+ * partitions at once.
+ */
 export async function readInRanges<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   statement: string,
@@ -79,7 +82,7 @@ export async function readInRanges<Row extends pg.QueryResultRow>(
   return merged
 }
 
-/** The rows of all ranges as they come, newest range first: for sums. */
+/** Reads the rows of all ranges, newest range first: for sums. */
 export async function readEveryRange<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   statement: string,
@@ -90,7 +93,7 @@ export async function readEveryRange<Row extends pg.QueryResultRow>(
   return found.flat()
 }
 
-/** The rows of the newest range that has any: for what lies in one partition, and the caller does not know in which. */
+/** Reads the rows of the newest range that has any: for rows that lie in one unknown partition. */
 export async function findInRanges<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   statement: string,
@@ -100,7 +103,7 @@ export async function findInRanges<Row extends pg.QueryResultRow>(
   return []
 }
 
-/** The rows of events that are known by their ids: only their ranges are read. */
+/** Reads the rows of known event ids: only their ranges are visited. */
 export async function readRangesOf<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   statement: string,

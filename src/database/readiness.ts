@@ -8,21 +8,21 @@ import type { DatabaseWatch } from './database-watch.js'
 import { loadMigrations, migrationsFolder } from './load-migrations.js'
 import { createRolePool } from './role-pool.js'
 
-/** However many ask. */
+/** At most one look per interval, however many requests ask. */
 const LOOK_EVERY_MS = 1_000
-/** A commit costs a flush; one that failed is tried again with the next look. */
+/** A commit costs a flush; after a failure the next look tries again. */
 const WRITE_EVERY_MS = 5_000
-/** Whoever asks wants to know now; a server that hangs is one that is away. */
+/** The caller needs a prompt answer; a server that hangs counts as away. */
 const ANSWER_MS_MAX = 4_000
 const STATEMENT_MS_MAX = 3_000
 
-/** Whether this process can take work: one look for all who ask. It looks only when it is asked. */
+/** Whether this process can take work: callers share one look, made only on request. */
 export interface Readiness {
-  /** What is in the way; an empty list means that it is ready. Never throws. */
+  /** Lists the obstacles; empty means ready. Never throws. */
   check(): Promise<readonly Obstacle[]>
-  /** From now on it is not ready, since it will stop. */
+  /** Reports that the process is not ready from now on, because it will stop. */
   drain(): void
-  /** The caller's to end. */
+  /** The caller ends it. */
   pool: pg.Pool
 }
 
@@ -30,12 +30,12 @@ export interface ReadinessOptions {
   databaseUrl: string
   log: Logger
   watch: DatabaseWatch
-  /** Other times than these, for tests. */
+  /** Overrides for tests. */
   lookEveryMs?: number
   writeEveryMs?: number
 }
 
-/** On a connection of its own, so that it tells a database that hangs from a pool that is busy. */
+/** Uses a connection of its own, to distinguish a database that hangs from a busy pool. */
 export async function createReadiness({
   databaseUrl,
   log,
@@ -70,7 +70,7 @@ export async function createReadiness({
     return obstacles
   }
 
-  /** Once for each that is new; of a database that is away, the watch tells. */
+  /** Logs each new obstacle once; the watch logs a database that is away. */
   function tell(obstacles: readonly Obstacle[]): void {
     for (const obstacle of obstacles) {
       const isTold = known.some(({ code }) => code === obstacle.code)

@@ -4,12 +4,12 @@ import { loadMigrations, migrationsFolder } from './load-migrations.js'
 import { createRolePool } from './role-pool.js'
 
 /**
- * What the parts start with all the same: they make more partitions themselves, and a standby may be promoted while they
- * wait.
+ * Obstacles that do not prevent the parts from starting: they create partitions themselves, and a standby may be
+ * promoted while they wait.
  */
 const WAITED_FOR: readonly string[] = ['partition_headroom_low', 'database_read_only']
 
-/** Throws what keeps the parts from starting. */
+/** Throws the obstacle that prevents the parts from starting, if any. */
 export async function requireMigrated(databaseUrl: string): Promise<void> {
   const pool = createRolePool({ databaseUrl, role: 'saga_readonly_role', connectionsMax: 1 })
   try {

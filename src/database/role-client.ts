@@ -4,9 +4,9 @@ import { isReadTimeout } from './outage.js'
 
 type Callback = (error: Error | null | undefined, result?: unknown) => void
 
-/** A connection whose time-outs end what they give up, on the server as well. */
+/** A connection whose statement time-outs also cancel the statement on the server. */
 export class RoleClient extends GuardedClient {
-  /** A statement failed, for whatever reason. */
+  /** Called for every failed statement. */
   onFailed: (error: Error) => void = () => {}
 
   // biome-ignore lint/suspicious/noExplicitAny: pg.Client's own overloads

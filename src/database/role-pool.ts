@@ -9,16 +9,16 @@ import type { DatabaseRole } from './roles.js'
 import { type SettledSession, settleSession, settleValues } from './session-settings.js'
 import { watchPool } from './watch-pool.js'
 
-/** No statement of a part takes long; one that does hangs on a server that is gone. */
+/** A part's statements are short; one that takes this long hangs on a server that is gone. */
 const QUERY_TIMEOUT_MS = 30_000
 
 /**
- * The server ends a statement by itself after so many times of ours, if the process that would cancel it was killed or is
- * cut off: with twice the time, ours is always the first, and says which part has waited.
+ * The server's time-out as a multiple of ours, in case the process that would cancel the statement was killed or cut
+ * off. At twice the time, ours always fires first and names the part that waited.
  */
 const SERVER_TIMEOUT_FACTOR = 2
 
-/** A process that was stopped or cut off in mid-transaction gives its rows back after this. */
+/** After this, a process that was stopped or cut off in mid-transaction releases its rows. */
 const STALLED_TRANSACTION = '1min'
 
 /**
@@ -35,29 +35,29 @@ export const pinnedPlans = {
   plan_cache_mode: 'force_generic_plan',
 } as const
 
-/** A new connection costs the server a process; loops come back every half minute at the latest. */
+/** A new connection costs the server a process; loops run at least every half minute. */
 const IDLE_CONNECTION_MS = 60_000
 
-/** With a connection go the statements that were prepared for what was fresh then (in-range.ts). */
+/** Closing a connection drops the statements that were prepared for an earlier fresh range (in-range.ts). */
 const CONNECTION_S_MAX = 15 * 60
 
 export interface RolePoolOptions {
   databaseUrl: string
   role: DatabaseRole
   connectionsMax: number
-  /** Whether plans go by indexes and nested loops only: for parts that move rows, not for those that search or count. */
+  /** Plans only with indexes and nested loops: for parts that move rows, not for those that search or count. */
   pinnedPlans?: boolean
-  /** Whether statements that are marked as `prepared` are sent under a name. */
+  /** Whether statements marked as `prepared` are sent as named statements. */
   preparedStatements?: boolean
-  /** A statement that takes longer is given up, here and on the server, and its connection with it. */
+  /** A statement that takes longer is cancelled, here and on the server, and its connection is closed. */
   queryTimeoutMs?: number
-  /** Hears of whatever fails and works. */
+  /** Notified of every success and failure. */
   watch?: DatabaseWatch | undefined
 }
 
 /**
- * Connections that run under one part's role from their first statement on, in every mode [O2]: the login of
- * the URL is only the door, its own rights are never used.
+ * Opens connections that run under one part's role from their first statement on, in every mode [O2]. The rights of the
+ * URL's login are never used.
  */
 export function createRolePool({
   databaseUrl,
@@ -81,16 +81,16 @@ export function createRolePool({
     max: connectionsMax,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
     maxLifetimeSeconds: CONNECTION_S_MAX,
-    // A pooler in between may drop the settings: then nothing runs, instead of everything as the login.
+    // A pooler may drop the settings: then nothing runs, rather than everything as the login.
     verify: (client: pg.PoolClient, done: (error?: Error) => void) => {
       client
         .query<SettledSession>(settleSession, settleValues(serverProcess(client), settings))
         .then(({ rows }) => done(rows[0] && refuseSession(role, rows[0])), done)
     },
   } as pg.PoolConfig)
-  // An idle connection that breaks is dropped by the pool; the next query opens another or says why not.
+  // The pool drops an idle connection that breaks; the next query opens another or fails with the reason.
   pool.on('error', () => {})
-  // One that breaks while it is lent out, between two statements, would end the process; whoever has it gets the
+  // A connection that breaks while it is lent out, between two statements, would end the process; its holder gets the
   // error from its next statement.
   pool.on('connect', (client) => client.on('error', () => {}))
   if (watch) watchPool(pool, watch, role)

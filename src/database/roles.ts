@@ -1,4 +1,4 @@
-/** [O2] One database role per part: docs/reference/database-roles.md says what each may do. */
+/** [O2] One database role per part: docs/reference/database-roles.md lists what each may do. */
 export const databaseRoles = [
   'event_publisher',
   'event_ingest_writer',

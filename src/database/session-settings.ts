@@ -1,7 +1,7 @@
 /**
- * What our own SQL and the reading of its answers rely on, whatever the login or the database has set for its sessions,
- * from the first statement on. Above all the search path: with another one, a function that another user made could run
- * with the login's rights. `default_transaction_read_only` is absent: a database that was fenced off stays so.
+ * Settings that our SQL and the parsing of its results rely on, from the first statement on and whatever the login or
+ * database sets. Above all the search path: with another one, a function made by another user could run with the
+ * login's rights. `default_transaction_read_only` is absent: a fenced database stays read-only.
  */
 export const sessionSettings = {
   search_path: 'pg_catalog,pg_temp',
@@ -23,7 +23,7 @@ export const sessionSettings = {
   jit: 'off',
 } as const
 
-/** As the server takes them when a connection starts. */
+/** The settings in the form that a server takes at connection start. */
 export function asStartOptions(settings: Record<string, string>): string[] {
   return Object.entries(settings).map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
 }
@@ -54,7 +54,7 @@ export interface SettledSession {
   lacking: string | null
 }
 
-/** What `settleSession` is asked for: the server's process as the connection was told of it, and all settings. */
+/** The parameters of `settleSession`: the server's process id as the connection knows it, and all settings. */
 export function settleValues(
   processId: number | undefined,
   settings: Record<string, string> = {},

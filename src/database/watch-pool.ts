@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { DatabaseWatch } from './database-watch.js'
 import type { RoleClient } from './role-client.js'
 
-/** Tells the watch of every connection that could not be made, every statement that failed, and whatever worked. */
+/** Reports every failed connection, every failed statement and every success to the watch. */
 export function watchPool(pool: pg.Pool, watch: DatabaseWatch, role: string): void {
   const onFailed = (error: unknown) => watch.failed(error, role)
   pool.on('connect', (client) => {
@@ -11,7 +11,7 @@ export function watchPool(pool: pg.Pool, watch: DatabaseWatch, role: string): vo
   pool.on('release', (error) => {
     if (!error) watch.answered()
   })
-  // Both shapes: `pool.query` itself calls the one with a callback.
+  // Handles both call forms: `pool.query` itself calls the one with a callback.
   const connect = pool.connect.bind(pool) as (
     callback?: (error?: Error, ...rest: unknown[]) => void,
   ) => unknown

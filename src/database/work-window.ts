@@ -1,38 +1,38 @@
 import type pg from 'pg'
 
-/** Event ids from `from` up to, not including, `to`. */
+/** Event ids from `from` up to, but not including, `to`. */
 export interface EventRange {
   from: string
   to: string
-  /** Of the window's own range, which nearly all statements are for: its statements are prepared for this range. */
+  /** The window's own range, for which nearly all statements run and are prepared. */
   planned?: { from: string; to: string }
 }
 
 export interface WorkWindow {
-  /** The one to three partitions that new events go through; the hot loops ask for nothing else. */
+  /** The one to three partitions that receive new events; the hot loops read only these. */
   fresh: EventRange
-  /** Older partitions that have open work, oldest first. */
+  /** Older partitions with open work, oldest first. */
   older: readonly EventRange[]
   /** Where each partition begins, oldest first, and where the last one ends. */
   borders: readonly string[]
 }
 
-/** The fresh range, or the older partition, that an event belongs to. */
+/** The fresh range or the older partition that an event belongs to. */
 export function rangeOf({ fresh, borders }: WorkWindow, eventId: string): EventRange {
   if (isWithin(fresh, eventId)) return fresh
   const id = BigInt(eventId)
   const next = borders.findIndex((border) => BigInt(border) > id)
   const [from, to] = [borders[next - 1], borders[next]]
-  // One that the window does not know yet, or any more.
+  // The window does not know the event's partition yet, or no longer.
   return from !== undefined && to !== undefined ? { from, to } : { from: eventId, to: String(id + 1n) }
 }
 
-/** The fresh range, and the partitions before it, newest first. */
+/** The fresh range and the partitions before it, newest first. */
 export function newestRanges({ fresh, borders }: WorkWindow, count = borders.length): EventRange[] {
   return [fresh, ...rangesBefore(fresh, borders).slice(-count).reverse()]
 }
 
-/** By range, so that a statement meets the partitions of one and no other. */
+/** Groups items by range, so that each statement touches the partitions of one range only. */
 export function groupByRange<Item>(
   window: WorkWindow,
   items: readonly Item[],
@@ -51,13 +51,13 @@ export function groupByRange<Item>(
 const isWithin = ({ from, to }: EventRange, eventId: string) =>
   compareIds(eventId, from) >= 0 && compareIds(eventId, to) < 0
 
-/** Of ids as the database writes them: without a number for each. */
+/** Compares ids as text, without parsing each into a number. */
 const compareIds = (a: string, b: string) => a.length - b.length || (a < b ? -1 : Number(a > b))
 
-/** How many older partitions a loop visits in one round: what it costs must not follow how many there are. */
+/** How many older partitions a loop visits per round: the cost of a round must not depend on their number. */
 const OLDER_AT_A_TIME = 4
 
-/** Some of the older ranges of a window, in turn. */
+/** Visits some of a window's older ranges per call, in turn. */
 export function visitInTurn(count = OLDER_AT_A_TIME): (older: readonly EventRange[]) => EventRange[] {
   let last = -1n
   return (older) => {
@@ -69,9 +69,9 @@ export function visitInTurn(count = OLDER_AT_A_TIME): (older: readonly EventRang
   }
 }
 
-/** So many older partitions are looked at in one call, of those that had open work and of those that had none. */
+/** How many older partitions one call looks at, of those with open work and of those without. */
 const PROBED_AT_A_TIME = 16
-/** A delivery whose result is not applied yet has no open work for a moment. */
+/** A delivery whose result is not applied yet has briefly no open work. */
 const LINGER_MS = 30_000
 
 const selectWindow = `
@@ -79,11 +79,11 @@ const selectWindow = `
   FROM sagapost.work_window($1)`
 
 /**
- * Reads the window again and again (migrations/0008). The first time, all older partitions are looked at; from then on a
- * few each time, in turn. Callable by saga_orchestrator and job_worker.
+ * Reads the window repeatedly (migrations/0008). The first call looks at all older partitions, later calls at a few
+ * each, in turn. Callable by saga_orchestrator and job_worker.
  */
 export function createWindowReader(pool: pg.Pool): () => Promise<WorkWindow> {
-  /** Older ranges with open work, and when they last had some. */
+  /** Older ranges with open work, and when each last had some. */
   const openAtMs = new Map<string, number>()
   const nextOpen = visitInTurn(PROBED_AT_A_TIME)
   const nextSettled = visitInTurn(PROBED_AT_A_TIME)
@@ -105,7 +105,7 @@ export function createWindowReader(pool: pg.Pool): () => Promise<WorkWindow> {
     const nowMs = performance.now()
     for (const from of open_ranges) openAtMs.set(from, nowMs)
     const older = rangesBefore(fresh, borders)
-    // What was fresh until now may have open work: only a look at it tells.
+    // A range that was fresh until now may have open work: only a look tells.
     for (const range of older) {
       if (known && BigInt(range.from) >= BigInt(known.fresh.from)) openAtMs.set(range.from, nowMs)
     }

@@ -1,7 +1,7 @@
 /**
- * Every code that Sagapost ever answers with, in one place. `docs/reference/errors.md` is compared with it
- * in a test. A code is never renamed or reused once it has been released. `constraints` are the names that
- * PostgreSQL reports when a guard of the schema refuses a statement: a trigger's or a constraint's.
+ * Every error code of Sagapost; a test compares `docs/reference/errors.md` with it. A released code is never renamed or
+ * reused. `constraints` are the names of the triggers and constraints that PostgreSQL reports when a guard of the
+ * schema refuses a statement.
  */
 export const errorCatalogue = {
   // Start and configuration

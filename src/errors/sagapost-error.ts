@@ -1,8 +1,8 @@
 import type { ErrorCode } from './catalogue.js'
 
 /**
- * An error that a person can act on: a stable code and one clear line. The command line prints it without
- * a stack trace, the API answers with it; anything else that is thrown is a bug of ours.
+ * An error that the caller can act on: a stable code and one line. The command line prints it without a stack trace,
+ * and the API returns it; anything else that is thrown is a bug in Sagapost.
  */
 export class SagapostError extends Error {
   readonly code: ErrorCode

@@ -16,7 +16,7 @@ export interface LinkOptions {
   isAway: () => boolean
 }
 
-/** The listening connection is made again within a second, and a database that is gone is known by then. */
+/** By then the listening connection is normally open again, and a database that is away is known to be. */
 const TELL_AFTER_MS = 3_000
 
 export interface ProcessLink {
@@ -24,7 +24,7 @@ export interface ProcessLink {
   stop(): Promise<void>
 }
 
-/** Passes wake-ups on to the other processes on this database, and theirs to the parts of this one. */
+/** Passes this process's wake-ups to the other processes on the database, and theirs to the parts of this one. */
 export function linkProcesses({ listenUrl, pool, wakeups, log, onLost, isAway }: LinkOptions): ProcessLink {
   const notifier = createNotifier({ pool, log })
   wakeups.passOnTo(notifier.send)
@@ -47,10 +47,11 @@ export function linkProcesses({ listenUrl, pool, wakeups, log, onLost, isAway }:
     },
     onLost: (error) => {
       onLost()
-      const tell = () => log.warn({ err: error }, 'not listening for wake-ups; polling until it works again')
-      // The database was there a moment ago: it is this connection that cannot be made.
+      const tell = () => log.warn({ err: error }, 'not listening for wake-ups; polling until the connection is restored')
+      // The database answered a moment ago: only the listening connection fails.
       if (!hasListened) return tell()
-      // With the database gone as a whole, this is no news; when that is back and this is not, it is.
+      // While the whole database is away, its watch logs it. Log this when the database is back and this connection is
+      // not.
       const look = () => {
         if (listener.isListening()) return
         if (isAway()) wait()

@@ -1,7 +1,7 @@
 import type { Config } from '../config/index.js'
 import { SagapostError } from '../errors/index.js'
 
-/** Only the parts that seal or open secrets need it. */
+/** Required only by the parts that seal or open secrets. */
 export function masterKeyOf({ masterKey }: Pick<Config, 'masterKey'>): Buffer {
   if (masterKey) return masterKey
   throw new SagapostError(

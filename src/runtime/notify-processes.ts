@@ -4,11 +4,11 @@ import type { Logger } from 'pino'
 import type { Signal } from '../loop/index.js'
 
 export const WAKE_CHANNEL = 'sagapost_wake'
-/** NOTIFY takes a global lock at commit: at most one in this time for each signal. */
+/** NOTIFY takes a global lock at commit: each signal is sent at most once per interval. */
 const NOTIFY_EVERY_MS = 20
 
 export interface Notifier {
-  /** What its notifications are signed with, so that their sender knows them again. */
+  /** Identifies the sender, which ignores its own notifications. */
   sender: string
   send(signal: Signal): void
   stop(): void
@@ -16,7 +16,7 @@ export interface Notifier {
 
 const notify = 'SELECT pg_notify($1, $2)'
 
-/** Tells other processes on this database what they may want to know. */
+/** Notifies the other processes on this database. */
 export function createNotifier({ pool, log }: { pool: pg.Pool; log: Logger }): Notifier {
   const sender = randomBytes(6).toString('hex')
   const pending = new Map<Signal, NodeJS.Timeout>()
@@ -25,7 +25,7 @@ export function createNotifier({ pool, log }: { pool: pg.Pool; log: Logger }): N
 
   const send = (signal: Signal) => {
     if (stopped) return
-    // The leading one goes at once; those that follow within the interval go together at its end.
+    // The first signal goes at once; those that follow within the interval are sent together at its end.
     if (pending.has(signal)) {
       again.add(signal)
       return
@@ -40,7 +40,7 @@ export function createNotifier({ pool, log }: { pool: pg.Pool; log: Logger }): N
     pool
       .query(notify, [WAKE_CHANNEL, `${signal} ${sender}`])
       .catch((error: Error) =>
-        log.debug({ err: error, signal }, 'a wake-up was not sent; polling finds the work'),
+        log.debug({ err: error, signal }, 'wake-up not sent; polling will find the work'),
       )
   }
 

@@ -12,7 +12,7 @@ import { type Sagas, startSagas } from './start-sagas.js'
 import { startUpkeep } from './start-upkeep.js'
 import { startWorkerPart } from './start-worker-part.js'
 
-/** The parts that work by themselves; the API is served beside them. */
+/** The parts that run loops; the API is served beside them. */
 export const partNames = ['router', 'orchestrator', 'worker', 'cleaner', 'sagas'] as const
 export type PartName = (typeof partNames)[number]
 
@@ -20,17 +20,17 @@ export interface PartsOptions {
   databaseUrl: string
   config: Config
   only: readonly PartName[]
-  /** What else this process does, for the list of processes: the API. */
+  /** Other functions of this process for the list of processes: the API. */
   beside?: readonly string[]
   log: Logger
   metrics: Recorders
-  /** The process's; absent: the parts have their own. */
+  /** The process's watch; absent: the parts create one. */
   watch?: DatabaseWatch
-  /** PEM, beside Node's own. */
+  /** PEM, added to Node's own. */
   extraCertificateAuthorities?: readonly string[]
-  /** Other numbers than the documented ones, for tests. */
+  /** Overrides for tests. */
   breakerPolicy?: BreakerPolicy
-  /** What the part `sagas` runs beside Sagapost's own. */
+  /** What the part `sagas` runs besides Sagapost's own sagas. */
   sagas?: SagasSettings
 }
 
@@ -44,13 +44,13 @@ interface SagasSettings {
 
 export interface Parts {
   wakeups: Wakeups
-  /** Absent: no sagas run here. */
+  /** Absent when no sagas run here. */
   coordinator: Coordinator | undefined
-  /** All at once: nothing new is begun, what is under way is finished. */
+  /** Stops all parts at once: no new work begins, and work in progress is finished. */
   stop(): Promise<void>
-  /** What `stop` waits for. */
+  /** The parts that `stop` still waits for. */
   left(): string[]
-  /** Gives that up. Leases run out by themselves. */
+  /** Abandons that work; its leases expire. */
   abandon(): Promise<void>
 }
 
@@ -101,10 +101,10 @@ export async function startParts(options: PartsOptions): Promise<Parts> {
   }
 }
 
-/** What a coordinator needs after its steps, to write down where they stand and let them go. */
+/** The time a coordinator needs after its steps to write their state and release its sagas. */
 const SAGAS_LET_GO_MS = 5_000
 
-/** Sagapost's own are left out: each part `sagas` runs them. */
+/** Leaves out Sagapost's own: every part `sagas` runs them. */
 function namesOf(definitions: readonly SagaDefinition[]): string[] {
   return indexDefinitions(definitions).all.map(({ name, version }) => `${name}@${version}`)
 }

@@ -26,23 +26,23 @@ import {
 
 /** Writes of many sagas share a commit: a few connections carry them all. */
 const CONNECTIONS_MAX = 4
-/** Renewals have one to themselves. */
+/** Reserved for lease renewals. */
 const LEASE_CONNECTIONS_MAX = 1
-/** Sagapost's own steps: what they do takes longer than a write. */
+/** For Sagapost's own steps, which take longer than a write. */
 const OWN_CONNECTIONS_MAX = 2
-/** Each transaction step that runs has one to itself. */
+/** Each running transaction step holds one. */
 const TRANSACTIONS_MAX = 16
-/** How often it is looked for what cancelled sagas of Sagapost's own have left behind. */
+/** How often the leftovers of Sagapost's own cancelled sagas are removed. */
 const CLEAN_UP_MS = 60_000
 
 export interface SagasOptions {
   databaseUrl: string
-  /** For transaction steps: a login that may write the application's tables. Absent: `databaseUrl`. */
+  /** For transaction steps: a login that may write the application's tables. Default: `databaseUrl`. */
   transactionUrl?: string | undefined
-  /** The application's; Sagapost's own run beside them. */
+  /** The application's definitions; Sagapost's own run beside them. */
   definitions: readonly SagaDefinition[]
   dataBox?: DataBox | undefined
-  /** Absent: the coordinator's own. */
+  /** Default: the coordinator's. */
   leaseMs?: number | undefined
   concurrency?: number | undefined
   preparedStatements: boolean
@@ -50,18 +50,21 @@ export interface SagasOptions {
   metrics: SagaRecorders & Pick<Recorders, 'loopFailed' | 'requeued'>
   wakeups: Wakeups
   watch?: DatabaseWatch | undefined
-  /** How long the steps under way may take when it is stopped. Absent: the coordinator's own. */
+  /** How long running steps may take during a stop. Default: the coordinator's. */
   stopMs?: number | undefined
 }
 
 export interface Sagas {
   coordinator: Coordinator
   stop(): Promise<void>
-  /** Gives up what `stop` waits for. */
+  /** Abandons what `stop` waits for. */
   abandon(): Promise<void>
 }
 
-/** The coordinator of general sagas, under the role saga_app_role [G12]; only transaction steps run as the application. */
+/**
+ * Starts the coordinator of general sagas under the role saga_app_role [G12]; only transaction steps run as the
+ * application.
+ */
 export function startSagas({
   databaseUrl,
   definitions,
@@ -82,7 +85,7 @@ export function startSagas({
     databaseUrl,
     role: 'saga_app_role',
     connectionsMax: LEASE_CONNECTIONS_MAX,
-    // A renewal that is given up must leave nothing behind that the next one waits for.
+    // A renewal that is given up must not leave a statement behind that blocks the next one.
     queryTimeoutMs: Math.floor((options.leaseMs ?? SAGA_LEASE_MS) / RENEWALS_PER_LEASE),
     watch,
   })

@@ -11,7 +11,7 @@ import { checkMasterKey, createSecretBox } from '../subscriptions/index.js'
 import { masterKeyOf } from './master-key-of.js'
 import { type PartName, type Parts, type PartsOptions, partNames, startParts } from './start-parts.js'
 
-/** What `serve --only` can name. */
+/** The names that `serve --only` accepts. */
 export const systemParts = ['api', ...partNames] as const
 export type SystemPart = 'api' | PartName
 
@@ -21,32 +21,32 @@ export interface SystemOptions
   config: Config
   only: readonly SystemPart[]
   log: Logger
-  /** The caller's own, which it keeps; absent: made here. */
+  /** The caller's own registry, if it has one. */
   metrics?: Metrics
 }
 
 export interface System {
-  /** Of the API, or of health and metrics alone. */
+  /** The URL of the API, or of health and metrics alone. */
   url: string | undefined
   wakeups: Wakeups
   metrics: Metrics
-  /** Absent: no sagas run here. */
+  /** Absent when no sagas run here. */
   coordinator: Coordinator | undefined
   /**
-   * Says that it is not ready and serves on for the drain delay, then ends API and parts. Within the stop deadline in
-   * any case: what has not ended by then is given up and named.
+   * Reports that it is not ready, keeps serving for the drain delay, and then stops the API and the parts. Always
+   * within the stop deadline: work that has not ended by then is abandoned and named.
    */
   stop(): Promise<{ givenUp: string[] }>
 }
 
-/** What giving up takes: the statements under way are cancelled. */
+/** Time for abandoning work: the statements in progress are cancelled. */
 const GIVING_UP_MS = 1_500
-/** The share of a short deadline that is kept for it. */
+/** The share of a short deadline reserved for it. */
 const GIVING_UP_SHARE = 0.2
-/** Requests are cut off a moment before everything is. */
+/** Requests are cut off slightly before everything else. */
 const REQUESTS_SHARE = 0.8
 
-/** The parts and the API of one process, with one registry of metrics and one watch of the database. */
+/** Starts the parts and the API of one process, with one metrics registry and one database watch. */
 export async function startSystem({ only, ...options }: SystemOptions): Promise<System> {
   const { databaseUrl, config, log } = options
   const watch = createDatabaseWatch({ databaseUrl, log })
@@ -62,7 +62,7 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
   const end = async (requestsMsMax: number) => {
     const stopServer = () => server?.stop(requestsMsMax)
     const ends = await Promise.allSettled([parts?.stop(), hasApi ? stopServer() : undefined])
-    // Health and metrics alone are there until the parts have ended.
+    // Health and metrics without the API are served until the parts have ended.
     if (!hasApi) await stopServer()
     await reads?.end()
     for (const each of ends) if (each.status === 'rejected') throw each.reason
@@ -72,7 +72,7 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     if (server?.isStopped() === false) givenUp.push(hasApi ? 'api' : 'health and metrics')
     log.error(
       { given_up: givenUp, after_s: afterMs / 1_000 },
-      'the stop deadline is over; what had not ended is given up: its leases run out, and the work is done again',
+      'stop deadline exceeded; the remaining work is abandoned, and is repeated after its leases expire',
     )
     const abandoned = Promise.all([parts?.abandon(), server?.abandon(), reads && abandonPool(reads)])
     await within(keptMs / 2, abandoned, () => {})
@@ -99,7 +99,7 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
     })
     const { wakeups, coordinator } = parts
     if (!hasApi && !config.portGiven) return { url: undefined, wakeups, metrics, coordinator, stop }
-    // Loaded only here: a process without a server does without fastify and the reference page.
+    // Loaded only here: a process without a server does not load fastify and the reference page.
     if (hasApi) await requireMasterKey(options)
     const { startApi, startStateServer } = await import('../http/index.js')
     server = hasApi
@@ -119,7 +119,7 @@ export async function startSystem({ only, ...options }: SystemOptions): Promise<
   }
 }
 
-/** The API seals new secrets: with another key than the workers', nobody could open them. */
+/** The API seals new secrets: sealed with another key than the workers', they could not be opened. */
 async function requireMasterKey({
   databaseUrl,
   config,

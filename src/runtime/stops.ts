@@ -1,4 +1,4 @@
-/** What takes on work; what keeps records of it until it has ended; the connections of both. */
+/** First what takes on work, then what records it until it has ended, then the connections of both. */
 const stages = ['work', 'records', 'connections'] as const
 type Stage = (typeof stages)[number]
 
@@ -7,12 +7,12 @@ interface Started {
   stop: () => Promise<unknown>
 }
 
-/** What was started here, and how it ends. */
+/** Collects how to stop each thing that was started. */
 export interface Stops {
   add(stage: Stage, name: string, stop: Started['stop']): void
-  /** Stage by stage, everything of one stage at the same time. Throws the first failure, after all have ended. */
+  /** Runs stage by stage, each stage concurrently. Throws the first failure after everything has stopped. */
   run(): Promise<void>
-  /** What has not ended, of the stage that is waited for. */
+  /** What has not stopped yet in the current stage. */
   left(): string[]
 }
 

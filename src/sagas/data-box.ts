@@ -4,9 +4,9 @@ import { createSealer, formFaultOf, type SealFault } from '../sealer.js'
 const KEY_BYTES = 32
 export const SEALED_KEY = '$sagapost_sealed'
 
-/** The row and column that the data belongs to: elsewhere it does not open. */
+/** The row and column that the data belongs to: sealed data opens nowhere else. */
 export interface DataPlace {
-  /** Of a signal, its topic. */
+  /** For a signal, its topic. */
   readonly sagaId: string
   readonly column:
     | 'initial_data'
@@ -19,16 +19,18 @@ export interface DataPlace {
   readonly stepIndex?: number
 }
 
-/** [G15] Data columns at rest. Text of JSON goes in, JSON that PostgreSQL takes comes out, and back. */
+/**
+ * [G15] Encrypts data columns at rest. Takes and returns JSON text; sealed data is itself JSON that PostgreSQL accepts.
+ */
 export interface DataBox {
   seal(json: string, place: DataPlace): string
-  /** Throws `saga_data_unreadable`. What was written before there was a key is read as it is. */
+  /** Throws `saga_data_unreadable`. Data written before there was a key is returned as it is. */
   open(json: string, place: DataPlace): string
 }
 
 /** Sealed data that cannot be opened here. */
 export class DataUnreadableError extends SagapostError {
-  /** Nobody can, whatever key he has. */
+  /** True when no key can open it. */
   readonly forGood: boolean
 
   constructor({ sagaId, column }: DataPlace, why: string, forGood: boolean, cause?: unknown) {
@@ -37,7 +39,7 @@ export class DataUnreadableError extends SagapostError {
   }
 }
 
-/** Without a key: as it is. Sealed data cannot be read. */
+/** Without a key: data is kept in the clear, and sealed data cannot be read. */
 export const openBox: DataBox = {
   seal: (json) => json,
   open(json, place) {
@@ -49,15 +51,15 @@ export const openBox: DataBox = {
   },
 }
 
-/** For operators, who have no key: sealed data is shown as it is kept. */
+/** For operators, who have no key: shows sealed data in its sealed form. */
 export const blindBox: DataBox = { seal: (json) => json, open: (json) => json }
 
-/** Data as a box without a key shows it. */
+/** Whether a value is sealed data as a box without a key shows it. */
 export function isSealed(value: unknown): boolean {
   return typeof value === 'object' && value !== null && SEALED_KEY in value
 }
 
-/** Sealed data is `{"$sagapost_sealed": "<base64>"}`, sealed for its place alone. */
+/** Sealed data is `{"$sagapost_sealed": "<base64>"}`, bound to its place. */
 export function createDataBox(key: Buffer): DataBox {
   if (key.length !== KEY_BYTES) {
     throw new SagapostError('config_invalid', `The key for the data of sagas must be ${KEY_BYTES} bytes`)

@@ -2,9 +2,11 @@ import type { WakeTime } from './records.js'
 import type { RetryPolicy } from './retry-policy.js'
 import type { StandardSchema } from './standard-schema.js'
 
-// A user's compiler reads this file: it imports neither `pg` nor anything else that may not be installed there.
+// A user's compiler reads this file: it imports neither `pg` nor any other package that may not be installed there.
 
-/** A `pg` client inside of a transaction. That of a step is ended by its coordinator: neither COMMIT nor ROLLBACK. */
+/**
+ * A `pg` client inside a transaction. A step must not issue COMMIT or ROLLBACK: its coordinator ends the transaction.
+ */
 export interface StepTransaction {
   // biome-ignore lint/suspicious/noExplicitAny: rows are whatever the statement returns
   query<Row extends Record<string, any> = any>(
@@ -13,23 +15,23 @@ export interface StepTransaction {
   ): Promise<{ rows: Row[]; rowCount: number | null }>
 }
 
-/** AbortSignal, where the compiler knows it: it comes with the types of Node or of the browser. */
+/** AbortSignal where the compiler knows it: its type comes with Node's types or the DOM's. */
 type StepSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
   ? Signal
   : { readonly aborted: boolean; readonly reason: unknown }
 
-/** What is known when a step's turn comes. Whoever gets only this decides by it: the same answer every time, at once. */
+/** The context when a step's turn comes. A function that gets only this must be deterministic and synchronous. */
 export interface ReadyContext<Input, Outputs> {
   readonly sagaId: string
   readonly input: Input
-  /** What the steps before have returned, by their names. */
+  /** The outputs of the previous steps, by name. */
   readonly outputs: Outputs
 }
 
 export interface StepContext<Input, Outputs> extends ReadyContext<Input, Outputs> {
   /** From 1. */
   readonly attempt: number
-  /** The same for every attempt at this step of this saga: hand it on to whoever must do the thing once. */
+  /** The same for every attempt at this step of this saga: pass it to services that must act only once. */
   readonly idempotencyKey: string
   /** Aborted when the step's time is up, the saga is cancelled or overdue, or the lease is lost. */
   readonly signal: StepSignal
@@ -42,25 +44,25 @@ export interface TransactionContext<Input, Outputs> extends StepContext<Input, O
 }
 
 export interface CompensateContext<Input, Outputs, Output> extends StepContext<Input, Outputs> {
-  /** Undefined when the run failed or was interrupted: it may have done something all the same. */
+  /** Undefined when the run failed or was interrupted; it may have had effects all the same. */
   readonly output: Output | undefined
 }
 
-/** How steps are undone: last first until one fails for good; last first whatever fails; all at once. */
+/** How steps are undone: in reverse until one fails for good; in reverse despite failures; all at once. */
 export type CompensationMode = 'reverse' | 'best_effort' | 'parallel'
 
-/** One step as the coordinator sees it, the types rubbed off. */
+/** A step as the coordinator sees it, with its types erased. */
 interface AnyStep {
   readonly name: string
   /** From 0. Steps of one stage run at the same time, and are undone together. */
   readonly stage: number
-  /** Absent: always. */
+  /** Default: always. */
   readonly when?: (context: never) => boolean
   readonly compensate?: (context: never) => unknown
   readonly retry: RetryPolicy
   readonly compensateRetry: RetryPolicy
   readonly timeoutMs: number | undefined
-  /** Kept with the step's row. */
+  /** Stored with the step's row. */
   readonly metadata?: Record<string, unknown>
 }
 
@@ -89,10 +91,10 @@ interface ChildStep extends AnyStep {
   readonly childInput: (context: never) => unknown
 }
 
-/** An event of an application, as a step publishes it. */
+/** An event of the application that a step publishes. */
 export interface EventToDeliver {
   readonly type: string
-  /** Anything that JSON can hold. */
+  /** Any value that JSON can hold. */
   readonly payload: unknown
 }
 
@@ -114,13 +116,13 @@ export interface SagaDefinition {
   readonly timeoutMs: number | undefined
   readonly retry: RetryPolicy
   readonly compensation: CompensationMode
-  /** At most so many at once in one coordinator. */
+  /** The most sagas of this definition that one coordinator runs at once. */
   readonly concurrency: number | undefined
-  /** At most so many taken up a second by one coordinator. */
+  /** The most sagas of this definition that one coordinator takes per second. */
   readonly ratePerSecond: number | undefined
   readonly steps: readonly StepDefinition[]
-  /** How many steps stand before the point from which it only goes forward. */
+  /** How many steps precede the pivot, from which the saga only goes forward. */
   readonly stepsBeforePivot?: number | undefined
-  /** Its history is published, entry by entry. */
+  /** Publishes every entry of its history. */
   readonly publish?: boolean | undefined
 }

@@ -1,9 +1,9 @@
 import { parseDuration } from '../duration.js'
 import { invalidDefinition } from './invalid-definition.js'
 
-/** As far as setTimeout can count: about 24 days. */
+/** The limit of setTimeout: about 24 days. */
 export const TIMER_MS_MAX = 2_147_483_647
-/** Of what only the database counts: a hundred years. */
+/** For times that only the database counts: a hundred years. */
 export const DURATION_MS_MAX = 36_500 * 86_400_000
 /** The last moment whose year has four digits, as PostgreSQL reads them. */
 export const TIME_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
@@ -11,7 +11,7 @@ export const TIME_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 /** `500ms`, `30s`, `5m`, `1h`, `30d`. */
 export type Duration = `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
 
-/** `timer`: setTimeout takes it, and fires at once when it is longer than it can count. */
+/** `timer`: must fit setTimeout, which fires at once on a longer time. */
 export function readDuration(what: string, text: Duration, kind: 'timer' | 'date' = 'date'): number {
   const ms = parseDuration(text)
   if (ms === undefined || ms === 0)

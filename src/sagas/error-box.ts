@@ -4,9 +4,9 @@ import type { SagaError } from './saga-error.js'
 const nothing = { details: null, stack_trace: null, cause: null }
 
 /**
- * [G15] The error as it is kept: what may tell of data (its details, stack and causes) is one sealed value in the place
- * of its details, so that it still has the shape of the schema. Code, type and message stay readable. It opens in any of
- * its saga's rows: steps, the saga and its history have the same error.
+ * [G15] Seals the parts of an error that may reveal data (details, stack, causes) into one value in its details, so
+ * that it keeps the schema's shape. Code, type and message stay readable. It opens in every row of its saga: the steps,
+ * the saga and its history share errors.
  */
 export function sealError<Given extends SagaError | null | undefined>(
   error: Given,
@@ -21,18 +21,18 @@ export function sealError<Given extends SagaError | null | undefined>(
   return sealed === plain ? error : { ...error, ...nothing, details: JSON.parse(sealed) }
 }
 
-/** The error as it was thrown. What this box cannot open is shown as it is kept: nothing depends on it. */
+/** The original error. What this box cannot open is returned sealed: nothing depends on it. */
 export function openError(kept: SagaError, sagaId: string, box: DataBox): SagaError
 export function openError(kept: SagaError | null, sagaId: string, box: DataBox): SagaError | null
 export function openError(kept: SagaError | null, sagaId: string, box: DataBox): SagaError | null {
   if (kept === null) return null
-  // Those of earlier releases lack what there was nothing to say of.
+  // Errors of earlier releases omit absent properties.
   const error = { ...{ type: null, retryable: null, timestamp: null }, ...nothing, ...kept }
   const opened = openCopy(error.details, placeOf(sagaId), box)
   return opened === error.details ? error : { ...error, ...opened }
 }
 
-/** An object that is shown and never run with: as it is kept, where the box does not open it. */
+/** An object that is only displayed: returned sealed when the box does not open it. */
 export function openCopy(
   kept: Record<string, unknown> | null,
   place: DataPlace,

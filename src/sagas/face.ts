@@ -1,6 +1,6 @@
 /**
- * What users of the package see of this folder. Apart from index.ts, because a user's compiler follows every import of
- * a declaration: nothing here leads to `pg`, whose types may not be installed there.
+ * The part of this folder that users of the package see. Separate from index.ts because a user's compiler follows every
+ * import of a declaration, and `pg`'s types may not be installed there.
  */
 
 export { type Saga, type SagaOptions, saga } from './define/saga.js'

@@ -7,21 +7,21 @@ import type { SagaEventRecord, SagaRecord, StepRecord } from './records.js'
 /** The payload of an event that a saga with `publish: true` stores: one entry of its history. */
 export interface SagaHistoryEvent {
   readonly sagaId: string
-  /** Of the definition. */
+  /** The name of the definition. */
   readonly definition: string
   readonly version: number
-  /** The place in the saga's history, from 1, without gaps. Webhooks may come in another order. */
+  /** The position in the saga's history, from 1, without gaps. Webhooks may arrive in another order. */
   readonly sequence: number
-  /** As the history has it; the event's own type has `saga.` before it. */
+  /** The type in the history; the event's type prefixes it with `saga.`. */
   readonly type: SagaEventType
-  /** Null: the entry is about the saga itself, and so are its states. */
+  /** Null for an entry about the saga itself, whose states are then the saga's. */
   readonly step: string | null
   readonly stepIndex: number | null
   readonly oldState: string
   readonly newState: string
   /** RFC 3339, by the database's clock. */
   readonly at: string
-  /** `attempt`, `cause`, `action`, `waits_for`: what there is to say of the entry. */
+  /** `attempt`, `cause`, `action`, `waits_for`: details of the entry. */
   readonly data: Record<string, unknown> | null
   readonly errorCode: string | null
   readonly parentId: string | null
@@ -29,10 +29,10 @@ export interface SagaHistoryEvent {
   readonly spanId: string | null
 }
 
-/** What an operator said, and who, stays at home. */
+/** What an operator said, and who, is not published. */
 const PRIVATE = ['by', 'why']
 
-/** The same as sagapost.publish_saga_history in migrations/0012, for the storage in memory. */
+/** Equivalent of sagapost.publish_saga_history in migrations/0012, for the storage in memory. */
 export function toHistoryEvent(
   { saga, steps }: { readonly saga: SagaRecord; readonly steps: readonly Pick<StepRecord, 'name'>[] },
   entry: SagaEventRecord,
@@ -62,7 +62,7 @@ export function toHistoryEvent(
   }
 }
 
-/** All begin with `saga.`, and the end of a saga that was undone has a name of its own. */
+/** All types begin with `saga.`; the end of a saga that was undone has its own type. */
 function eventTypeOf({ type, stepIndex, newState }: SagaEventRecord): string {
   const compensated = sagaMachine.statuses.indexOf('Compensated')
   if (type === 'compensation.completed' && stepIndex === null && newState === compensated) {

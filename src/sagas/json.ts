@@ -1,6 +1,6 @@
 import { isSealed, SEALED_KEY } from './data-box.js'
 
-/** What a value is after it has been to the database and back: a Date is a string, a method is gone. */
+/** A value's type after a round trip through the database: a Date is a string, a method is gone. */
 export type Stored<T> = unknown extends T
   ? T
   : T extends { toJSON(): infer Json }
@@ -12,18 +12,20 @@ export type Stored<T> = unknown extends T
         ? never
         : { [Key in keyof T]: Stored<T[Key]> }
 
-/** Data of sagas is for deciding, not for files: a step keeps those elsewhere and returns where. */
+/** Saga data is for decisions, not for files: a step stores those elsewhere and returns their location. */
 const JSON_CHARS_MAX = 1_048_576
 
-/** PostgreSQL parses JSON by recursion, in a stack of 2 MB. */
+/** PostgreSQL parses JSON recursively, in a stack of 2 MB. */
 const JSON_DEPTH_MAX = 500
 
-/** Of what jsonb refuses, JSON.stringify writes NUL and half of a surrogate pair as an escape. */
+/** Of what jsonb refuses, JSON.stringify escapes NUL and lone surrogates. */
 const REFUSED_ESCAPE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f][0-9a-f]{2})/i
 
-/** The value as JSON that the database will take, or a TypeError that says why not. Undefined stays undefined. */
+/**
+ * Encodes a value as JSON that the database accepts, or throws a TypeError with the reason. Undefined stays undefined.
+ */
 export function encodeJson(value: unknown): string | undefined {
-  // The type of JSON.stringify leaves out that it answers undefined for undefined, functions and symbols.
+  // The type of JSON.stringify omits that it returns undefined for undefined, functions and symbols.
   const text = JSON.stringify(value) as string | undefined
   if (text === undefined) {
     if (value === undefined) return undefined
@@ -34,7 +36,7 @@ export function encodeJson(value: unknown): string | undefined {
   }
   if (REFUSED_ESCAPE.test(text))
     throw new TypeError('text with U+0000 or half a surrogate pair cannot be kept')
-  // Whoever reads it would take it for encrypted. jsonb may put the name first wherever it stood.
+  // Readers would take it for encrypted data. jsonb may reorder its keys, so the position of the name does not matter.
   if (text.includes(SEALED_KEY) && isSealed(JSON.parse(text))) {
     throw new TypeError(`an object with the name ${SEALED_KEY} cannot be kept`)
   }

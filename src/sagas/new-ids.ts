@@ -5,8 +5,8 @@ const TRACE_ID_BYTES = 16
 const SPAN_ID_BYTES = 8
 
 /**
- * Ids that grow with time stand side by side in every index: with random ones each saga dirtied a page of its own in
- * each of them. This is a UUID of version 7.
+ * A UUID of version 7: ids that grow with time are adjacent in every index, while random ids made each saga dirty a
+ * page of its own in each index.
  */
 export function newSagaId(): string {
   const bytes = timedBytes()
@@ -16,7 +16,7 @@ export function newSagaId(): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** [G17] W3C wants its last seven bytes random; the others are free. */
+/** [G17] W3C requires the last seven bytes to be random; the others are free. */
 export function newTraceId(): string {
   return timedBytes().toString('hex')
 }

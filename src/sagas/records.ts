@@ -8,14 +8,14 @@ export interface SagaRecord {
   readonly definitionId: string
   readonly definitionVersion: number
   readonly idempotencyKey: string | null
-  /** Of this one saga, as its starter told it. */
+  /** The name that its starter gave this saga. */
   readonly name: string | null
   readonly description: string | null
   readonly state: SagaState
   readonly currentStep: number
   readonly totalSteps: number
   readonly input: unknown
-  /** What its steps had returned when it last began to wait, or ended. */
+  /** The outputs of its steps when it last began to wait, or ended. */
   readonly current: Record<string, unknown> | null
   readonly result: unknown
   readonly error: SagaError | null
@@ -40,23 +40,23 @@ export interface SagaRecord {
   readonly cancelRequestedAt: Date | null
   readonly cancelRequestedBy: string | null
   readonly cancelReason: string | null
-  /** The saga that it is a step of. */
+  /** The saga of which it is a step. */
   readonly parentId: string | null
-  /** From then on it only goes forward. */
+  /** When it passed its pivot, from which it only goes forward. */
   readonly pivotedAt: Date | null
-  /** Its history is published, entry by entry. */
+  /** Whether its history is published, entry by entry. */
   readonly publishes: boolean
 }
 
 /** [G5] saga_steps.compensation_state. */
 export interface CompensationState {
-  /** 0 asked for again by an operator, 4 under way, 3 failed, 5 done: numbers of a step's states. */
+  /** 0 requested again by an operator, 4 in progress, 3 failed, 5 done: numbers of a step's states. */
   readonly state: 0 | 3 | 4 | 5
   readonly attempts: number
   readonly max_attempts: number
-  /** What an operator's retry adds to max_attempts. */
+  /** How many attempts an operator's retry adds to max_attempts. */
   readonly attempts_per_round: number
-  /** Attempts of this round whose process was gone. */
+  /** Attempts of this round whose process died. */
   readonly interrupted: number
   readonly started_at: string | null
   readonly completed_at: string | null
@@ -72,7 +72,7 @@ export interface StepRecord {
   readonly state: SagaStepState
   readonly attempts: number
   readonly maxAttempts: number
-  /** What it was given first: see step-data.ts. */
+  /** Its first input: see step-data.ts. */
   readonly input: Record<string, unknown> | null
   readonly output: unknown
   readonly error: SagaError | null
@@ -81,11 +81,11 @@ export interface StepRecord {
   readonly startedAt: Date | null
   readonly completedAt: Date | null
   readonly lastAttemptAt: Date | null
-  /** As its definition has it. */
+  /** From its definition. */
   readonly metadata: Record<string, unknown> | null
   /** The topic that it waits for, or waited for. */
   readonly waitsFor: string | null
-  /** When a sleep or a wait ends, or a failed run is tried again. */
+  /** When a sleep or a wait ends, or a failed run is retried. */
   readonly wakeAt: Date | null
 }
 
@@ -96,60 +96,63 @@ export interface SagaEventRecord {
   readonly type: SagaEventType
   readonly stepIndex: number | null
   readonly timestamp: Date
-  /** Of the step if there is one, else of the saga; numbers of the schema. */
+  /** The step's state if there is a step, else the saga's; numbers of the schema. */
   readonly oldState: number
   readonly newState: number
   readonly data: Record<string, unknown> | null
-  /** Of the first that a coordinator writes when it has taken the saga: which one. */
+  /** In a coordinator's first entry after it took the saga: its id. */
   readonly metadata: Record<string, unknown> | null
   readonly error: SagaError | null
   readonly traceId: string | null
   readonly spanId: string | null
 }
 
-/** Who may write: the holder of the lease, with the token of its last claim or write. */
+/** The permission to write: the lease's holder, with the token of its last claim or write. */
 interface Fence {
   readonly owner: string | null
   readonly version: number
 }
 
-/** One write: the new state of a saga, of some of its steps, and what happened. All of it or nothing. */
+/** One atomic write: the new state of a saga and of some of its steps, and the events. */
 export interface SagaChange extends Fence {
   readonly sagaId: string
   readonly state: SagaState
   readonly currentStep: number
   readonly error: SagaError | null
   readonly awaitingOperator: boolean
-  /** As JSON; absent: as it was. */
+  /** As JSON; absent: unchanged. */
   readonly result?: string
-  /** As JSON; absent: as it was. */
+  /** As JSON; absent: unchanged. */
   readonly current?: string
   readonly started?: boolean
   readonly finished?: boolean
   readonly timedOut?: boolean
-  /** Absent: the lease is kept and begins anew. */
+  /** Absent: the lease is kept and renewed. */
   readonly release?: Release
-  /** It has passed its pivot. */
+  /** The saga has passed its pivot. */
   readonly pivoted?: boolean
-  /** Sagas that are started with this write, as its own. */
+  /** Child sagas that are started with this write. */
   readonly children?: readonly NewSaga[]
-  /** Topics that there is news of with this write. */
+  /** Topics of which this write is news. */
   readonly wakes?: readonly string[]
   /** Events that steps begin to wait for with this write; stored once for each step. */
   readonly publications?: readonly Publication[]
-  /** Its history is published; the storage knows by itself. */
+  /** Whether its history is published; the storage reads this from the row. */
   readonly publishes?: boolean
-  /** Those before this write but for a cancel's, which its holder does not write: tells whether it was applied. */
+  /**
+   * The number of events before this write, without a cancel's, which the holder does not write. Tells whether the
+   * write was applied.
+   */
   readonly eventsBefore?: number
   readonly steps: readonly StepChange[]
   readonly events: readonly EventChange[]
 }
 
-/** When it is due again: at the earlier of the two, or, with neither, when there is news. */
+/** When the saga is due again: at the earlier of the two times or, with neither, when there is news. */
 export interface Release {
   readonly wakeInMs: number | null
   readonly wakeAt?: Date
-  /** Neither a deadline nor a cancel shortens the pause: nobody here can run it. */
+  /** Neither a deadline nor a cancel shortens the pause: this process cannot run it. */
   readonly setAside?: boolean
 }
 
@@ -160,16 +163,16 @@ export interface StepChange {
   readonly maxAttempts: number
   readonly error: SagaError | null
   readonly compensation: CompensationState | null
-  /** As JSON; absent: as it was. */
+  /** As JSON; absent: unchanged. */
   readonly input?: string
-  /** As JSON; absent: as it was. */
+  /** As JSON; absent: unchanged. */
   readonly output?: string
   /** A run begins. */
   readonly started?: boolean
   /** The run succeeded. */
   readonly finished?: boolean
   readonly waitsFor: string | null
-  /** By the storage's clock; absent: there is no time that it waits for. */
+  /** By the storage's clock; absent: it waits for no time. */
   readonly wake?: WakeTime
 }
 
@@ -212,7 +215,7 @@ export interface NewSaga {
   readonly steps: readonly NewStep[]
   readonly parentId?: string
   readonly publishes?: boolean
-  /** Whoever starts it may hold it at once, and begin its first step: `events` are those of that. */
+  /** The starter may hold it at once and begin its first step, whose events are `events`. */
   readonly lease?: {
     readonly owner: string
     readonly leaseMs: number
@@ -226,7 +229,7 @@ export interface NewStep {
   readonly metadata?: Record<string, unknown>
 }
 
-/** What others may have said about a saga meanwhile, by the storage's clock. */
+/** What others have requested for a saga, by the storage's clock. */
 export interface Signals {
   readonly cancelRequested: boolean
   /** The deadline has passed. */
@@ -237,13 +240,13 @@ export interface ClaimedSaga {
   readonly saga: SagaRecord
   readonly steps: readonly StepRecord[]
   readonly signals: Signals
-  /** Another's lease had run out. */
+  /** Another coordinator's lease had expired. */
   readonly recovered: boolean
-  /** Its data cannot be opened here (another key, damage), and is left out. It can only be let go. */
+  /** Its data cannot be opened here (another key, damage) and is left out. The saga can only be released. */
   readonly unreadable?: Error
 }
 
-/** All but that of a cancel: the only one that anybody writes without holding the saga. */
+/** All events but a cancel's, the only one that is written without holding the saga. */
 export function ownEventCount({ eventCount, cancelRequestedAt }: SagaRecord): number {
   return eventCount - (cancelRequestedAt === null ? 0 : 1)
 }

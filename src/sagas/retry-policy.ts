@@ -3,24 +3,24 @@ import { type Duration, readDuration } from './duration.js'
 import { invalidDefinition } from './invalid-definition.js'
 
 export interface RetryOptions {
-  /** Runs in all, the first one included. */
+  /** The total number of attempts, including the first. */
   readonly maxAttempts?: number
   readonly backoff?: 'fixed' | 'linear' | 'exponential'
-  /** The first pause, and the unit of the others. */
+  /** The first pause, and the base of the later ones. */
   readonly initialInterval?: Duration
   readonly maxInterval?: Duration
-  /** Of the exponential backoff. */
+  /** The base of the exponential backoff. */
   readonly multiplier?: number
   /**
-   * `deterministic` spreads sagas over the upper half of the pause, always the same for the same saga, step and attempt;
-   * `full` takes any pause from 0 on, by chance.
+   * `deterministic` spreads sagas over the upper half of the pause, always the same for a saga, step and attempt;
+   * `full` picks any pause from 0 on at random.
    */
   readonly jitter?: 'none' | 'deterministic' | 'full'
-  /** Codes, types or names of the errors that are worth a retry; absent: all of them. */
+  /** Codes, types or names of errors that are retried. Default: all errors. */
   readonly retryOn?: readonly string[]
 }
 
-/** [G5] As it is kept in saga_instances.retry_policy. */
+/** [G5] The form in which saga_instances.retry_policy stores it. */
 export interface RetryPolicy {
   readonly max_attempts: number
   readonly backoff: 'fixed' | 'linear' | 'exponential'
@@ -28,7 +28,7 @@ export interface RetryPolicy {
   readonly max_interval_ms: number
   readonly multiplier: number
   readonly jitter: 'none' | 'deterministic' | 'full'
-  /** Null: every error. */
+  /** Null: all errors. */
   readonly retry_on: readonly string[] | null
 }
 
@@ -77,7 +77,7 @@ export function readRetryPolicy(
   })
 }
 
-/** The pause after the failed attempt. `seed` makes deterministic jitter what it is: saga, step and attempt. */
+/** The pause after a failed attempt. `seed` (saga, step and attempt) makes jitter deterministic. */
 export function retryDelayMs(
   policy: RetryPolicy,
   attempt: number,

@@ -1,22 +1,22 @@
 import { decodeJson, encodeJson } from './json.js'
 
-/** [G5] An error as the tables keep it. */
+/** [G5] An error as the tables store it. */
 export interface SagaError {
   readonly code: string
   readonly message: string
   readonly type: string | null
   readonly retryable: boolean | null
   readonly timestamp: string | null
-  /** With a key this, `details` and `cause` are kept encrypted: see error-box.ts. */
+  /** With a key, this, `details` and `cause` are stored encrypted: see error-box.ts. */
   readonly stack_trace: string | null
   readonly details: Record<string, unknown> | null
   readonly cause: SagaError | null
 }
 
-/** Thrown by a step (or its undo) that must not be tried again. */
+/** Thrown by a step (or its undo) that must not be retried. */
 export class NonRetryableError extends Error {
   readonly code: string
-  /** Kept with the error: plain data, up to 4,000 characters as JSON. */
+  /** Stored with the error: plain data, up to 4,000 characters as JSON. */
   readonly details: Record<string, unknown> | undefined
 
   constructor(
@@ -34,7 +34,7 @@ export class NonRetryableError extends Error {
   }
 }
 
-/** What the coordinator itself has to say about an attempt. */
+/** The coordinator's own errors about an attempt. */
 export type AttemptErrorCode =
   | 'step_timed_out'
   | 'saga_cancelled'
@@ -51,14 +51,14 @@ export type AttemptErrorCode =
 
 const CODE_CHARS_MAX = 200
 const MESSAGE_CHARS_MAX = 4_000
-/** Of an error and its causes together. */
+/** For an error and its causes together. */
 const STACK_CHARS_MAX = 8_000
 const DETAILS_CHARS_MAX = 4_000
 const CAUSES_MAX = 8
 
 /**
- * What was thrown, in the shape of the schema: short enough, and without text that jsonb refuses. Anything can be thrown:
- * an object without a prototype, a name that is a number, a getter that throws. None of it may end the run.
+ * The thrown value in the schema's shape: bounded, and without text that jsonb refuses. Anything can be thrown (an
+ * object without a prototype, a name that is a number, a getter that throws), and none of it may end the run.
  */
 export function describeError(thrown: unknown, retryable: boolean): SagaError {
   return describe(thrown, { retryable, timestamp: new Date().toISOString() }, CAUSES_MAX, STACK_CHARS_MAX)
@@ -88,15 +88,15 @@ function describe(
 }
 
 /**
- * The error as it is told again: with no more causes behind it than are kept (a child's error is its parent's cause, and
- * so on), and without stacks, which stand where it was thrown.
+ * The error as another record repeats it: with a limited chain of causes (a child's error becomes its parent's cause,
+ * and so on), and without stacks, which are kept where it was thrown.
  */
 export function retellError(error: SagaError, causesLeft = CAUSES_MAX): SagaError {
   const cause = error.cause && causesLeft > 0 ? retellError(error.cause, causesLeft - 1) : null
   return { ...error, stack_trace: null, cause }
 }
 
-/** What JSON can hold of them, if it is not too long. */
+/** The details as JSON can hold them, if they are not too long. */
 function detailsOf(thrown: unknown): SagaError['details'] {
   try {
     const details = decodeJson(encodeJson(property(thrown, 'details')))
@@ -108,7 +108,7 @@ function detailsOf(thrown: unknown): SagaError['details'] {
   }
 }
 
-/** Undefined where there is none, or where it cannot be read. */
+/** Undefined when the property is absent or cannot be read. */
 function property(thrown: unknown, key: string): unknown {
   try {
     return (thrown as Record<string, unknown> | null | undefined)?.[key]
@@ -144,7 +144,9 @@ export function attemptError(code: AttemptErrorCode, message: string, retryable:
   }
 }
 
-/** [G5] retry_on names codes, types or names; without it every error is worth a retry but those that say otherwise. */
+/**
+ * [G5] retry_on lists codes, types or names; without it every error is retried unless it is marked as not retryable.
+ */
 export function isRetryable(thrown: unknown, retryOn: readonly string[] | null): boolean {
   if (isNonRetryable(thrown)) return false
   if (retryOn === null) return true

@@ -1,8 +1,7 @@
 import type { SagaEventType, SagaState, SagaStepState } from '../model/index.js'
 
-// What operators see of sagas, over HTTP and in TypeScript: names instead of the schema's numbers.
+// Sagas as operators see them, over HTTP and in TypeScript: names instead of the schema's numbers.
 
-/** What went wrong. */
 export interface SagaFailure {
   code: string
   message: string
@@ -14,22 +13,22 @@ export interface SagaFailure {
   cause: SagaFailure | null
 }
 
-/** A saga as a list has it. */
+/** A saga in a list. */
 export interface SagaInstance {
   id: string
   definition: string
   definitionVersion: number
-  /** Starting again with the same key finds this saga. */
+  /** The idempotency key: a second start with it returns this saga. */
   key: string | null
-  /** Of this one, as its starter told it. */
+  /** The name that its starter gave this saga. */
   name: string | null
   description: string | null
   state: SagaState
-  /** How far it came forward: the index of the step that runs, or comes next. */
+  /** Progress: the index of the step that runs, or comes next. */
   currentStep: number
   totalSteps: number
   error: SagaFailure | null
-  /** It waits for an operator: an undo failed for good, or a step waits for what does not come by itself. */
+  /** It waits for an operator: an undo failed for good, or a step waits for something that will not come by itself. */
   awaitingOperator: boolean
   createdAt: Date
   updatedAt: Date
@@ -37,9 +36,9 @@ export interface SagaInstance {
   completedAt: Date | null
   timedOutAt: Date | null
   deadlineAt: Date | null
-  /** When it is taken up again: at a retry's or a wait's time, or when its lease ends. Null: finished, or it waits for news. */
+  /** When it is due: at a retry's or a wait's time, or when its lease ends. Null: finished, or it waits for news. */
   wakeAt: Date | null
-  /** The coordinator that holds it. */
+  /** The coordinator that holds the lease. */
   leaseOwner: string | null
   leaseUntil: Date | null
   cancelRequestedAt: Date | null
@@ -47,7 +46,7 @@ export interface SagaInstance {
   cancelReason: string | null
   traceId: string | null
   spanId: string | null
-  /** The saga that it is a step of. */
+  /** The saga of which it is a step. */
   parentId: string | null
   /** From then on it only goes forward. */
   pivotedAt: Date | null
@@ -59,24 +58,24 @@ export interface SagaStep {
   state: SagaStepState
   attempts: number
   maxAttempts: number
-  /** What was new to it when it began: `outputs` of the steps right before it, or the saga's `input`. */
+  /** The input that is new to the step: `outputs` of the steps right before it, or the saga's `input`. */
   input: Record<string, unknown> | null
-  /** What it returned. Without its key, encrypted data is shown as it is kept. */
+  /** Its return value. Without the key, encrypted data is shown encrypted. */
   output: unknown
-  /** How far it has come, where a step of Sagapost's own keeps count. */
+  /** Progress, for those of Sagapost's own steps that count it. */
   progress: Record<string, unknown> | null
   error: SagaFailure | null
   createdAt: Date
   startedAt: Date | null
   completedAt: Date | null
   lastAttemptAt: Date | null
-  /** As its definition has it. */
+  /** From its definition. */
   metadata: Record<string, unknown> | null
-  /** What it waits for, or waited for: `signal:<name>:<key>`, `saga:<id>` or `delivery:<saga>:<step>`. */
+  /** The topic that it waits for, or waited for: `signal:<name>:<key>`, `saga:<id>` or `delivery:<saga>:<step>`. */
   waitsFor: string | null
-  /** When its sleep or its wait ends, or it is tried again. */
+  /** When its sleep or wait ends, or when it is retried. */
   wakeAt: Date | null
-  /** Null: nobody has begun to undo it. */
+  /** Null while its undo has not begun. */
   compensation: {
     state: SagaStepState
     attempts: number
@@ -91,15 +90,15 @@ export interface SagaEvent {
   /** From 1, without gaps. */
   sequence: number
   type: SagaEventType
-  /** Null: it is about the saga itself. */
+  /** Null for an entry about the saga itself. */
   stepIndex: number | null
   timestamp: Date
-  /** Of the step if there is one, else of the saga. */
+  /** The step's state if there is a step, else the saga's. */
   oldState: SagaState | SagaStepState
   newState: SagaState | SagaStepState
-  /** Of an operator's action: `action`, `by` and `why`. */
+  /** For an operator's action: `action`, `by` and `why`. */
   data: Record<string, unknown> | null
-  /** `coordinator`, in the first entry that each one writes: its `leaseOwner`. */
+  /** `coordinator`, in the first entry of each coordinator: its `leaseOwner`. */
   metadata: Record<string, unknown> | null
   error: SagaFailure | null
   traceId: string | null
@@ -108,11 +107,11 @@ export interface SagaEvent {
 
 export interface WholeSaga extends SagaInstance {
   input: unknown
-  /** What its steps had returned, by their names, when it last began to wait, or ended. */
+  /** The outputs of its steps, by name, when it last began to wait, or ended. */
   current: Record<string, unknown> | null
   result: unknown
   metadata: Record<string, unknown> | null
-  /** Of all events there are. */
+  /** The total number of events. */
   eventCount: number
   steps: SagaStep[]
   /** The last 1,000, oldest first. */
@@ -124,10 +123,10 @@ export interface SagaListFilter {
   /** The name of a definition. */
   definition?: string | undefined
   traceId?: string | undefined
-  /** True: those only that wait for an operator. */
+  /** True: only sagas that wait for an operator. */
   awaitingOperator?: boolean | undefined
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   cursor?: string | undefined
-  /** 1 to 200; 50 when absent. */
+  /** 1 to 200; default 50. */
   limit?: number | undefined
 }

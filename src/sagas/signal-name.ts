@@ -1,6 +1,6 @@
 import { SagapostError } from '../errors/index.js'
 
-/** Of its JSON. A signal says that something happened, and little more. */
+/** As JSON. A signal says that something happened, and little more. */
 export const SIGNAL_PAYLOAD_BYTES_MAX = 65_536
 const SIGNAL_NAME = /^[A-Za-z][A-Za-z0-9._-]{0,99}$/
 const KEY_CHARS_MAX = 255

@@ -1,4 +1,6 @@
-/** What a validator of any make shows of itself (standardschema.dev, version 1): zod, valibot, arktype and others do. */
+/**
+ * The common interface of validators (standardschema.dev, version 1), implemented by zod, valibot, arktype and others.
+ */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1
@@ -17,7 +19,7 @@ interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-/** `order.items.0: too small; …`: what is wrong, in one line. */
+/** `order.items.0: too small; …`: the issues in one line. */
 export function describeIssues(issues: readonly StandardIssue[]): string {
   return issues
     .map(({ path = [], message }) => {

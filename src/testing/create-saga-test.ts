@@ -17,23 +17,23 @@ import type { SagaTestRun } from './saga-test-run.js'
 
 const LEASE_MS = 30_000
 const ABORT_GRACE_MS = 50
-/** A saga that is taken up more often than this goes round in circles. */
+/** A saga that is taken up more often than this is in an endless loop. */
 const ROUNDS_MAX = 10_000
 const SAGAS_MAX = 1_000
 const NEWS_BATCH = 1_000
 
 export interface SagaTestOptions {
-  /** What runs; versions of one definition are welcome, and children come along by themselves. */
+  /** The definitions to run, in one or several versions; children are included automatically. */
   sagas: readonly SagaDefinition[]
-  /** What the clock shows at the beginning. */
+  /** The clock's initial time. */
   now?: Date | undefined
-  /** What transaction steps get; what they write there is yours to look at, and is not rolled back. */
+  /** The `tx` of transaction steps; what they write there is yours to inspect, and is not rolled back. */
   tx?: StepTransaction | undefined
-  /** What has become of an event's deliveries, asked whenever a saga looks; absent: nobody has subscribed to any. */
+  /** The states of an event's deliveries, asked whenever a saga looks. Default: the event has no subscription. */
   deliveries?: ((event: SagaTestPublished) => SagaTestDeliveries) | undefined
 }
 
-/** An event that a saga published: by a `deliver` step, or an entry of its history. */
+/** An event that a saga published: by a `deliver` step, or as an entry of its history. */
 export interface SagaTestPublished {
   readonly id: string
   readonly sagaId: string
@@ -41,7 +41,7 @@ export interface SagaTestPublished {
   readonly payload: unknown
 }
 
-/** So many of each; those that are open are still to be made. */
+/** The number of deliveries in each state; open ones have not ended. */
 export interface SagaTestDeliveries {
   readonly completed?: number
   readonly deadLettered?: number
@@ -67,36 +67,36 @@ export interface SagaTestPause {
 
 export interface SagaTest {
   readonly now: Date
-  /** What sagas have published, in this order. */
+  /** The events that sagas published, in order. */
   readonly published: readonly SagaTestPublished[]
-  /** Moves the clock; steps may do so as well, to take their time. `'10m'`, or milliseconds. */
+  /** Moves the clock, by `'10m'` or milliseconds; steps may call it to simulate their duration. */
   advance(by: number | string): void
-  /** From now on the step fails there. */
+  /** Makes the step fail from now on, at this place. */
   fail(step: string, error?: Error, place?: FaultPlace): void
-  /** The same, as if its time were up. */
+  /** The same, with a time-out as the failure. */
   timeOut(step: string, place?: FaultPlace): void
-  /** The process dies at this write, and another takes over when the lease has ended. May be told several times. */
+  /** The process dies at this write, and another takes over when the lease has expired. May be called several times. */
   crash(at: { before: number } | { after: number }): void
-  /** Somebody cancels right after this write. */
+  /** Cancels the saga right after this write. */
   cancelAfter(write: number): void
-  /** Somebody sends a signal: before the saga waits for it, or while it does. */
+  /** Sends a signal, before the saga waits for it or while it does. */
   signal(signal: SagaTestSignal): Promise<void>
   /**
-   * Runs it to its end, or until it waits for an operator, or for a signal without a time limit. Sleeps, pauses and
-   * leases take no time but the clock's.
+   * Runs the saga to its end, or until it waits for an operator or for a signal without a time limit. Sleeps, pauses
+   * and leases only advance the clock.
    */
   run<Given, Input, Outputs>(
     definition: Saga<Given, Input, Outputs>,
     input: Given,
     options?: SagaTestPause & { key?: string | undefined },
   ): Promise<SagaTestRun<Outputs>>
-  /** Runs it on from where it waits. */
+  /** Continues a saga from where it waits. */
   resume(id: string, options?: SagaTestPause): Promise<SagaTestRun>
-  /** Says what becomes of a Failed saga, and runs it on. */
+  /** Resolves a Failed saga and continues it. */
   resolve(id: string, resolution: SagaTestResolution): Promise<SagaTestRun>
 }
 
-/** A place to try sagas in: in memory, with a clock of its own, by the coordinator's own code. */
+/** Runs sagas in memory, with a clock of its own, by the coordinator's own code. */
 export function createSagaTest({ sagas, now = new Date(), tx, deliveries }: SagaTestOptions): SagaTest {
   let clockMs = now.getTime()
   const storage = createMemoryStorage({
@@ -111,7 +111,7 @@ export function createSagaTest({ sagas, now = new Date(), tx, deliveries }: Saga
   const interruptions = { crashes: [] as { before?: number; after?: number }[], cancels: [] as number[] }
   let lives = 0
 
-  /** Whatever is due, once. */
+  /** Runs whatever is due, once. */
   const runDue = async (count: { writes: number; sagaId: string }): Promise<boolean> => {
     const claimed = await storage.claim({
       owner: `test process ${++lives}`,
@@ -139,7 +139,7 @@ export function createSagaTest({ sagas, now = new Date(), tx, deliveries }: Saga
     return claimed.length > 0
   }
 
-  /** When the first of all sagas is due, a child's time being its parent's as well. */
+  /** When the first of all sagas is due; a child's time counts for its parent as well. */
   const nextWakeMs = async (): Promise<number | undefined> => {
     const open = await storage.listSagas({ limit: SAGAS_MAX })
     const times = open.flatMap(({ wakeAt }) => wakeAt?.getTime() ?? [])
@@ -161,7 +161,7 @@ export function createSagaTest({ sagas, now = new Date(), tx, deliveries }: Saga
       const saga = await storage.getSaga(id)
       const wakeMs = await nextWakeMs()
       const ended = saga === undefined || isFinal(sagaMachine, saga.state)
-      // Children of one that has ended are completed after it.
+      // Children of a saga that has ended are completed after it.
       const idle = wakeMs === undefined || (ended && wakeMs > clockMs)
       if (idle || (saga?.leaseOwner === null && (await isAt(id, until)))) {
         const { writes } = count

@@ -1,4 +1,4 @@
-/** `import { createSagaTest } from 'sagapost/testing'`: tries sagas without a database and without waiting. */
+/** `import { createSagaTest } from 'sagapost/testing'`: tests sagas without a database and without waiting. */
 export {
   createSagaTest,
   type SagaTest,

@@ -1,11 +1,11 @@
 import type { SagaDefinition } from './saga-face.js'
 
 export interface FaultPlace {
-  /** Which attempt, from 1; `every` is the default. */
+  /** Which attempt, from 1; default `every`. */
   attempt?: number | 'every' | undefined
-  /** Of its run, or of its undo. */
+  /** An attempt at its run, or at its undo. */
   of?: 'run' | 'compensate' | undefined
-  /** `before` its code is called, which is the default, or `after`: it did its work, and nobody heard of it. */
+  /** `before` its code is called (the default), or `after` it did its work, whose result is then lost. */
   when?: 'before' | 'after' | undefined
 }
 
@@ -14,7 +14,7 @@ export interface Fault extends FaultPlace {
   error: Error
 }
 
-/** Looks as the coordinator's own time-out does: `retryOn: ['timeout']` knows it by its type. */
+/** Looks like the coordinator's own time-out: `retryOn: ['timeout']` matches its type. */
 export class StepTimedOut extends Error {
   override readonly name = 'coordinator'
   readonly code = 'step_timed_out'
@@ -23,15 +23,15 @@ export class StepTimedOut extends Error {
 
 export interface Faults {
   add(fault: Fault): void
-  /** The definition with its steps' code wrapped: it notes every call, and fails where it was told to. */
+  /** Wraps the code of the definition's steps, to record every call and to fail as planned. */
   wrap(definition: SagaDefinition): SagaDefinition
-  /** `reserve`, `undo reserve`: what was called, in this order, crashes and all. */
+  /** `reserve`, `undo reserve`: the calls in order, including those that crashed. */
   readonly calls: string[]
 }
 
 interface Step {
   name: string
-  /** Absent from a step that waits. */
+  /** Absent for a step that waits. */
   run?: Code
   compensate?: Code
 }

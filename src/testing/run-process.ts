@@ -3,11 +3,11 @@ import type { SagaChange, StateStorage, WriteOutcome } from '../sagas/index.js'
 export interface Interruptions {
   /** The process dies before or after this write, counted from 1 over the whole run. */
   readonly crashes: { before?: number; after?: number }[]
-  /** Somebody cancels right after these writes. */
+  /** The saga is cancelled right after these writes. */
   readonly cancels: number[]
 }
 
-/** One life of a coordinator's process: it writes until it dies, and what it had begun never hears of anything again. */
+/** One life of a coordinator's process: it writes until it dies, and work that it had begun is never reported. */
 export interface Process {
   readonly died: Promise<'died'>
   write(change: SagaChange): Promise<WriteOutcome>
@@ -72,7 +72,7 @@ export function startProcess(
       let written: number | undefined
       const outcome = await storage.transact(async (tx) => {
         const change = await work(tx)
-        // Its code has run; before the write is before its COMMIT.
+        // The step's code has run; `before` the write means before its COMMIT.
         written = await before()
         return change
       }, transactLeaseMs)

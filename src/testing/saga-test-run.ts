@@ -4,7 +4,7 @@ import type { SagaState } from '../model/index.js'
 
 export interface SagaTestEvent {
   type: string
-  /** Undefined: it is about the saga itself. */
+  /** Undefined for an entry about the saga itself. */
   step: string | undefined
   oldState: string
   newState: string
@@ -14,18 +14,18 @@ export interface SagaTestEvent {
 export interface SagaTestRun<Outputs = Record<string, unknown>> {
   id: string
   state: SagaState
-  /** What the last step returned, once it is Completed. */
+  /** The output of the last step, once the saga is Completed. */
   result: unknown
-  /** What the steps returned, by their names. */
+  /** The outputs of the steps, by name. */
   outputs: Partial<Outputs>
   error: { code: string; message: string } | null
-  /** Of its steps, by their names: Completed, Compensated, Skipped and so on. */
+  /** The states of its steps, by name: Completed, Compensated, Skipped and so on. */
   steps: Record<string, string>
-  /** `reserve`, `undo reserve`: what was called since this run began, in this order. */
+  /** `reserve`, `undo reserve`: the calls since this run began, in order. */
   calls: string[]
   history: SagaTestEvent[]
-  /** How often the coordinator wrote since this run began: a crash can be before or after each of them. */
+  /** How often the coordinator wrote since this run began: a crash can be before or after each write. */
   writes: number
-  /** How long all of it would have waited, by the test's clock. */
+  /** The total time waited, by the test's clock. */
   waitedMs: number
 }

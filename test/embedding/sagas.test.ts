@@ -234,7 +234,7 @@ describe('sagas inside an application', () => {
     await expect
       .poll(() => lines)
       .toEqual([
-        'warn saga taken over: the lease of its coordinator ran out: shop',
+        'warn saga taken over: the lease of its coordinator expired: shop',
         'info saga finished: shop Completed',
         'info saga finished: flaky Completed',
         'info saga finished: undone Compensated',

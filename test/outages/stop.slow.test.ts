@@ -57,7 +57,7 @@ it('[O5, J8] a stop while the database has vanished ends at its deadline, and sa
   served.child.kill('SIGTERM')
   expect(await served.exit).toBe(1)
   await Promise.all(requests)
-  const lines = lineOf(served.stdout(), 'the stop deadline is over')
+  const lines = lineOf(served.stdout(), 'stop deadline exceeded')
   expect(lines).toMatchObject([
     {
       level: 'error',

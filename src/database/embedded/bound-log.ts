@@ -4,8 +4,8 @@ const logBytesMax = 10 * 1024 * 1024
 const tailBytesMax = 64 * 1024
 
 /**
- * Moves a log that has grown too long to `<log>.1`, over the last one. The server holds the file open for
- * appending, so it is emptied rather than renamed and the server goes on at its new end.
+ * Moves a log that is too long to `<log>.1`, replacing the previous one. The file is emptied rather than renamed
+ * because the server holds it open for appending.
  */
 export function boundLog(file: string, bytesMax = logBytesMax): void {
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) <= bytesMax) return
@@ -13,7 +13,7 @@ export function boundLog(file: string, bytesMax = logBytesMax): void {
   truncateSync(file)
 }
 
-/** The log from a position on, at most its last 64 KiB. */
+/** Reads the log from a position on, at most its last 64 KiB. */
 export function readLogSince(file: string, position: number): string {
   const fd = openSync(file, 'r')
   try {
@@ -26,7 +26,7 @@ export function readLogSince(file: string, position: number): string {
   }
 }
 
-/** The line that tells a person why: the last error, without its time and process. */
+/** Finds the last error in a log, without its time and process. */
 export function findReason(log: string): string {
   const lines = log.split('\n').filter((line) => line.trim() !== '')
   const error = lines.findLast((line) => /\b(FATAL|PANIC|ERROR):|\berror: /.test(line)) ?? lines.at(-1)

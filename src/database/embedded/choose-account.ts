@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { SagapostError } from '../../errors/index.js'
 
-/** The user that initdb and the server run as, when it is not the one we run as ourselves. */
+/** The user that runs initdb and the server, when it differs from ours. */
 export interface Account {
   uid: number
   gid: number
@@ -10,13 +10,13 @@ export interface Account {
 const accountNames = ['postgres', 'nobody']
 
 /**
- * PostgreSQL refuses to run as root. As root we give it the account that already owns the cluster, or one
- * from /etc/passwd: initdb wants its user to have an entry there. Anybody else runs it as themselves.
+ * PostgreSQL refuses to run as root. As root we use the account that owns the cluster, or one from /etc/passwd, because
+ * initdb requires an entry there. Any other user runs it as itself.
  */
 export async function chooseAccount(clusterDir: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined
   if (process.platform !== 'linux') {
-    // Without /proc/self/fd another user could not reach a data directory below a private folder.
+    // Without /proc/self/fd, another user could not reach a data directory below a private folder.
     throw new SagapostError(
       'embedded_postgres_failed',
       `PostgreSQL does not run as root on ${process.platform}; start Sagapost as an ordinary user or set DATABASE_URL`,

@@ -2,15 +2,15 @@ import { chmod, readFile, stat, symlink } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 
 /**
- * npm packs neither symlinks nor, always, executable bits. The package's install script makes them, unless
- * it was kept from running (`npm ci --ignore-scripts`). Several processes may do this at once.
+ * npm does not pack symlinks, nor always executable bits. The package's install script creates them unless it was
+ * skipped (`npm ci --ignore-scripts`). Safe to run in several processes at once.
  */
 export async function completeBinaries(nativeDir: string): Promise<void> {
   const list = await readFile(join(nativeDir, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
     const path = join(nativeDir, relative('native', target))
     if (await stat(path).catch(() => undefined)) continue
-    // All of them point to a file beside themselves.
+    // Every symlink points to a file in its own folder.
     await symlink(basename(source), path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
     })

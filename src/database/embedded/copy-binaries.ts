@@ -7,7 +7,7 @@ import { completeBinaries } from './complete-binaries.js'
 
 const placeAttemptsMax = 5
 
-/** Where copies may go, best first. A temporary folder comes last: some systems empty it while we run. */
+/** Candidate folders for copies, best first. A temporary folder comes last: some systems empty it while we run. */
 export function cacheRoots(cacheDir: string | undefined): string[] {
   if (cacheDir !== undefined) return [cacheDir]
   const { HOME, XDG_CACHE_HOME } = process.env
@@ -16,8 +16,8 @@ export function cacheRoots(cacheDir: string | undefined): string[] {
 }
 
 /**
- * Returns the copy of the `native` folder in the cache folder, after making it if need be (60 MB, 0.7 s). It
- * is named by what is in it, so a partly deleted one is noticed and made anew.
+ * Returns the copy of the `native` folder in the cache folder, creating it if needed (60 MB, 0.7 s). Its name is a hash
+ * of its content, so a damaged copy is noticed and made again.
  */
 export async function copyBinaries(nativeDir: string, cacheRoot: string): Promise<string> {
   const fingerprint = await fingerprintBinaries(nativeDir)
@@ -33,8 +33,8 @@ export async function copyBinaries(nativeDir: string, cacheRoot: string): Promis
       await chmod(path, directory || path.startsWith(join(made, 'bin')) ? 0o755 : 0o644)
     }
     await chmod(made, 0o755)
-    // A folder is never replaced while it has files in it. Whoever comes first puts the copy there; only one that
-    // is broken is moved out of the way, and then whoever comes first puts it there.
+    // A folder that has files in it is never replaced. The first process puts its copy there; a damaged copy is moved
+    // out of the way first.
     for (let attempt = 1; attempt <= placeAttemptsMax; attempt++) {
       const placed = await rename(made, copy).then(
         () => true,
@@ -49,15 +49,15 @@ export async function copyBinaries(nativeDir: string, cacheRoot: string): Promis
   throw new Error(`${copy} is not ours`)
 }
 
-/** Ours, nobody else may write to it, and whole. */
+/** True when the copy is owned by us, writable by no other user, and complete. */
 async function isTrusted(copy: string, fingerprint: string): Promise<boolean> {
   const found = await lstat(copy).catch(() => undefined)
   if (!found?.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) return false
-  // It may be moved away while it is looked at.
+  // Another process may move it away during the check.
   return (await fingerprintBinaries(copy).catch(() => '')) === fingerprint
 }
 
-/** Names and sizes of all files, and the list of symlinks, which has the libraries' versions in it. */
+/** Names and sizes of all files, and the list of symlinks, which contains the libraries' versions. */
 async function fingerprintBinaries(nativeDir: string): Promise<string> {
   const hash = createHash('sha256')
   for (const { path, size, directory } of await listFiles(nativeDir)) {

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 const ended = 'ended'
 
 /**
- * When a process started, as an opaque text: together with the pid it names one process for ever, while the
- * pid alone is given to another sooner or later. `ended` for a zombie, undefined when it cannot be told.
+ * When a process started, as opaque text: together with the pid it identifies a process for ever, while a pid alone is
+ * reused. `ended` for a zombie, undefined when unknown.
  */
 export function readStartMark(pid: number): string | undefined {
   try {
@@ -13,18 +13,18 @@ export function readStartMark(pid: number): string | undefined {
       const started = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' })
       return started.trim() || undefined
     }
-    // The name in parentheses may hold anything, even ') '. The fields after it: state, ..., 20th: start.
+    // The name in parentheses may contain anything, even ') '. The fields after it: state, …, 20th: start.
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     if (fields[0] === 'Z' || fields[0] === 'X') return ended
-    // The start is counted from the boot, so it needs the boot's name beside it.
+    // The start time counts from the boot, so the boot's id is part of the mark.
     return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${fields[19]}`
   } catch {
     return undefined
   }
 }
 
-/** Whether the process that once had this pid and start mark still runs; yes when that cannot be told. */
+/** Whether the process with this pid and start mark still runs; true when that is unknown. */
 export function isRunning(pid: number, startMark: string | undefined): boolean {
   const mark = readStartMark(pid)
   if (mark !== undefined) return mark !== ended && (startMark === undefined || mark === startMark)
@@ -32,7 +32,7 @@ export function isRunning(pid: number, startMark: string | undefined): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // Somebody else's, and hidden from us in /proc.
+    // The process belongs to another user and is hidden in /proc.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

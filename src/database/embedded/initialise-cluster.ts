@@ -17,7 +17,7 @@ export interface Cluster {
   clusterDir: string
   binaries: Binaries
   account: Account | undefined
-  /** Survive a power cut. Off only when the server runs with fsync=off. */
+  /** Survives a power cut. Off only when the server runs with fsync=off. */
   durable: boolean
 }
 
@@ -51,7 +51,7 @@ export async function initialiseCluster(cluster: Cluster): Promise<string> {
   return password
 }
 
-/** The password of an existing cluster. Where somebody has deleted the file, the user gets a new one. */
+/** Reads the password of an existing cluster. When its file was deleted, sets a new password. */
 export async function readPassword(cluster: Cluster): Promise<string> {
   const found = await readFile(join(cluster.dataDir, 'password'), 'utf8').catch(
     (error: NodeJS.ErrnoException) => {
@@ -73,10 +73,10 @@ async function writePassword(dataDir: string, password: string): Promise<void> {
 }
 
 async function runInitdb(cluster: Cluster, password: string): Promise<void> {
-  // C sorts and compares bytes, on PostgreSQL 15 and 18 and on every system alike.
+  // The C locale sorts and compares bytes, on PostgreSQL 15 and 18 and on every system alike.
   const options = ['--encoding=UTF8', '--locale=C', '--data-checksums', '--auth=scram-sha-256', '--no-sync']
   const args = ['-D', clusterPath(cluster.clusterDir), '--username=sagapost', ...options]
-  // A pipe can be reopened through /dev/stdin by the user alone who made it, which cat's shell is and we not.
+  // Only the user that created a pipe can reopen it through /dev/stdin: cat's shell runs as that user, we do not.
   const script = 'cat | "$0" "$@" --pwfile=/dev/stdin'
   await runTool(cluster, '/bin/sh', ['-c', script, cluster.binaries.initdb, ...args], `${password}\n`)
 }
@@ -84,7 +84,7 @@ async function runInitdb(cluster: Cluster, password: string): Promise<void> {
 async function runSingleUser(cluster: Cluster, sql: string, options: string[] = []): Promise<void> {
   const args = ['--single', '-D', clusterPath(cluster.clusterDir), '-j', ...options, 'postgres']
   const output = await runTool(cluster, cluster.binaries.postgres, args, `${sql};\n\n`)
-  // It answers a failed statement with a line, not with its exit status.
+  // Single-user mode reports a failed statement in its output, not in its exit status.
   if (/ERROR:/.test(output)) throw failed(cluster, output)
 }
 

@@ -11,7 +11,7 @@ import { clusterPath, spawnGuarded } from './spawn-guarded.js'
 
 const portAttemptsMax = 5
 const readyPollMs = 5
-/** A server that replays much WAL after a crash takes its time. */
+/** Replaying much WAL after a crash takes time. */
 const startMsMax = 300_000
 
 export interface ServerExit {
@@ -39,7 +39,7 @@ export async function launchServer(
     const server = spawnServer(cluster, logFile, settings, port)
     if (await becomesReady(cluster.clusterDir, server)) return server
     const log = readLogSince(logFile, logStart)
-    // Somebody took the port between our finding it free and the server's binding it.
+    // Another process took the port between our finding it free and the server's bind.
     if (/Address already in use/.test(log) && attempt < portAttemptsMax) continue
     throw new SagapostError(
       'embedded_postgres_failed',
@@ -61,7 +61,7 @@ function spawnServer(
     cluster_name: 'sagapost',
     unix_socket_directories: '',
     ...settings,
-    // These the rest of the launcher relies on.
+    // The launcher relies on these.
     listen_addresses: '127.0.0.1',
     port: String(port),
     log_destination: 'stderr',
@@ -87,7 +87,7 @@ function spawnServer(
   }
 }
 
-/** Looks at what the server writes about itself: 5 ms apart costs nothing and no connection is needed. */
+/** Polls the server's status file: 5 ms apart costs nothing and needs no connection. */
 async function becomesReady(clusterDir: string, { child, exited }: LaunchedServer): Promise<boolean> {
   let ended = false
   const end = exited.then(() => {

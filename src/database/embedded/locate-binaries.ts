@@ -9,11 +9,11 @@ export function locateBinaries(platform = process.platform, arch = process.arch)
   // The launcher speaks POSIX: signals, /bin/sh, inherited descriptors.
   if (platform === 'win32') throw missing(platform, arch, 'Windows is not supported')
   try {
-    // The package exports its entry alone, which stands in `dist`, beside `native`.
+    // The package exports only its entry, in `dist`, beside `native`.
     const native = join(dirname(dirname(createRequire(import.meta.url).resolve(name))), 'native')
     if (existsSync(join(native, 'bin', 'postgres'))) return native
   } catch {
-    // Not installed, which npm does without a word for a platform that has no package.
+    // Not installed: npm silently skips a package that does not support the platform.
   }
   throw missing(platform, arch, `the package ${name} is not installed`)
 }

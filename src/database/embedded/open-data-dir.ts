@@ -5,11 +5,11 @@ import { ownerFilePattern } from './take-ownership.js'
 
 const markerName = 'sagapost.json'
 const markerFormat = 1
-/** `dev` keeps its master key there, also when the database is elsewhere; `listen` its certificate. */
+/** `dev` keeps its master key there, even when the database is elsewhere; `listen` keeps its certificate there. */
 const noticed =
   /^lost\+found$|^sagapost\.json\.new$|^(master|api)-key$|^listen-(ca|cert|key)\.pem(\.[0-9a-f]+\.new)?$/
 
-/** Makes the directory if need be, and refuses one that holds anything of somebody else. Writes nothing. */
+/** Creates the directory if needed, and refuses one that contains files that are not ours. Writes nothing. */
 export async function openDataDir(dataDir: string): Promise<void> {
   await makeFolders(dataDir)
   await refuseWritableByOthers(dataDir)
@@ -24,18 +24,18 @@ export async function openDataDir(dataDir: string): Promise<void> {
   }
 }
 
-/** One by one from the top: asked to make all at once below /proc, Node 20 never comes back. */
+/** Creates one folder at a time: a recursive mkdir below /proc never returns in Node 20. */
 async function makeFolders(folder: string): Promise<void> {
   const found = await stat(folder).catch(() => undefined)
   if (found?.isDirectory()) return
   if (found === undefined && dirname(folder) !== folder) await makeFolders(dirname(folder))
   await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    // Another process may have been faster.
+    // Another process may have created it first.
     if (error.code !== 'EEXIST' || found !== undefined) throw error
   })
 }
 
-/** Who may put files there may also put links there, and we write a password and a log. */
+/** A user who can put files there could also put links there, and we write a password and a log. */
 async function refuseWritableByOthers(dataDir: string): Promise<void> {
   const { uid, mode } = await stat(dataDir)
   if (uid === process.getuid?.() && (mode & 0o002) === 0) return

@@ -11,13 +11,13 @@ import { cleanEnvironment } from './spawn-guarded.js'
 export interface Binaries {
   initdb: string
   postgres: string
-  /** As in "18.4". */
+  /** For example "18.4". */
   version: string
 }
 
 /**
- * Makes the programs runnable by the account: in place if possible, else as a copy in a cache folder,
- * because the account cannot reach the package (below /root, say) or we cannot write to it.
+ * Makes the programs runnable by the account: in place if possible, otherwise as a copy in a cache folder, when the
+ * account cannot reach the package (below /root, say) or we cannot write to it.
  */
 export async function prepareBinaries(
   nativeDir: string,
@@ -46,7 +46,7 @@ export async function prepareBinaries(
   )
 }
 
-/** Runs the server's program once, as the account that is to run it: proof that it and its libraries load. */
+/** Runs the server's program once as the account, which proves that it and its libraries load. */
 async function readVersion(postgres: string, account: Account | undefined): Promise<string> {
   const options = { ...account, cwd: '/', env: cleanEnvironment }
   const { stdout } = await promisify(execFile)(postgres, ['--version'], options)

@@ -7,7 +7,7 @@ export interface PostmasterFile {
   ready: boolean
 }
 
-/** What a running server says of itself in `postmaster.pid`; undefined when there is no such file. */
+/** Reads what a running server reports in `postmaster.pid`; undefined when there is no such file. */
 export async function readPostmasterFile(clusterDir: string): Promise<PostmasterFile | undefined> {
   const text = await readFile(join(clusterDir, 'postmaster.pid'), 'utf8').catch(
     (error: NodeJS.ErrnoException) => {

@@ -18,7 +18,7 @@ export interface GuardedCommand {
   command: string
   args: string[]
   account: Account | undefined
-  /** The open data directory; the command sees it as fd 3, that is as `clusterPath`. */
+  /** The open data directory; the command sees it as fd 3, which is `clusterPath`. */
   clusterFd: number
   stdio: [IOType | number, IOType | number, IOType | number]
   /** What the command gets when this process dies: INT to it alone, or KILL to it and all its children. */
@@ -26,30 +26,30 @@ export interface GuardedCommand {
 }
 
 /**
- * How a command started here names the data directory. Through the magic link it needs no permission on
- * the folders above, so a cluster below /root works for another user and /root keeps its mode.
+ * The path under which a started command sees the data directory. The magic link needs no permission on the folders
+ * above it, so a cluster below /root works for another user and /root keeps its mode.
  */
 export function clusterPath(clusterDir: string): string {
   return process.platform === 'linux' ? '/proc/self/fd/3' : clusterDir
 }
 
-/** Runs a PostgreSQL program in a session of its own, out of Ctrl-C's reach, that cannot outlive us. */
+/** Runs a PostgreSQL program in its own session, out of reach of Ctrl-C, that cannot outlive this process. */
 export function spawnGuarded(guarded: GuardedCommand): ChildProcess {
   const target = guarded.onOurDeath === 'interrupt' ? ['INT', ''] : ['KILL', '-']
   const child = spawn('/bin/sh', ['-c', guardScript, 'sh', ...target, guarded.command, ...guarded.args], {
     ...guarded.account,
-    // Our own folder may be closed to the other user.
+    // The other user may have no access to our working directory.
     cwd: '/',
     detached: true,
     env: cleanEnvironment,
     stdio: [...guarded.stdio, guarded.clusterFd, 'pipe'],
   })
   const lifeline = child.stdio[4] as Socket
-  // The watcher may be gone before we say goodbye to it.
+  // The watcher may already be gone.
   lifeline.on('error', () => undefined)
   child.once('exit', () => lifeline.end('\n'))
   return child
 }
 
-/** PGCLIENTENCODING and the like would change the server's settings; our secrets are not its business. */
+/** Keeps out PGCLIENTENCODING and the like, which would change the server's settings, and our secrets. */
 export const cleanEnvironment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }

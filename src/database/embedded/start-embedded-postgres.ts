@@ -17,13 +17,13 @@ import { takeOwnership } from './take-ownership.js'
 const logCheckMs = 60_000
 
 export interface EmbeddedPostgresOptions {
-  /** SAGAPOST_DATA_DIR. Made if it does not exist. */
+  /** SAGAPOST_DATA_DIR. Created if it does not exist. */
   dataDir: string
-  /** The folder with bin, lib and share; by default that of the package for this platform. */
+  /** The folder with bin, lib and share; by default the one of the platform's package. */
   nativeDir?: string
   /** Further server settings, such as fsync=off in tests. */
   settings?: Record<string, string>
-  /** Where a copy of the programs goes if they cannot be used where they are. */
+  /** Where a copy of the programs goes if they cannot be used in place. */
   cacheDir?: string
 }
 
@@ -31,20 +31,19 @@ export interface EmbeddedPostgres {
   /** The user is a superuser. */
   url: string
   dataDir: string
-  /** The postmaster's. */
+  /** The postmaster's pid. */
   pid: number
-  /** As in "18.4". */
+  /** For example "18.4". */
   version: string
-  /** Ends the server and gives the data directory free. May be called again, and after a crash. */
+  /** Stops the server and releases the data directory. May be called again, and after a crash. */
   stop(): Promise<void>
-  /** Resolves when the server has ended, whoever ended it; `expected` when it was `stop`. */
+  /** Resolves when the server has exited for any reason; `expected` when `stop` ended it. */
   exited: Promise<ServerExit & { expected: boolean }>
 }
 
 /**
- * Starts a PostgreSQL of our own on a data directory, and makes the directory first if need be. The server
- * never outlives this process, however that ends, and does not keep it from ending. Signals are the
- * caller's to handle.
+ * Starts an embedded PostgreSQL on a data directory, which it creates if needed. The server never outlives this
+ * process, however it ends, and does not keep it alive. The caller handles signals.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const nativeDir = resolve(options.nativeDir ?? locateBinaries())
@@ -124,7 +123,7 @@ function tryBoundLog(logFile: string): void {
   try {
     boundLog(logFile)
   } catch {
-    // A full disk, say. The server tells of that itself, and a long log is no reason to end.
+    // For example a full disk. The server reports that itself, and a long log is no reason to exit.
   }
 }
 
@@ -145,15 +144,17 @@ async function checkClusterVersion(clusterDir: string, version: string): Promise
   }
 }
 
-/** A cluster that root has copied or restored belongs to root, and PostgreSQL would refuse it. */
+/**
+ * Gives a cluster that root copied or restored to the account: PostgreSQL refuses to run on one that belongs to root.
+ */
 async function adoptCluster(clusterDir: string, account: Account): Promise<void> {
   if ((await stat(clusterDir)).uid !== 0) return
   await adoptContents(clusterDir, account)
-  // Last, so that an interrupted change of hands is begun again.
+  // Last, so that an interrupted change of ownership is repeated.
   await lchown(clusterDir, account.uid, account.gid)
 }
 
-/** Never through a link: what it leads to is not part of the cluster. */
+/** Never follows a link: its target is not part of the cluster. */
 async function adoptContents(folder: string, account: Account): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)

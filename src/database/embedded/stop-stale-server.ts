@@ -11,9 +11,8 @@ import { stopServer } from './stop-server.js'
 const pollMs = 20
 
 /**
- * Ends what an earlier process of ours left behind on this cluster when it and its watcher were killed: the
- * postmaster, or backends that have lost it, which would keep a new server from starting. Only the owner
- * of the data directory may call this.
+ * Stops what a killed process and its killed watcher left running on this cluster: the postmaster, or backends that
+ * have lost it, which would prevent a new server from starting. Only the owner of the data directory may call this.
  */
 export async function stopStaleServer(clusterDir: string): Promise<void> {
   const file = await readPostmasterFile(clusterDir)
@@ -22,7 +21,7 @@ export async function stopStaleServer(clusterDir: string): Promise<void> {
   const stopped = await stopServer({
     signal(name) {
       const pids = find()
-      // The postmaster passes it on; without one each backend has to be told.
+      // The postmaster passes the signal on; without a postmaster each backend needs it.
       for (const pid of name !== 'SIGKILL' && pids.includes(file.pid) ? [file.pid] : pids)
         trySignal(pid, name)
     },
@@ -42,8 +41,8 @@ export async function stopStaleServer(clusterDir: string): Promise<void> {
 }
 
 /**
- * A `postmaster.pid` without a process is PostgreSQL's own business. But if the pid is a stranger's by now
- * and of the same user, PostgreSQL takes it for a running server and refuses to start.
+ * PostgreSQL handles a `postmaster.pid` without a process. But when the pid was reused by the same user, PostgreSQL
+ * takes that process for a running server and refuses to start.
  */
 async function removeReusedPid(clusterDir: string): Promise<void> {
   const file = await readPostmasterFile(clusterDir)
@@ -51,8 +50,8 @@ async function removeReusedPid(clusterDir: string): Promise<void> {
 }
 
 /**
- * The PostgreSQL processes on this cluster. A pid in a file may be anybody's by now, so what counts is that
- * the process is a `postgres` that works in this very folder: all of them chdir() into it.
+ * Finds the PostgreSQL processes of this cluster. A pid in a file may have been reused, so the process must be a
+ * `postgres` whose working directory is this folder: all of them chdir() into it.
  */
 export function findServerProcesses(clusterDir: string, postmasterPid: number): number[] {
   if (process.platform !== 'linux') return isPostmasterByPs(postmasterPid, clusterDir) ? [postmasterPid] : []
@@ -64,7 +63,7 @@ export function findServerProcesses(clusterDir: string, postmasterPid: number): 
       if (cwd.ino !== cluster.ino || cwd.dev !== cluster.dev) return false
       return readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'postgres'
     } catch {
-      // Gone meanwhile, a zombie, or somebody else's.
+      // The process has ended, is a zombie, or belongs to another user.
       return false
     }
   })
@@ -83,6 +82,6 @@ function trySignal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch {
-    // It ended by itself since it was found.
+    // It has ended since it was found.
   }
 }

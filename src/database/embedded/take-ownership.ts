@@ -12,7 +12,7 @@ interface Owner {
   released: boolean
 }
 
-/** What may stand in a data directory before it has its marker: see `openDataDir`. */
+/** Files that a data directory may contain before it has its marker: see `openDataDir`. */
 export const ownerFilePattern = /^owner\.(\d+|[0-9a-f-]{36}\.new)\.json$/
 const attemptsMax = 100
 
@@ -39,7 +39,7 @@ export async function takeOwnership(dataDir: string): Promise<{ release(): Promi
       if (!(await linkIfAbsent(scratch, fileOf(newest + 1)))) continue
       const generations = await listGenerations(dataDir)
       if (generations.at(-1) !== newest + 1) {
-        // We were so slow that others came, went and cleaned up; our number is one of the past.
+        // This process was so slow that others took and released the directory meanwhile; its number is outdated.
         await rm(fileOf(newest + 1), { force: true })
         continue
       }
@@ -70,7 +70,7 @@ async function readOwner(file: string): Promise<Owner | 'vanished' | undefined> 
   try {
     return JSON.parse(text) as Owner
   } catch {
-    // Only a power cut leaves such a file, since it gets its name when it is complete: nobody owns it now.
+    // Only a power cut leaves an incomplete file, since a file gets its name when it is complete: it has no owner.
     return undefined
   }
 }
@@ -91,7 +91,7 @@ async function releaseOwner(dataDir: string, file: string, owner: Owner): Promis
     await writeFile(scratch, JSON.stringify({ ...owner, released: true }), { mode: 0o644 })
     await rename(scratch, file)
   } catch {
-    // The disk is full or the directory deleted: it is given free when this process ends.
+    // The disk is full or the directory deleted: the directory is released when this process exits.
   }
 }
 

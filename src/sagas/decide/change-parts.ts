@@ -17,7 +17,7 @@ import type { SagaRun } from './saga-run.js'
 
 type Extra = Pick<EventChange, 'data' | 'error' | 'spanId'>
 
-/** The events of a legal move, as its machine has them. A move that is not there is a bug, and thrown. */
+/** The events of a legal move, from its state machine. Throws on an illegal move, which is a bug. */
 function eventsOf<Status extends string>(
   machine: AuditedMachine<Status>,
   from: Status,
@@ -43,7 +43,7 @@ export const sagaEvents = (from: SagaState, to: SagaState, extra?: Extra) =>
 export const stepEvents = (step: Pick<StepRecord, 'state' | 'index'>, to: SagaStepState, extra?: Extra) =>
   eventsOf(sagaStepMachine, step.state, to, step.index, extra)
 
-/** A change that changes nothing yet. */
+/** A change with no effect, as the base of others. */
 export function baseOf({ saga }: SagaRun): SagaChange {
   return {
     sagaId: saga.id,
@@ -82,5 +82,5 @@ export function delayOf(
   return retryDelayMs(definition[policy], attempt, `${run.saga.id}:${index}:${policy}:${attempt}`)
 }
 
-/** A run that was interrupted does not use up an attempt, so often; a step that kills its process ends all the same. */
+/** An interrupted run does not use up an attempt, up to this number: a step that kills its process must end as well. */
 export const INTERRUPTED_RUNS_MAX = 3

@@ -5,18 +5,18 @@ import { contextBefore, isPastPivot, isSettled, type SagaRun } from './saga-run.
 export type CompensationCause = 'failed' | 'cancelled' | 'timed_out'
 
 export type Action =
-  /** Their conditions say that they are not needed. */
+  /** The conditions of these steps say that they are not needed. */
   | { readonly do: 'skip'; readonly indexes: readonly number[] }
   | { readonly do: 'begin'; readonly indexes: readonly number[] }
-  /** These wait for a time or for news, and nothing else can be done meanwhile. */
+  /** These steps wait for a time or for news, and nothing else can be done meanwhile. */
   | { readonly do: 'wait'; readonly indexes: readonly number[] }
-  /** The row says that it runs, and nobody runs it: whoever did is gone. */
+  /** The row says Running, but no process runs it: the process that did is gone. */
   | { readonly do: 'note_interrupted_run'; readonly index: number }
   | { readonly do: 'note_interrupted_undo'; readonly index: number }
   | { readonly do: 'compensate'; readonly cause: CompensationCause }
   | { readonly do: 'undo'; readonly indexes: readonly number[] }
   | { readonly do: 'complete' }
-  /** Its steps are done; whether they stay so is its parent's to say. */
+  /** All steps are done; the parent decides whether they stay done. */
   | { readonly do: 'await_parent' }
   | { readonly do: 'end'; readonly state: 'Compensated' | 'Cancelled' | 'TimedOut' | 'Failed' }
   | { readonly do: 'nothing' }
@@ -24,13 +24,13 @@ export type Action =
 export interface Moment {
   /** Steps whose code runs in this process. */
   readonly active?: ReadonlyMap<number, unknown>
-  /** By the storage's clock; absent: that of the last write or claim. */
+  /** By the storage's clock; default: the time of the last write or claim. */
   readonly now?: Date
 }
 
 /**
- * What comes next for a saga: a pure function of its rows and of what others have said. It is asked after every write,
- * and after a crash by whoever takes over: there is no other memory.
+ * Decides what comes next for a saga: a pure function of its rows and its signals. It is called after every write and,
+ * after a crash, by the coordinator that takes over; there is no other state.
  */
 export function decideNext(run: SagaRun, moment: Moment = {}): Action {
   const { saga, steps, signals } = run
@@ -95,7 +95,7 @@ function decideBackward(run: SagaRun, { now = run.saga.updatedAt }: Moment): Act
     return { do: due.length > 0 ? 'undo' : 'wait', indexes: indexesOf(due.length > 0 ? due : together) }
   }
   if (gaveUp.length > 0) return { do: 'end', state: 'Failed' }
-  // A cancel is taken up only before anything is undone, so it is the cause if it is there.
+  // A cancel is accepted only before anything is undone, so if there is one, it is the cause.
   if (saga.timedOutAt !== null) return { do: 'end', state: 'TimedOut' }
   return { do: 'end', state: signals.cancelRequested ? 'Cancelled' : 'Compensated' }
 }
@@ -107,7 +107,7 @@ function stageOf({ steps, definition }: SagaRun, { index }: StepRecord): StepRec
   return steps.filter((step) => definition.steps[step.index]?.stage === stage)
 }
 
-/** One whose condition cannot be worked out is begun, and fails. */
+/** A step whose condition throws is begun, and fails. */
 function isUnwanted(run: SagaRun, { index }: StepRecord): boolean {
   const when = run.definition.steps[index]?.when
   try {
@@ -117,7 +117,7 @@ function isUnwanted(run: SagaRun, { index }: StepRecord): boolean {
   }
 }
 
-/** It has been written down what it waits for, and nobody need run it. */
+/** Its row says what it waits for, so no process needs to run it. */
 function isWaiting(step: StepRecord, definition: StepDefinition | undefined): boolean {
   if (definition?.kind === 'step' || definition?.kind === 'transaction') return false
   return step.waitsFor !== null || step.wakeAt !== null
@@ -127,7 +127,7 @@ function isDue({ wakeAt }: StepRecord, now: Date): boolean {
   return wakeAt === null || wakeAt <= now
 }
 
-/** Its undo failed, and is tried again later. The pause before a retry of its run holds no undo up. */
+/** Its undo failed and has a pause before the retry. The pause before a retry of its run does not delay an undo. */
 function isPaused(step: StepRecord, now: Date): boolean {
   return step.state === 'Compensating' && !isDue(step, now)
 }
@@ -136,12 +136,12 @@ function mayRunAgain(step: StepRecord): boolean {
   return step.error?.retryable !== false && step.attempts < step.maxAttempts
 }
 
-/** Its undo has begun, and its end was not noted. */
+/** Its undo has begun, and its end was not recorded. */
 function isUnderWay(step: StepRecord): boolean {
   return step.state === 'Compensating' && step.compensation?.state === 4
 }
 
-/** The undo failed for good; an operator is waited for. */
+/** Its undo failed for good and needs an operator. */
 function hasGivenUp(step: StepRecord): boolean {
   return step.state === 'Failed' && step.compensation?.state === 3
 }
@@ -152,7 +152,7 @@ function mustBeUndone(step: StepRecord, definition: StepDefinition | undefined):
   if (step.state === 'Completed' || step.state === 'Compensating') return true
   if (step.state !== 'Failed') return false
   if (step.compensation !== null) return step.compensation.state === 0
-  // A failed run may have done something; one in a transaction, or that was never called, has not.
+  // A failed run may have had effects, unless it ran in a transaction or was never called.
   const neverCalled = step.attempts === 1 && step.error?.code === 'run_not_called'
   const doubtful = definition?.kind === 'step' || definition?.kind === 'delivery'
   return child || (doubtful && !neverCalled)

@@ -3,8 +3,8 @@ import { sagaEvents } from './change-parts.js'
 import { isPastPivot, type SagaRun } from './saga-run.js'
 
 /**
- * Two changes, one after the other, as one write. Nobody ever sees the saga in between: its own moves are told as the
- * one that is left of them. No step may be moved by both.
+ * Joins two consecutive changes into one write. The saga's state in between is never visible: its own two moves become
+ * one. No step may move in both.
  */
 export function joinChanges({ saga }: SagaRun, first: SagaChange, second: SagaChange): SagaChange {
   const { version, eventsBefore } = first
@@ -26,7 +26,7 @@ export function joinChanges({ saga }: SagaRun, first: SagaChange, second: SagaCh
   }
 }
 
-/** The same change, with a note if it takes the saga past its pivot. */
+/** Adds a note when the change takes the saga past its pivot. */
 export function notePivot(change: SagaChange, after: SagaRun): SagaChange {
   return after.saga.pivotedAt === null && isPastPivot(after) ? { ...change, pivoted: true } : change
 }

@@ -2,7 +2,7 @@ import { decodeJson } from '../json.js'
 import type { NewSaga, NewStep, SagaRecord, StepRecord } from '../records.js'
 import { firstInput } from './step-data.js'
 
-/** A saga as it begins, at this moment of the storage's clock. */
+/** A new saga's record at a moment of the storage's clock. */
 export function newRecord(saga: NewSaga, moment: Date): SagaRecord {
   const { lease, timeoutMs } = saga
   const after = (ms: number) => new Date(moment.getTime() + ms)
@@ -46,7 +46,7 @@ export function newRecord(saga: NewSaga, moment: Date): SagaRecord {
   }
 }
 
-/** Its steps; the first one runs if the saga was begun at once. */
+/** A new saga's steps; the first one is Running if the saga was begun at once. */
 export function newSteps(
   saga: Pick<SagaRecord, 'id' | 'createdAt' | 'state' | 'input'>,
   steps: readonly NewStep[],

@@ -8,8 +8,8 @@ import { isPastPivot, type SagaRun } from './saga-run.js'
 import type { StuckWait } from './stuck-wait.js'
 
 /**
- * From here on everything that may have been done is undone; steps that were never reached are skipped, and those that
- * wait do so no longer.
+ * Begins the compensation: everything that may have been done is undone, steps that were never reached are skipped, and
+ * waiting steps stop waiting.
  */
 export function planCompensation(run: SagaRun, cause: CompensationCause): SagaChange {
   const pending = run.steps.filter(({ state }) => state === 'Pending')
@@ -34,7 +34,7 @@ export function planCompensation(run: SagaRun, cause: CompensationCause): SagaCh
   }
 }
 
-/** Of the step that failed for good; not of a branch that was stopped for it, or that waits for a retry. */
+/** The error of the step that failed for good, not of a branch that was stopped for it or that waits for a retry. */
 function firstCause({ steps }: SagaRun): SagaError | undefined {
   const failed = steps.filter(({ state }) => state === 'Failed')
   const forGood = failed.find(
@@ -55,8 +55,8 @@ function branchStopped(): SagaError {
 }
 
 /**
- * All steps are done. A child has done its part with that, and goes on to wait: it is completed together with its
- * parent, and until then it can be undone with it.
+ * Plans the end after all steps. A child then waits: it is completed together with its parent, and can be undone until
+ * then.
  */
 export function planComplete(run: SagaRun, { parentIsOver = false } = {}): SagaChange {
   const result = resultOf(run)
@@ -71,7 +71,7 @@ export function planComplete(run: SagaRun, { parentIsOver = false } = {}): SagaC
   return { ...done, state: 'Completed', finished: true, events: sagaEvents(run.saga.state, 'Completed') }
 }
 
-/** What the last step returned; of several at once, by their names. */
+/** The last step's output; for a stage of several steps, their outputs by name. */
 function resultOf({ steps, definition }: SagaRun): string | undefined {
   const last = definition.steps.at(-1)?.stage
   const stage = steps.filter(({ index }) => definition.steps[index]?.stage === last)
@@ -84,7 +84,7 @@ function resultOf({ steps, definition }: SagaRun): string | undefined {
   }
 }
 
-/** A parent hears of its child's end, a child of its parent's. */
+/** Notifies the parent of a child's end, and children of their parent's. */
 function newsOf({ saga, definition }: SagaRun): Pick<SagaChange, 'wakes'> {
   const related = saga.parentId !== null || definition.steps.some(({ kind }) => kind === 'saga')
   return related ? { wakes: [sagaTopic(saga.id)] } : {}
@@ -116,8 +116,8 @@ export function planEnd(
 }
 
 /**
- * It waits on. Of what only an operator can help with, the rows say so and why; past the pivot no time-out would help
- * either, so that nobody looks again before there is news.
+ * Keeps waiting, and records which waits only an operator can end, and why. Past the pivot a time-out would not help
+ * either, so that the saga is not due again before there is news.
  */
 export function planWait(run: SagaRun, indexes: readonly number[], stuck: readonly StuckWait[]): SagaChange {
   const past = isPastPivot(run)
@@ -131,12 +131,15 @@ export function planWait(run: SagaRun, indexes: readonly number[], stuck: readon
   return { ...baseOf(run), awaitingOperator: stuck.length > 0, steps }
 }
 
-/** Lets go of the lease, so that another (or this one, later) can go on. */
+/** Releases the lease, so that this or another coordinator can continue later. */
 export function planRelease(run: SagaRun, release: Release): SagaChange {
   return { ...baseOf(run), release }
 }
 
-/** The same for one that cannot be run here. Overdue or cancelled, it would be due at once, and again, before all others. */
+/**
+ * Releases a saga that cannot be run here. If it is overdue or cancelled, the pause keeps it from being due again at
+ * once, before all others.
+ */
 export function planSetAside({ saga, steps, signals }: ClaimedSaga, wakeInMs: number): SagaChange {
   const run: SagaRun = { saga, steps, signals, definition: { steps: [], compensation: 'reverse' } }
   return { ...baseOf(run), release: { wakeInMs, setAside: true } }

@@ -11,14 +11,14 @@ export interface Resolution {
   readonly why: string
 }
 
-/** What only an operator can help with, in a saga that waits: see planWait. */
+/** The waits of a saga that only an operator can end: see planWait. */
 export function stuckWaits(steps: readonly StepRecord[]): StepRecord[] {
   return steps.filter(
     ({ state, waitsFor, error }) => state === 'Running' && waitsFor !== null && error !== null,
   )
 }
 
-/** An operator's word on a saga whose undo failed, or (`skip`) that waits for what does not come. */
+/** Applies an operator's resolution to a saga whose undo failed, or (`skip`) that waits for news that will not come. */
 export function planResolution(
   { saga, steps }: Pick<SagaRun, 'saga' | 'steps'>,
   resolution: Resolution,
@@ -31,7 +31,7 @@ export function planResolution(
     const events = [
       { type: 'state.changed', stepIndex: null, oldState: failed, newState: failed, data },
     ] as const
-    // Its children have waited for its end.
+    // Its children wait for its end.
     return { ...base, release: { wakeInMs: null }, wakes: [sagaTopic(saga.id)], events }
   }
   if (saga.state === 'Running') {
@@ -59,7 +59,7 @@ export function planResolution(
   }
 }
 
-/** The end of a saga of which no step was begun, as a coordinator would write it; its definition is not needed. */
+/** The cancelled end of a saga of which no step was begun, as a coordinator would write it; needs no definition. */
 export function planUnstartedCancel({ saga, steps }: Pick<SagaRun, 'saga' | 'steps'>): SagaChange {
   return planEnd({ saga, steps, definition: noDefinition, signals: never }, 'Cancelled')
 }

@@ -12,22 +12,22 @@ import {
 import { isPastPivot, isSettled, type SagaRun, stepStateNumber } from './saga-run.js'
 import { stepInput } from './step-data.js'
 
-/** An attempt that is about to be written down. */
+/** An attempt that is about to be recorded. */
 export interface Beginning {
   readonly index: number
   readonly spanId: string
-  /** What it waits for, if nobody has to call it. */
+  /** What the step waits for, if it has no code to call. */
   readonly wait?: {
     readonly topic: string | null
     readonly wake?: WakeTime
-    /** The saga that begins with it. */
+    /** The child saga that is started with it. */
     readonly child?: NewSaga
     /** The event that is stored with it. */
     readonly publication?: Publication
   }
 }
 
-/** The intent: written before the steps are called, so that a crash in between is known. */
+/** Records the intent before the steps are called, so that a crash in between is detected. */
 export function planBegin(run: SagaRun, beginnings: readonly Beginning[]): SagaChange {
   const { state } = run.saga
   const children = beginnings.flatMap(({ wait }) => wait?.child ?? [])
@@ -61,7 +61,7 @@ export function planBegin(run: SagaRun, beginnings: readonly Beginning[]): SagaC
   }
 }
 
-/** The same for the first step of a saga that is begun with its start. */
+/** The intent of the first step of a saga that is begun with its start. */
 export function planFirstRun(spanId: string, coordinator: string): EventChange[] {
   return [
     ...sagaEvents('Pending', 'Running').map((event) => ({ ...event, metadata: { coordinator } })),
@@ -69,7 +69,7 @@ export function planFirstRun(spanId: string, coordinator: string): EventChange[]
   ]
 }
 
-/** The checkpoint after a run. The saga stays Running until its stage is done, and when there is no other. */
+/** The checkpoint after a run. The saga stays Running until its stage is done, and after the last stage. */
 export function planCompleted(
   run: SagaRun,
   index: number,
@@ -86,7 +86,7 @@ export function planCompleted(
   return {
     ...baseOf(run),
     state,
-    // Only its end takes it past the last one: see planComplete.
+    // Only planComplete moves it past the last step.
     currentStep: open[0]?.index ?? index,
     steps: [stepChange(step, { state: 'Completed', error: null, finished: true, ...kept })],
     events: [
@@ -96,7 +96,7 @@ export function planCompleted(
   }
 }
 
-/** Their conditions say that they are not needed. */
+/** Skips steps that their conditions say are not needed. */
 export function planSkip(run: SagaRun, indexes: readonly number[]): SagaChange {
   const { state } = run.saga
   const steps = indexes.map((index) => stepAt(run, index))
@@ -112,13 +112,13 @@ export function planSkip(run: SagaRun, indexes: readonly number[]): SagaChange {
   }
 }
 
-/** A failed run, and when it is tried again. Past the pivot it always is: there is no other way than forward. */
+/** A failed run and the time of its retry. Past the pivot it is always retried: the saga can only go forward. */
 export function planFailed(run: SagaRun, index: number, error: SagaError, spanId?: string): SagaChange {
   const step = stepAt(run, index)
   const left = error.retryable !== false && step.attempts < step.maxAttempts
   const past = isPastPivot(run)
   const again = left || past
-  // Past the pivot it is said once.
+  // Past the pivot, retry.exhausted is recorded once.
   const limit = past ? run.definition.steps[index]?.retry.max_attempts : step.attempts
   const exhausted = error.retryable !== false && !left && step.maxAttempts > 1 && step.attempts === limit
   const failed = stepStateNumber('Failed')
@@ -146,7 +146,10 @@ export function planFailed(run: SagaRun, index: number, error: SagaError, spanId
   }
 }
 
-/** Whoever ran it is gone, and what it did is not known. It runs again, as often as interruptions are borne. */
+/**
+ * The process that ran the step is gone, and the outcome is unknown. The step runs again, up to the limit of
+ * interruptions.
+ */
 export function planInterruptedRun(run: SagaRun, index: number): SagaChange {
   const step = stepAt(run, index)
   const borne = step.maxAttempts - (run.definition.steps[index]?.retry.max_attempts ?? step.maxAttempts)
@@ -158,6 +161,6 @@ export function planInterruptedRun(run: SagaRun, index: number): SagaChange {
     index,
     error,
   )
-  // It has waited for a lease to end; it need not wait longer.
+  // It has already waited for the lease to expire.
   return { ...change, steps: change.steps.map(({ wake: _, ...kept }) => kept) }
 }

@@ -3,7 +3,7 @@ import { attemptError, type SagaError } from '../saga-error.js'
 import { baseOf, delayOf, INTERRUPTED_RUNS_MAX, stepAt, stepChange, stepEvents } from './change-parts.js'
 import { type SagaRun, stepStateNumber } from './saga-run.js'
 
-/** The intent of undoing one step or, in parallel, several. */
+/** Records the intent to undo one step or, in parallel, several. */
 export function planUndo(run: SagaRun, indexes: readonly number[], spanId: string): SagaChange {
   const changes = indexes.map((index) => {
     const step = stepAt(run, index)
@@ -49,7 +49,7 @@ export function planUndone(run: SagaRun, index: number, spanId?: string): SagaCh
   }
 }
 
-/** A failed undo: tried again, after a pause, or given up. */
+/** A failed undo: retried after a pause, or given up. */
 export function planUndoFailed(run: SagaRun, index: number, error: SagaError, spanId?: string): SagaChange {
   const step = stepAt(run, index)
   const before = compensationOf(step)
@@ -87,7 +87,9 @@ export function planUndoFailed(run: SagaRun, index: number, error: SagaError, sp
   }
 }
 
-/** Whoever undid it is gone. As with runs, it is not held against the step, so often. */
+/**
+ * The process that ran the undo is gone. As with runs, a limited number of interruptions does not count as attempts.
+ */
 export function planInterruptedUndo(run: SagaRun, index: number): SagaChange {
   const step = stepAt(run, index)
   const compensation = compensationOf(step)
@@ -101,7 +103,7 @@ export function planInterruptedUndo(run: SagaRun, index: number): SagaChange {
     index,
     error,
   )
-  // As with a run, it need not wait longer.
+  // As with a run, it has already waited for the lease to expire.
   return { ...change, steps: change.steps.map(({ wake: _, ...kept }) => kept) }
 }
 

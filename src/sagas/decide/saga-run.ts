@@ -2,7 +2,7 @@ import { type SagaState, type SagaStepState, sagaMachine, sagaStepMachine } from
 import type { ReadyContext, SagaDefinition } from '../definition.js'
 import type { SagaChange, SagaRecord, Signals, StepChange, StepRecord, WakeTime } from '../records.js'
 
-/** A saga as its holder knows it. Never changed: every write makes the next one. */
+/** A saga as its holder knows it. Immutable: every write creates the next one. */
 export interface SagaRun {
   readonly saga: SagaRecord
   readonly steps: readonly StepRecord[]
@@ -13,22 +13,22 @@ export interface SagaRun {
 export const sagaStateNumber = (state: SagaState): number => sagaMachine.statuses.indexOf(state)
 export const stepStateNumber = (state: SagaStepState): number => sagaStepMachine.statuses.indexOf(state)
 
-/** The run after the change has been written at this moment; when it is only planned, no time has passed. */
+/** The run after a change was written at this moment; when the change is only planned, no time has passed. */
 export function applyChange(run: SagaRun, change: SagaChange, moment = run.saga.updatedAt): SagaRun {
   return { ...run, ...applyToRecords(run, change, moment) }
 }
 
-/** It needs nothing more: done, or not needed. */
+/** The step is completed or skipped. */
 export function isSettled({ state }: StepRecord): boolean {
   return state === 'Completed' || state === 'Skipped'
 }
 
-/** From there on it only goes forward: nobody stops it, and nothing is undone. */
+/** From the pivot on the saga only goes forward: it cannot be stopped, and nothing is undone. */
 export function isPastPivot({ steps, definition: { stepsBeforePivot: pivot } }: SagaRun): boolean {
   return pivot !== undefined && steps.every((step) => step.index >= pivot || isSettled(step))
 }
 
-/** What the step at this place may know. */
+/** The context of the step at this index. */
 export function contextBefore(run: SagaRun, index: number): ReadyContext<unknown, unknown> {
   const { saga, steps, definition } = run
   const stage = definition.steps[index]?.stage ?? index
@@ -42,7 +42,7 @@ export function contextBefore(run: SagaRun, index: number): ReadyContext<unknown
   }
 }
 
-/** All but the time of the lease and of the next wake-up, which are the storage's business. */
+/** Applies everything except the times of the lease and the next wake-up, which the storage sets. */
 export function applyToRecords(
   { saga, steps }: { readonly saga: SagaRecord; readonly steps: readonly StepRecord[] },
   change: SagaChange,

@@ -11,11 +11,11 @@ export type Kind = StepDefinition['kind']
 const STEP_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,99}$/
 const BRANCHES_MAX = 100
 
-// The builder's types are in Saga; here they are rubbed off, and a caller without a compiler is told what is wrong.
+// Saga has the builder's types, which are erased here; callers without a compiler get errors at run time.
 // biome-ignore lint/suspicious/noExplicitAny: as above
 type Options = Record<string, any>
 
-/** The definition with one more step, in a stage of its own. */
+/** Returns the definition with one more step, in a stage of its own. */
 export function addStep(
   definition: SagaDefinition,
   kind: Kind,
@@ -26,7 +26,7 @@ export function addStep(
   return { ...definition, steps: Object.freeze([...definition.steps, step]) }
 }
 
-/** The definition with steps that run at the same time. */
+/** Returns the definition with steps that run at the same time. */
 export function addBranches(definition: SagaDefinition, branches: Record<string, Options>): SagaDefinition {
   const given = Object.entries(branches)
   if (given.length === 0 || given.length > BRANCHES_MAX) {
@@ -87,7 +87,7 @@ function readStep(
   return Object.freeze({ ...common, ...readKind(what, kind, options) } as StepDefinition)
 }
 
-/** As it will be read again: what cannot be kept is refused here, not when a saga is started. */
+/** The metadata as it will be read back: what cannot be stored is refused here, not when a saga is started. */
 function readMetadata(what: string, given: unknown): Record<string, unknown> {
   let metadata: unknown
   try {
@@ -101,7 +101,7 @@ function readMetadata(what: string, given: unknown): Record<string, unknown> {
   return metadata as Record<string, unknown>
 }
 
-/** What makes the step of its kind. */
+/** The options specific to the step's kind. */
 function readKind(what: string, kind: Kind, options: Options): object {
   switch (kind) {
     case 'sleep':
@@ -161,7 +161,7 @@ function readSleep(
     const atMs = new Date(until(context)).getTime()
     if (Number.isNaN(atMs)) throw new TypeError(`${what}: until gave no time`)
     if (atMs > TIME_MS_MAX) throw new TypeError(`${what}: until gave a time after the year 9999`)
-    // Long ago is long enough ago: PostgreSQL knows no year 0, and none before it as JavaScript writes them.
+    // Clamped: PostgreSQL has no year 0, and does not parse years before it as JavaScript writes them.
     return { at: new Date(Math.max(0, atMs)) }
   }
 }

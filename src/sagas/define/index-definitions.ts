@@ -6,13 +6,13 @@ export interface KnownDefinitions {
   get(name: string, version: number): SagaDefinition | undefined
 }
 
-/** Each version of each definition, once, and those of the children that their steps start. */
+/** Indexes each version of each definition once, including the children that their steps start. */
 export function indexDefinitions(definitions: readonly SagaDefinition[]): KnownDefinitions {
   const known = new Map<string, SagaDefinition>()
   const keyOf = (name: string, version: number) => `${name}@${version}`
   const add = (definition: SagaDefinition, isChild: boolean) => {
     const key = keyOf(definition.name, definition.version)
-    // The same child may be a step of several, and stand in the list as well.
+    // The same child may be a step of several sagas, and in the list as well.
     if (known.get(key) === definition && (isChild || children.has(definition))) return
     if (known.has(key)) throw invalidDefinition(`${key} is defined twice`)
     if (definition.steps.length === 0) throw invalidDefinition(`${key} has no steps`)

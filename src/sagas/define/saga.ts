@@ -25,12 +25,12 @@ const SAGA_NAME = /^[A-Za-z][A-Za-z0-9._-]{0,99}$/
 const VERSION_MAX = 2_147_483_647
 
 export interface SagaOptions<Given, Input> {
-  /** One higher whenever the steps change: running sagas stay on theirs. */
+  /** Increase it whenever the steps change: running sagas keep their version. */
   readonly version?: number
   readonly input?: StandardSchema<Given, Input>
-  /** From its start; then all that was done is undone. Past its pivot it is nothing any more. */
+  /** Counted from the saga's start; then everything that was done is undone. Ignored past the pivot. */
   readonly timeout?: Duration
-  /** For steps that say nothing else. */
+  /** The default for its steps. */
   readonly retry?: RetryOptions
   readonly compensation?: CompensationMode
   readonly concurrency?: number
@@ -39,9 +39,9 @@ export interface SagaOptions<Given, Input> {
   readonly publish?: boolean
 }
 
-/** A definition that steps can still be added to: each call gives a new one and leaves this as it is. */
+/** A definition to which steps can be added: each call returns a new definition and leaves this one unchanged. */
 export interface Saga<Given, Input, Outputs, Result = unknown> extends SagaDefinition {
-  /** Runs at least once; exactly once as long as nothing crashes while it runs. */
+  /** Runs at least once, and exactly once when nothing crashes while it runs. */
   step<const Name extends string, Output>(
     name: NewName<Name, Outputs>,
     options: StepOptions<StepContext<Input, Outputs>, Input, Outputs, Output> & Conditional<Input, Outputs>,
@@ -60,7 +60,7 @@ export interface Saga<Given, Input, Outputs, Result = unknown> extends SagaDefin
     name: NewName<Name, Outputs>,
     options: StepOptions<TransactionContext<Input, Outputs>, Input, Outputs, Output> & Unconditional,
   ): Next<Given, Input, Outputs, Name, Stored<Awaited<Output>>>
-  /** Steps that run at the same time, and are undone together. When one fails for good, the others are stopped. */
+  /** Steps that run at the same time and are undone together. When one fails for good, the others are stopped. */
   parallel<Returned extends Record<string, unknown>, const Branches extends Record<keyof Returned, object>>(
     branches: Branches & {
       readonly [Name in keyof Returned]: StepOptions<
@@ -72,12 +72,12 @@ export interface Saga<Given, Input, Outputs, Result = unknown> extends SagaDefin
         Partial<Conditional<Input, Outputs>>
     } & { readonly [Name in keyof Outputs]?: never },
   ): Saga<Given, Input, With<Outputs, BranchOutputs<Branches>>, BranchResult<BranchOutputs<Branches>>>
-  /** Waits for a time; nobody holds the saga meanwhile. */
+  /** Waits for a time. No process holds the saga meanwhile. */
   sleep<const Name extends string>(
     name: NewName<Name, Outputs>,
     options: SleepOptions<Input, Outputs> & Partial<Conditional<Input, Outputs>>,
   ): Saga<Given, Input, Outputs, undefined>
-  /** Waits for a signal, and gives its payload. One that came before is there already. */
+  /** Waits for a signal and returns its payload. A signal that was sent earlier is found at once. */
   waitFor<
     const Name extends string,
     Payload = unknown,
@@ -95,8 +95,8 @@ export interface Saga<Given, Input, Outputs, Result = unknown> extends SagaDefin
     options: WaitOptions<Input, Outputs, Payload, Timeout> & Unconditional,
   ): Next<Given, Input, Outputs, Name, Waited<Payload, Timeout>>
   /**
-   * Starts another saga and waits for what it returns: what its last step did. It is completed, cancelled and undone
-   * together with this one.
+   * Starts another saga and waits for its result, the output of its last step. The child is completed, cancelled and
+   * undone together with this saga.
    */
   child<const Name extends string, ChildGiven, ChildInput, ChildOutputs, ChildResult>(
     name: NewName<Name, Outputs>,
@@ -118,7 +118,7 @@ export interface Saga<Given, Input, Outputs, Result = unknown> extends SagaDefin
     > &
       Unconditional,
   ): Next<Given, Input, Outputs, Name, ChildResult>
-  /** Publishes an event, and waits until all its deliveries have completed. Nobody holds the saga meanwhile. */
+  /** Publishes an event and waits until all its deliveries have completed. No process holds the saga meanwhile. */
   deliver<const Name extends string>(
     name: NewName<Name, Outputs>,
     options: DeliverOptions<Input, Outputs> & Conditional<Input, Outputs>,
@@ -128,11 +128,11 @@ export interface Saga<Given, Input, Outputs, Result = unknown> extends SagaDefin
     options: DeliverOptions<Input, Outputs> & Unconditional,
   ): Next<Given, Input, Outputs, Name, Delivered>
   /**
-   * Once the steps so far are done, the saga only goes forward: what comes after is tried until it succeeds, nothing is
-   * undone any more, and neither a cancel nor the deadline stops it.
+   * After the steps so far, the saga only goes forward: later steps are retried until they succeed, nothing is undone
+   * any more, and neither a cancel nor the deadline stops it.
    */
   pivot(): Saga<Given, Input, Outputs, Result>
-  /** Types only; never set. */
+  /** For types only; never set. */
   readonly types?: {
     readonly given: Given
     readonly input: Input
@@ -141,7 +141,7 @@ export interface Saga<Given, Input, Outputs, Result = unknown> extends SagaDefin
   }
 }
 
-/** With one more step, whose output is what the saga returns unless another follows. */
+/** The saga with one more step, whose output is the saga's result unless another step follows. */
 type Next<Given, Input, Outputs, Name extends string, Output> = Saga<
   Given,
   Input,
@@ -149,7 +149,7 @@ type Next<Given, Input, Outputs, Name extends string, Output> = Saga<
   Output
 >
 
-/** Begins a definition. `saga('checkout', { version: 1, input: Order }).step('reserve', { run, compensate })` */
+/** Begins a definition: `saga('checkout', { version: 1, input: Order }).step('reserve', { run, compensate })` */
 export function saga<Given = undefined, Input = Given>(
   name: string,
   options: SagaOptions<Given, Input> = {},

@@ -4,16 +4,16 @@ import type { Stored } from '../json.js'
 import type { RetryOptions } from '../retry-policy.js'
 import type { StandardSchema } from '../standard-schema.js'
 
-// What the builder takes. As in definition.ts, nothing here leads a user's compiler to another package.
+// The options of the builder. As in definition.ts, nothing here leads a user's compiler to another package.
 
-/** For operators: plain data that is kept with the step's row. */
+/** For operators: plain data that is stored with the step's row. */
 interface Described {
   readonly metadata?: Record<string, unknown>
 }
 
-/** A step on a condition: one that is not needed is Skipped, and its output is undefined. */
+/** A step with a condition: when it is not needed, it is Skipped and its output is undefined. */
 export interface Conditional<Input, Outputs> extends Described {
-  /** Whether it is needed. It decides by what it is given: the same answer every time. */
+  /** Whether the step is needed. Must be deterministic: the same context gives the same answer. */
   readonly when: (context: ReadyContext<Input, Outputs>) => boolean
 }
 
@@ -26,11 +26,11 @@ export interface StepOptions<Context, Input, Outputs, Output> {
   readonly compensate?: (context: CompensateContext<Input, Outputs, Stored<Awaited<Output>>>) => unknown
   readonly retry?: RetryOptions
   readonly compensateRetry?: RetryOptions
-  /** Of one attempt, and of one attempt at undoing it. */
+  /** The limit of one attempt at the step, and of one attempt at its undo. */
   readonly timeout?: Duration
 }
 
-/** By the branches as they were written: what each one's `run` gives, or undefined where a `when` may say no. */
+/** For each branch, the return type of its `run`, or undefined where a `when` may skip it. */
 export type BranchOutputs<Branches> = {
   readonly [Name in keyof Branches]:
     | (Branches[Name] extends { readonly run: (...context: never[]) => infer Output }
@@ -39,13 +39,13 @@ export type BranchOutputs<Branches> = {
     | (Branches[Name] extends { readonly when: unknown } ? undefined : never)
 }
 
-/** Of several by their names, as far as they are not too long to be kept together; of one, what it returned. */
+/** For several branches, their outputs by name, as far as they fit together; for one, its output. */
 export type BranchResult<Outputs> =
   IsUnion<keyof Outputs> extends true ? Outputs | undefined : Outputs[keyof Outputs]
 
 type IsUnion<Key, Whole = Key> = Key extends unknown ? ([Whole] extends [Key] ? false : true) : never
 
-/** How long, or until when: a time that has passed is no wait at all. */
+/** How long, or until when: a time in the past is no wait. */
 export type SleepOptions<Input, Outputs> =
   | { readonly for: Duration | ((context: ReadyContext<Input, Outputs>) => Duration | number) }
   | { readonly until: (context: ReadyContext<Input, Outputs>) => Date | string }
@@ -53,15 +53,15 @@ export type SleepOptions<Input, Outputs> =
 export interface WaitOptions<Input, Outputs, Payload, Timeout> {
   /** The name of the signal. */
   readonly signal: string
-  /** Which of this name: an order's number, say. */
+  /** Which signal of this name: for example an order's number. */
   readonly key: (context: ReadyContext<Input, Outputs>) => string | number
-  /** Then the wait is over without it: `{ timedOut: true }`. Absent: it waits as long as the saga may take. */
+  /** Ends the wait without the signal: `{ timedOut: true }`. Default: it waits until the saga's deadline. */
   readonly timeout?: Timeout
-  /** A payload that does not fit fails the step for good. */
+  /** A payload that does not match the schema fails the step for good. */
   readonly schema?: StandardSchema<unknown, Payload>
 }
 
-/** What a wait for a signal has come to. */
+/** The outcome of a wait for a signal. */
 export type Waited<Payload, Timeout> =
   | { readonly timedOut: false; readonly payload: Stored<Payload> }
   | (undefined extends Timeout ? never : { readonly timedOut: true; readonly payload?: undefined })
@@ -69,32 +69,34 @@ export type Waited<Payload, Timeout> =
 export interface ChildOptions<Child, Input, Outputs, ChildGiven> {
   readonly saga: Child
   readonly input: (context: ReadyContext<Input, Outputs>) => ChildGiven
-  /** Each attempt starts another child; one, unless told otherwise. */
+  /** Each attempt starts another child. Default: one attempt. */
   readonly retry?: RetryOptions
 }
 
 export interface DeliverOptions<Input, Outputs> {
-  /** Asked when its turn comes. It is stored once, however often the step is begun. */
+  /** Called when the step begins. The event is stored once, however often the step is retried. */
   readonly event: (context: ReadyContext<Input, Outputs>) => EventToDeliver
   /**
-   * What a dead letter means. `fail`, which is the default: the step has failed, and what was done is undone. `wait`: the
-   * saga waits for an operator, who requeues the dead letter, skips the step or cancels the saga. Past the pivot it waits
-   * in any case. A step that was skipped has no output, whatever its type says.
+   * What a dead letter means. `fail` (the default): the step fails, and the saga is undone. `wait`: the saga waits for
+   * an operator to requeue the dead letter, skip the step or cancel the saga; past the pivot it always waits. A skipped
+   * step has no output, whatever its type says.
    */
   readonly onDeadLetter?: 'fail' | 'wait'
-  /** What the receivers got cannot be taken back: tell them so. `output` is undefined unless all had it. */
+  /**
+   * A delivered event cannot be recalled: publish a correction here. `output` is undefined unless all receivers got it.
+   */
   readonly compensate?: (context: CompensateContext<Input, Outputs, Delivered>) => unknown
-  /** Each attempt looks at the same event's deliveries again; one, unless told otherwise. */
+  /** Each attempt checks the deliveries of the same event again. Default: one attempt. */
   readonly retry?: RetryOptions
   readonly compensateRetry?: RetryOptions
-  /** Then the step has failed. Absent: it waits as long as the saga may take. */
+  /** After this time the step fails. Default: it waits until the saga's deadline. */
   readonly timeout?: Duration
 }
 
-/** What a step that delivers an event has come to. */
+/** The outcome of a step that delivers an event. */
 export interface Delivered {
   readonly eventId: string
-  /** How many receivers have it; none, if nobody had subscribed. */
+  /** How many receivers got the event: 0 when there was no subscription. */
   readonly deliveries: number
 }
 

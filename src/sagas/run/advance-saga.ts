@@ -16,14 +16,14 @@ import { prepareBeginnings } from './prepare-beginnings.js'
 
 export interface Advance {
   readonly change: SagaChange
-  /** What has to be called once it is written. */
+  /** The attempts to call after the write. */
   readonly begun: readonly Begun[]
 }
 
 /**
- * A change, and with it everything that follows at once: steps that are not needed, the intent of the next ones, the
- * end. One write for all of it, as far as each step and the saga itself make one legal move. When nobody is left to
- * call, the saga is let go by the same write.
+ * A change together with everything that follows at once: unneeded steps, the intent of the next steps, the end. It is
+ * one write, as long as each step and the saga make one legal move. When nothing is left to call, the same write
+ * releases the saga.
  */
 export async function advanceSaga(
   held: HeldSaga,
@@ -50,7 +50,7 @@ export async function advanceSaga(
   if (action.do === 'begin' && isUntouched(change, action) && !isStopping()) {
     const beginnings = await prepareBeginnings(run, action.indexes)
     begun = beginnings.filter(({ wait }) => wait === undefined)
-    // What begins with this write: there can be no news of it yet. An event that is waited for again is an old one.
+    // There can be no news yet of what begins with this write. An event that is awaited again was published earlier.
     for (const { index, wait } of beginnings) {
       if (wait?.child || (wait?.publication && run.steps[index]?.attempts === 0)) held.looked.add(index)
       else held.looked.delete(index)
@@ -69,14 +69,14 @@ function isUntouched({ steps }: SagaChange, { indexes }: Extract<Action, { index
   return !steps.some(({ index }) => indexes.includes(index))
 }
 
-/** It waits for news, and nobody has looked since it began to, or since the saga was taken. */
+/** The step waits for news, and its topic was not looked up since the wait began or the saga was taken. */
 function mustLook({ looked }: HeldSaga, { steps }: SagaRun, index: number): boolean {
   const step = steps[index]
   const waits = step?.state === 'Running' || step?.state === 'Compensating'
   return waits && step.waitsFor !== null && !looked.has(index)
 }
 
-/** Until the first of these steps is due. What is only now being written counts from the moment of the write. */
+/** Releases until the first of these steps is due. Delays that this write sets count from the moment of the write. */
 export function releaseUntil(run: SagaRun, indexes: readonly number[], change?: SagaChange): Release {
   let wakeInMs: number | null = null
   let wakeAtMs = Number.POSITIVE_INFINITY

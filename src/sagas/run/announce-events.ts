@@ -1,7 +1,7 @@
 import type { NewSaga, SagaChange } from '../records.js'
 import type { StateStorage } from '../storage/index.js'
 
-/** The same storage; `tell` is called after something was stored that has to be routed. It only saves time. */
+/** Wraps a storage to call `tell` after something was stored that has to be routed. It only saves latency. */
 export function announceEvents(storage: StateStorage, tell: () => void): StateStorage {
   const stores = ({ publishes, publications, events }: SagaChange) =>
     publications !== undefined || (publishes === true && events.length > 0)

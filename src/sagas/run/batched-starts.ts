@@ -12,9 +12,9 @@ interface Waiting {
 }
 
 /**
- * Starts that come at the same time share commits. One with a key goes alone: it waits while another transaction holds
- * the key, and nobody else shall. When the database refuses a batch, each is tried alone, so that a bad one spoils no
- * other; after any other error nobody knows whether it was committed, and every caller is told.
+ * Starts that arrive together share commits. A start with a key runs alone, because it may wait for another transaction
+ * that holds the key. When the database refuses a batch, each start is tried alone, so that an invalid one fails no
+ * other; after any other error the commit is uncertain, and every start fails.
  */
 export function createBatchedStarts(storage: StateStorage): Pick<StateStorage, 'startSaga'> {
   const start = gatherBatches<Waiting>(BATCH_MAX, async (batch) => {

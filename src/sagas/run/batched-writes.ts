@@ -9,7 +9,7 @@ const BATCH_MAX = 32
 const RETRY_PAUSE_MS = 50
 const RETRY_PAUSE_MS_MAX = 1_000
 
-/** Connection, resources, the server's shutdown: the next try may succeed. Anything else says no for good. */
+/** Connection, resources, server shutdown: a retry may succeed. Any other error is final. */
 const TRANSIENT = /^(08|40|53|55|57|58)/
 
 interface Waiting {
@@ -20,14 +20,14 @@ interface Waiting {
 
 export interface BatchedWrites {
   write(change: SagaChange): Promise<WriteOutcome>
-  /** Whoever waits for a write that keeps failing is told so. */
+  /** Ends the retries: writes that keep failing fail with their last error. */
   giveUp(): void
 }
 
 /**
- * Writes in batches. A batch that fails is taken apart, so that a bad change spoils no other one's; a change whose write
- * failed for want of a database is tried again for as long as its lease can last. Whether a write that failed had been
- * committed all the same is read from the fencing token.
+ * Writes in batches. A batch that fails is split, so that an invalid change fails no other; a write that failed for
+ * want of a database is retried for up to the length of a lease. The fencing token tells whether a failed write was
+ * committed after all.
  */
 export function createBatchedWrites(storage: StateStorage, leaseMs: number): BatchedWrites {
   let givenUp = false
@@ -40,7 +40,7 @@ export function createBatchedWrites(storage: StateStorage, leaseMs: number): Bat
       )
       for (const [place, { settle }] of batch.entries()) settle(outcomes[place] ?? { applied: false })
     } catch (error) {
-      // Beside the batches that follow: one whose row is locked keeps no other waiting.
+      // In parallel with later batches: a locked row does not delay the others.
       for (const waiting of batch) void writeAlone(waiting, error)
     }
   })
@@ -49,7 +49,7 @@ export function createBatchedWrites(storage: StateStorage, leaseMs: number): Bat
     let error = first
     let pauseMs = RETRY_PAUSE_MS
     const endsAt = performance.now() + leaseMs
-    // Together with others, any error may be another one's.
+    // In a batch, the error may be another change's.
     for (let alone = false; !givenUp && performance.now() < endsAt; alone = true) {
       if (alone && !isTransient(error)) break
       if (alone) await pause(pauseMs)

@@ -12,7 +12,7 @@ export interface StepCode {
   readonly tx?: StepTransaction
 }
 
-/** Calls the code of an attempt that has been written down, unless it was stopped before. */
+/** Calls the code of a recorded attempt, unless it was stopped before. */
 export async function callStepCode(
   held: HeldSaga,
   { step, begun, outer, graceMs, tx }: StepCode,
@@ -34,7 +34,7 @@ export async function callStepCode(
 
 const isCalled = ({ kind }: StepDefinition) => kind === 'step' || kind === 'transaction'
 
-/** What its functions threw when its turn came. They would throw the same again. */
+/** The step's functions threw while it was prepared; they would throw the same again. */
 async function failAsPrepared(held: HeldSaga, step: StepDefinition, { index, spanId }: Begun): Promise<void> {
   try {
     await prepareWait(held.run, index, step, spanId)
@@ -48,7 +48,7 @@ async function failAsPrepared(held: HeldSaga, step: StepDefinition, { index, spa
   if (!isCalled(step)) throw new Error('what it waits for could not be worked out, and now it can')
 }
 
-/** The attempt was written down, and stopped before its code was called. */
+/** The attempt was recorded, and stopped before its code was called. */
 function notCalled({ why, message }: StopSignal): Exclude<CallOutcome, { ok: true }> {
   if (why === 'lost' || why === 'stopping') return { ok: 'given_up' }
   return { ok: false, error: attemptError('run_not_called', message, false) }

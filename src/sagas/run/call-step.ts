@@ -18,7 +18,7 @@ export class StopSignal extends Error {
 export type CallOutcome =
   | { readonly ok: true; readonly output: string | undefined }
   | { readonly ok: false; readonly error: SagaError }
-  /** The lease is lost or the process stops: nothing is known of the call, and nothing is written about it. */
+  /** The lease was lost or the process is stopping: the outcome is unknown, and nothing is written about it. */
   | { readonly ok: 'given_up' }
 
 export interface StepCall {
@@ -26,11 +26,11 @@ export interface StepCall {
   readonly retry: RetryPolicy
   readonly timeoutMs: number | undefined
   readonly outer: AbortSignal
-  /** How long a call may take to end by itself once it was told to. */
+  /** How long a call may take to end after its signal was aborted. */
   readonly graceMs: number
 }
 
-/** Calls a step, or its undo, and says how it went. A call that ends well in spite of the signal has ended well. */
+/** Calls a step or its undo and returns the outcome. A call that succeeds despite the abort counts as a success. */
 export async function callStep({ call, retry, timeoutMs, outer, graceMs }: StepCall): Promise<CallOutcome> {
   const controller = new AbortController()
   const stop = () => controller.abort(outer.reason)

@@ -6,7 +6,10 @@ import type { StateStorage } from '../storage/index.js'
 import type { DefinitionSlots } from './definition-slots.js'
 import type { Launcher } from './launcher.js'
 
-/** Rows that do not fit their definition, or that this process cannot read, are looked at again this much later: a rollout may be under way. */
+/**
+ * Pause before another look at rows that do not fit their definition or cannot be read here: a rollout may be in
+ * progress.
+ */
 const MISFIT_PAUSE_MS = 60_000
 
 export interface ClaimOptions {
@@ -20,7 +23,7 @@ export interface ClaimOptions {
   readonly onError: (error: Error, sagaId?: string) => void
 }
 
-/** Takes what is due, as far as there is room, and runs it. Answers how many that were. */
+/** Claims due sagas, as far as there is room, and runs them. Returns how many it claimed. */
 export async function claimDue(options: ClaimOptions): Promise<number> {
   const { storage, owner, leaseMs, known, slots, launcher, isStopping, onError } = options
   const { request, settle } = slots.wanted()
@@ -44,7 +47,8 @@ export async function claimDue(options: ClaimOptions): Promise<number> {
   }
   for (const [each, definition] of taken) {
     if (isStopping()) {
-      // Asked for before the stop, and answered after it: nobody would wait for its run, and its lease would hold others up.
+      // Claimed before the stop and answered after it: nothing would wait for its run, and its lease would delay other
+      // coordinators.
       slots.give(definition)
       back.push(planRelease({ ...each, definition }, { wakeInMs: 0 }))
     } else launcher.takeOver(each, definition, askedAtMs)

@@ -6,37 +6,37 @@ import type { StartOptions } from './start-saga.js'
 
 export interface CoordinatorOptions {
   readonly storage: StateStorage
-  /** Several versions of one are welcome: running sagas stay on theirs. Children come along by themselves. */
+  /** May contain several versions of a definition: running sagas keep theirs. Children are included automatically. */
   readonly definitions: readonly SagaDefinition[]
-  /** What went wrong outside of the steps: the storage, rows that fit no definition. */
+  /** Called for failures outside of steps: the storage, or rows that fit no definition. */
   readonly onError: (error: Error, sagaId?: string) => void
   readonly leaseMs?: number
   readonly pollMs?: number
-  /** Sagas at once, of all definitions. */
+  /** The most sagas at once, of all definitions together. */
   readonly concurrency?: number
-  /** How long a step may take to end once its signal was aborted. */
+  /** How long a step may take to end after its signal was aborted. */
   readonly abortGraceMs?: number
 }
 
 export interface SagaHandle {
   readonly id: string
-  /** False: the key had been used, and this is the first one. */
+  /** False when the key had been used; this is then the first saga. */
   readonly created: boolean
-  /** Waits until it is finished, or Failed: one that is Running and waits for an operator may yet go on. */
+  /** Waits until the saga is finished or Failed. A Running saga that waits for an operator may still continue. */
   result(): Promise<SagaRecord>
 }
 
 export interface Coordinator {
   readonly owner: string
-  /** How many it runs at the moment. */
+  /** The number of sagas that it is running now. */
   readonly running: number
   start<Given, Input, Outputs>(
     definition: Saga<Given, Input, Outputs>,
     input: Given,
     options?: StartOptions,
   ): Promise<SagaHandle>
-  /** There may be work: looks at once. */
+  /** Looks for work at once. */
   wake(): void
-  /** Lets steps that run finish, up to the time-out; then they are aborted. What is not finished is let go. */
+  /** Lets running steps finish until the time-out, and then aborts them. Unfinished sagas are released. */
   stop(options?: { timeoutMs?: number }): Promise<void>
 }

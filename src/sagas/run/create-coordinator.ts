@@ -17,15 +17,15 @@ const POLL_MS = 500
 const CONCURRENCY = 64
 const ABORT_GRACE_MS = 1_000
 const STOP_MS = 30_000
-/** A start that is under way when the coordinator stops is waited for so long, or as long as its caller waits. */
+/** How long a stop waits for starts in progress, or less if its caller waits less. */
 const START_MS_MAX = 5_000
-/** News that is passed on by one statement. */
+/** The most news that one statement passes on. */
 const NEWS_BATCH = 500
-/** Signals whose time is over are looked for so often, and removed so many at once, until there are none left. */
+/** Expired signals are removed at this interval, in batches, until none are left. */
 const SIGNAL_CLEANUP_MS = 60_000
 const SIGNAL_CLEANUP_BATCH = 1_000
 
-/** [G14] Runs sagas: claims what is due, keeps its leases, and lets go. Any number of processes may do so. */
+/** [G14] Runs sagas: claims due ones, renews their leases, and releases them. Any number of processes may run one. */
 export function createCoordinator({
   storage,
   definitions,
@@ -55,7 +55,7 @@ export function createCoordinator({
     wake: () => loop.wake(),
   })
 
-  /** Whatever is wrong with news, what is due by itself is claimed. */
+  /** A failure here does not prevent claiming sagas that are due by time. */
   const passNewsOn = async (): Promise<boolean> => {
     try {
       return await storage.passNewsOn(NEWS_BATCH)
@@ -84,7 +84,7 @@ export function createCoordinator({
       const claimed =
         news || dueInMs === 0 ? await claimDue({ ...shared, known, launcher, isStopping: () => stopping }) : 0
       const moreSignals = await cleanUpSignals()
-      // What is due after those is not known yet.
+      // What is due after these is not known yet.
       return moreNews || moreSignals || claimed > 0
     },
     idleMs: () => Math.min(nextDueInMs, lookMs),
@@ -99,7 +99,7 @@ export function createCoordinator({
     created,
     result() {
       const ended = ends.wait(id)
-      // It may be over already; one that is run elsewhere is looked at with every round.
+      // It may have ended already; a saga that runs elsewhere is checked every round.
       if (!running.has(id)) void ends.tell(id).catch(onError)
       return ended
     },
@@ -130,9 +130,9 @@ export function createCoordinator({
       stopping = true
       launcher.stopTimers()
       await waitFor(Math.min(START_MS_MAX, timeoutMs), Promise.allSettled(starting))
-      // One that takes longer is let go when it comes: nobody would wait for its run any more.
+      // A later start is released when it arrives: nothing would wait for its run any more.
       stopped = true
-      // Leases are kept until the last one has ended.
+      // Leases are renewed until the last run has ended.
       await waitFor(timeoutMs, allEnded())
       for (const { run } of running.values()) run.stop('stopping')
       await waitFor(graceMs * 2, allEnded())
@@ -142,7 +142,7 @@ export function createCoordinator({
   }
 }
 
-/** Waits for the work, but not longer than this; how it ends is told elsewhere. */
+/** Waits for the work for at most this long; its failure is reported elsewhere. */
 function waitFor(ms: number, work: Promise<unknown>): Promise<unknown> {
   return within(
     ms,

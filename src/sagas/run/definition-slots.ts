@@ -3,18 +3,18 @@ import type { ClaimRequest } from '../storage/index.js'
 
 export interface DefinitionSlots {
   /**
-   * What may be claimed at the moment, of each definition and in all; none comes first twice in a row. What definitions
-   * with a limit of their own may get is kept for the claim until `settle` is called.
+   * How many sagas may be claimed now, per definition and in total; the order rotates. The room of definitions with a
+   * limit of their own is reserved for the claim until `settle` is called.
    */
   wanted(): { readonly request: Pick<ClaimRequest, 'limit' | 'definitions'>; settle(): void }
   mayTake(definition: SagaDefinition): boolean
   take(definition: SagaDefinition): void
   give(definition: SagaDefinition): void
-  /** There was no room for more when it was last asked for. */
+  /** Whether there was no room left at the last request. */
   wasFull(): boolean
 }
 
-/** How many sagas one coordinator runs: of all definitions at once, of each at once, and of each a second. */
+/** Limits the sagas that one coordinator runs: all together, per definition, and per definition and second. */
 export function createDefinitionSlots(
   definitions: readonly SagaDefinition[],
   concurrency: number,
@@ -93,6 +93,9 @@ export function createDefinitionSlots(
   }
 }
 
-/** The limit of all is the machine's, and may be passed for the moment of a claim; those of a definition are promises. */
+/**
+ * The total limit protects the machine, and may be exceeded briefly during a claim; a definition's limits are
+ * guarantees.
+ */
 const isLimited = ({ concurrency, ratePerSecond }: SagaDefinition) =>
   concurrency !== undefined || ratePerSecond !== undefined

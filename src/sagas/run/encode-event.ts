@@ -3,7 +3,7 @@ import type { EventToDeliver } from '../definition.js'
 import { encodeJson } from '../json.js'
 import type { Publication } from '../records.js'
 
-/** The event as it is stored and sent. Throws what is wrong with it, as the API would say it. */
+/** Encodes the event as it is stored and sent. Throws the API's error for an invalid event. */
 export function encodeEvent(event: EventToDeliver): Pick<Publication, 'type' | 'payload'> {
   const { type, payload: given } = event ?? {}
   const payload = encodeJson(given)

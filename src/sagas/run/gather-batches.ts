@@ -1,15 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** A batch that takes longer waits for somebody's lock: the next ones go past it. */
+/** A batch that takes longer waits for a lock: the next ones overtake it. */
 const STALLED_MS = 250
 const LANES_MAX = 4
-/** As long as more waits than one batch takes. */
+/** Used while more than one batch is waiting. */
 const BUSY_LANES = 2
 
 /**
- * Hands over what comes in batches: what comes while one is under way goes with the next, and only when more than a
- * batch waits a second one goes beside it. (Two always: batches of half the size, the same rate for a third more CPU.)
- * `run` never fails.
+ * Runs items in batches: what arrives during a batch goes with the next, and a second batch runs in parallel only when
+ * more than one is waiting. (Always two: half the batch size, the same rate, a third more CPU.) `run` never fails.
  */
 export function gatherBatches<Item>(
   batchMax: number,
@@ -20,7 +19,7 @@ export function gatherBatches<Item>(
   let stalled = 0
 
   const flush = async (): Promise<void> => {
-    // Those whose last batch was answered together come again within one turn of the event loop.
+    // Callers whose last batch was answered together come again within one turn of the event loop.
     await nextTurn()
     while (queue.length > 0) {
       let late = false

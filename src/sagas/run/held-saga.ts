@@ -14,30 +14,30 @@ const stopMessages: Record<StopReason, string> = {
   branch_failed: 'another branch has failed',
 }
 
-/** An attempt that has been written down, and can be called. */
+/** A recorded attempt that can be called. */
 export interface Begun {
   readonly index: number
   readonly spanId: string
 }
 
-/** One saga under its lease, as this process knows it: the only thing that changes while it is run. */
+/** A saga under this process's lease: the only mutable state of its run. */
 export interface HeldSaga {
   readonly definition: SagaDefinition
   readonly run: SagaRun
-  /** How the last write has let it go, if it has. */
+  /** How the last write released it, if it did. */
   readonly released: Release | undefined
-  /** Steps whose news was asked for since the saga was taken: later news is noted by the storage. */
+  /** Steps whose topic was looked up since the saga was taken: the storage records later news. */
   readonly looked: Set<number>
-  /** Stops a run, not an undo: cancelled or overdue, what was begun is undone to the end. */
+  /** Stops runs, not undos: when a saga is cancelled or overdue, its undo runs to the end. */
   readonly forward: AbortSignal
   readonly everything: AbortSignal
-  /** By the storage's clock, as far as this process can tell. */
+  /** By the storage's clock, as estimated by this process. */
   now(): Date
-  /** Throws `LeaseLost` when it is another's by now. */
+  /** Throws `LeaseLost` when another coordinator holds the lease. */
   write(change: SagaChange): Promise<void>
   /** The change as it is written: see annotate-change.ts. */
   annotate(change: SagaChange): SagaChange
-  /** A change that has been written. */
+  /** Applies a change that was written. */
   accept(change: SagaChange, outcome: Signals & { readonly moment: Date }): void
   hear(signals: Signals): void
   stop(why: 'lost' | 'stopping'): void
@@ -84,7 +84,7 @@ export function createHeldSaga(
       heardAtMs = performance.now()
       released = change.release
       isFirst &&= change.events.length === 0
-      // Whoever wanted to stop it comes too late.
+      // A request to stop comes too late past the pivot.
       if (change.pivoted && !everything.signal.aborted) forward = new AbortController()
       held.hear(signals)
     },

@@ -2,12 +2,12 @@ import { type Loop, startLoop, within } from '../../loop/index.js'
 import type { StateStorage } from '../storage/index.js'
 import type { RunningSaga } from './run-saga.js'
 
-/** A lease is renewed when a third of it is over: two renewals may fail. */
+/** A lease is renewed after a third of its time: two renewals may fail. */
 export const RENEWALS_PER_LEASE = 3
 
 export interface HeldRun {
   readonly run: RunningSaga
-  /** When its lease was last asked for with success, by this process's clock: it lasts from then on at least. */
+  /** When the last successful renewal was requested, by this process's clock: the lease lasts at least from then. */
   heldSinceMs: number
 }
 
@@ -21,8 +21,8 @@ export interface LeaseOptions {
 }
 
 /**
- * Renews the leases of what runs, and hears what others have said, in a loop of its own: nothing that claims, looks or
- * writes holds it up. A run whose lease has ended by our own clock is stopped, whether or not the database answers.
+ * Renews the leases of running sagas and reads their signals, in a loop of its own that no claim, look or write delays.
+ * A run whose lease has expired by this process's clock is stopped, whether or not the database answers.
  */
 export function keepLeases({ storage, owner, running, leaseMs, pollMs, onError }: LeaseOptions): Loop {
   const shareMs = leaseMs / RENEWALS_PER_LEASE
@@ -45,7 +45,7 @@ export function keepLeases({ storage, owner, running, leaseMs, pollMs, onError }
         renewing ? await inTime(shareMs, storage.renew(owner, ids, leaseMs)) : undefined,
       )
       const signals = await inTime(shareMs, storage.readSignals(owner, ids))
-      // One that was passed over is tried again with the next round.
+      // A saga that was skipped is retried in the next round.
       if (renewing && [...signals.keys()].every((id) => renewed.has(id))) renewedAtMs = askedAtMs
       for (const [id, entry] of held) {
         const heard = signals.get(id)
@@ -65,7 +65,7 @@ export function keepLeases({ storage, owner, running, leaseMs, pollMs, onError }
   })
 }
 
-/** An answer that comes later is of no use any more. */
+/** A later answer is of no use. */
 function inTime<Answer>(ms: number, answer: Promise<Answer>): Promise<Answer> {
   return within(ms, answer, () => {
     throw new Error(`leases were not renewed within ${Math.round(ms)} ms`)

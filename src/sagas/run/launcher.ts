@@ -9,7 +9,7 @@ import type { HeldRun } from './keep-leases.js'
 import { runSaga } from './run-saga.js'
 import type { SagaEnds } from './saga-ends.js'
 
-/** After an event was published whose deliveries are waited for. */
+/** The delay of the first look after an event was published and its deliveries are awaited. */
 const FIRST_LOOK_MS = 150
 
 type LaunchedRun = HeldRun & { readonly ended: Promise<void> }
@@ -19,38 +19,38 @@ export interface LauncherOptions {
   readonly writes: BatchedWrites
   readonly slots: DefinitionSlots
   readonly ends: Pick<SagaEnds, 'tell'>
-  /** What runs, by the saga's id; kept here. */
+  /** The running sagas, by id; maintained here. */
   readonly running: Map<string, LaunchedRun>
   readonly leaseMs: number
   readonly graceMs: number
-  /** Looks by itself as often. */
+  /** Poll interval; due sagas within it get a timer. */
   readonly pollMs: number
-  /** What is on its way to run: a stop waits for it. */
+  /** Runs that are about to start: a stop waits for them. */
   readonly starting: Set<Promise<unknown>>
   readonly isStopping: () => boolean
-  /** Nobody would wait for a new run any more. */
+  /** True when nothing would wait for a new run any more. */
   readonly isStopped: () => boolean
   readonly onError: (error: Error, sagaId?: string) => void
-  /** There may be work. */
+  /** Makes the coordinator look for work. */
   readonly wake: () => void
 }
 
 export interface Launcher {
-  /** Its slot has been taken; its lease was asked for at this moment. */
+  /** Runs a saga whose slot was taken and whose lease was requested at `heldSinceMs`. */
   launch(claimed: ClaimedSaga, definition: SagaDefinition, heldSinceMs: number, begun?: Begun): void
-  /** As `launch`, also of one that runs here under a lease that ran out: two runs would write over each other. */
+  /** Like `launch`, but first ends a local run of the saga whose lease expired: two runs would overwrite each other. */
   takeOver(claimed: ClaimedSaga, definition: SagaDefinition, heldSinceMs: number): void
-  /** No timer wakes anybody any more. */
+  /** Cancels all pending timers. */
   stopTimers(): void
 }
 
-/** Runs sagas that this process holds, and tells their ends. */
+/** Runs the sagas that this process holds, and reports their ends. */
 export function createLauncher(options: LauncherOptions): Launcher {
   const { storage, writes, slots, ends, running, leaseMs, pollMs, onError, wake } = options
   const { starting, isStopping, isStopped } = options
   const timers = new Set<NodeJS.Timeout>()
 
-  /** Only what comes before the next look: however many sagas sleep, none of them has a timer. */
+  /** Only for wake-ups before the next poll: sagas that sleep longer need no timer. */
   const wakeIn = (ms: number | null) => {
     if (ms === null || ms > Math.min(pollMs, TIMER_MS_MAX) || isStopping()) return
     const timer = setTimeout(() => {
@@ -75,9 +75,9 @@ export function createLauncher(options: LauncherOptions): Launcher {
         const outcome = await writes.write(change)
         const entry = running.get(id)
         if (outcome.applied && entry?.run === run) entry.heldSinceMs = Math.max(entry.heldSinceMs, askedAtMs)
-        // Most deliveries take no longer; those that do are found by looking as often as ever.
+        // Most deliveries end by then; polling finds the others.
         if (outcome.applied && change.publications) wakeIn(FIRST_LOOK_MS)
-        // Children that were started, and sagas that there is news for.
+        // Started children, and sagas for which there is news.
         if (outcome.applied && (change.children || change.wakes) && !isStopping()) wake()
         return outcome
       }
@@ -102,14 +102,14 @@ export function createLauncher(options: LauncherOptions): Launcher {
           if (outcome.end === 'finished') return ends.tell(id, knownEnd(outcome.saga))
           if (outcome.end === 'released') wakeIn(outcome.wakeInMs)
         })
-        // Whoever claims it after its lease finds the truth in the rows.
+        // The coordinator that claims it after the lease reads its state from the rows.
         .catch((error: Error) => onError(error, id))
       running.set(id, { run, ended, heldSinceMs })
     },
     takeOver(claimed, definition, heldSinceMs) {
       const { id } = claimed.saga
       if (!running.has(id)) return launcher.launch(claimed, definition, heldSinceMs)
-      // The old run may take its time to end: the others of the same claim do not wait for it.
+      // The old run may take time to end: other sagas of the claim do not wait for it.
       const ended = endOldRun(id).then(() => {
         starting.delete(ended)
         if (isStopped()) slots.give(definition)
@@ -124,7 +124,7 @@ export function createLauncher(options: LauncherOptions): Launcher {
   return launcher
 }
 
-/** A completed saga is known as its last write left it; of others, an operator or a cancel may have said more. */
+/** A completed saga is as its last write left it; in other states, an operator or a cancel may have changed it. */
 function knownEnd(saga: SagaRecord | undefined): SagaRecord | undefined {
   return saga?.state === 'Completed' ? saga : undefined
 }

@@ -8,24 +8,24 @@ import type { ArrivedSignal, AwaitedDeliveries, SignalName, StateStorage } from 
 import { sagaOfTopic } from '../topics.js'
 import type { HeldSaga } from './held-saga.js'
 
-/** A wait that is over. */
+/** A wait that has ended. */
 export type EndedWait =
   | { readonly index: number; readonly ok: true; readonly output: string | undefined }
   | { readonly index: number; readonly ok: false; readonly error: SagaError }
 
 export interface LookedWaits {
   readonly ended: readonly EndedWait[]
-  /** Those that go on waiting, and without an operator for ever. */
+  /** Waits that only an operator can end. */
   readonly stuck: readonly StuckWait[]
-  /** What has come cannot be read here: another process may have the key. */
+  /** A signal that cannot be read here: another process may have the key. */
   readonly unreadable?: Error
 }
 
 type Verdict = { ok: true; output: string | undefined } | { ok: false; error: SagaError; stuck?: boolean }
 
 /**
- * Looks whether what these steps wait for has come about. A signal that has come counts, also when its time is over; so
- * do deliveries that have completed.
+ * Checks whether what these steps wait for has happened. A signal that has arrived counts even after the time limit,
+ * and so do completed deliveries.
  */
 export async function lookAtWaits(
   held: HeldSaga,
@@ -75,12 +75,12 @@ export async function lookAtWaits(
   return { ended, stuck, ...(unreadable ? { unreadable } : {}) }
 }
 
-/** Past the pivot it would be tried again without end, and come to the same: another child is another try, these are not. */
+/** Past the pivot a retry of these would repeat the same result without end; a child's retry starts another child. */
 function isLasting(kind: StepDefinition['kind'] | undefined, { retryable }: SagaError): boolean {
   return retryable === false && (kind === 'signal' || kind === 'delivery')
 }
 
-/** A dead letter is the end, unless an operator is waited for: past the pivot there is nobody else. */
+/** A dead letter fails the step, unless an operator is to decide, as always past the pivot. */
 function readDeliveries(
   { onDeadLetter, retry }: DeliveryStep,
   deliveries: AwaitedDeliveries | undefined,
@@ -114,7 +114,7 @@ function signalOf({ definition }: HeldSaga, { index, waitsFor }: StepRecord): Si
   return { name: step.signal, key: waitsFor.slice(`signal:${step.signal}:`.length) }
 }
 
-/** The payload never changes: one that does not fit is the end of the wait as well. */
+/** The payload never changes, so an invalid one ends the wait as well. */
 async function readPayload({ schema, signal }: SignalStep, payload: unknown): Promise<Verdict> {
   let value = payload
   try {
@@ -154,7 +154,7 @@ function childFailed(message: string, retryable: boolean, cause?: SagaError | nu
   return { ok: false, error: retellError({ ...error, cause: cause ?? null }) }
 }
 
-/** A child is undone by its cancel, which is asked for again by whoever takes the parent over. */
+/** A child is undone by cancelling it; the coordinator that takes over the parent repeats the request. */
 async function lookAtUndo(
   { run }: HeldSaga,
   storage: Pick<StateStorage, 'getSaga' | 'requestCancel'>,
@@ -177,7 +177,7 @@ function isStillOpen({ state, awaitingOperator }: SagaRecord): boolean {
   return awaitingOperator || ['Pending', 'Running', 'StepCompleted', 'Compensating'].includes(state)
 }
 
-/** All its steps are done, and it will stay so unless its parent says otherwise. */
+/** All its steps are done, and only its parent can change that. */
 function hasDoneItsPart(child: SagaRecord, parentId: string): boolean {
   const stays = child.cancelRequestedAt === null || child.pivotedAt !== null
   return (

@@ -13,7 +13,7 @@ const fieldsOf = ({ id, definition, traceId }: ObservedSaga) => ({
   ...(traceId !== undefined && { trace_id: traceId }),
 })
 
-/** What sagas do, for the metrics and the log. */
+/** Records what sagas do in the metrics and the log. */
 export function observeSagas(metrics: SagaRecorders, log: Logger): SagaObserver {
   return {
     started(saga) {
@@ -33,15 +33,15 @@ export function observeSagas(metrics: SagaRecorders, log: Logger): SagaObserver 
     },
     retried(saga, stepIndex) {
       metrics.sagaRetried()
-      log.debug({ ...fieldsOf(saga), step_index: stepIndex }, 'step is tried again')
+      log.debug({ ...fieldsOf(saga), step_index: stepIndex }, 'step retried')
     },
     recovered(saga) {
       metrics.sagaRecovered()
-      log.warn(fieldsOf(saga), 'saga taken over: the lease of its coordinator ran out')
+      log.warn(fieldsOf(saga), 'saga taken over: the lease of its coordinator expired')
     },
     refused(saga) {
       metrics.sagaRefused()
-      log.warn(fieldsOf(saga), 'lease was lost; the saga goes on elsewhere')
+      log.warn(fieldsOf(saga), 'lease lost; another coordinator runs the saga')
     },
   }
 }

@@ -3,18 +3,18 @@ import type { EventChange, NewSaga, SagaChange } from '../records.js'
 import type { StartOutcome, StateStorage, WriteOutcome } from '../storage/index.js'
 import { wasApplied } from './was-applied.js'
 
-/** What a coordinator did, as it is written down. None of these may throw. */
+/** What a coordinator did, reported after it was written. None of these may throw. */
 export interface SagaObserver {
   started(saga: ObservedSaga): void
-  /** Its state is one of the final ones, or Failed. */
+  /** The state is a final one, or Failed. */
   finished(saga: ObservedSaga, state: SagaState, errorCode: string | null): void
-  /** From the intent to the checkpoint. */
+  /** The time from the intent to the checkpoint. */
   attemptEnded(
     saga: ObservedSaga,
     attempt: { kind: 'step' | 'compensation'; stepIndex: number; ok: boolean; durationMs: number | null },
   ): void
   retried(saga: ObservedSaga, stepIndex: number): void
-  /** Another coordinator's lease had run out. */
+  /** Another coordinator's lease had expired. */
   recovered(saga: ObservedSaga): void
   /** The lease was lost, and nothing was written. */
   refused(saga: ObservedSaga): void
@@ -22,13 +22,13 @@ export interface SagaObserver {
 
 export interface ObservedSaga {
   readonly id: string
-  /** Undefined: it was not taken up here. */
+  /** Undefined: the saga was not taken up here. */
   readonly definition: string | undefined
   readonly traceId: string | undefined
 }
 
 interface Held extends ObservedSaga {
-  /** When the attempts that run now were begun, by step. */
+  /** When the running attempts were begun, by step. */
   readonly begunAt: Map<number, number>
 }
 
@@ -40,7 +40,7 @@ const ends: Readonly<Record<string, { kind: 'step' | 'compensation'; ok: boolean
   'compensation.step.failed': { kind: 'compensation', ok: false },
 }
 
-/** The same storage; the observer hears of what was written, after it is. */
+/** Wraps a storage to report each write to the observer. */
 export function observeStorage(storage: StateStorage, observer: SagaObserver): StateStorage {
   const held = new Map<string, Held>()
   const doubtful = new WeakSet<SagaChange>()
@@ -55,7 +55,7 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
 
   const tell = (saga: Held, events: readonly EventChange[], endedAt: number) => {
     for (const { type, stepIndex } of events) {
-      // Once in the life of a saga, by whoever takes it up first: also of one that was started in a caller's transaction.
+      // Recorded once per saga, when it is first taken up: also for one that was started in a caller's transaction.
       if (type === 'saga.started') observer.started(saga)
       if (stepIndex === null) continue
       const end = ends[type]
@@ -87,7 +87,7 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
 
   const hearStart = (saga: NewSaga, { created }: StartOutcome): void => {
     if (!created) return
-    // One that is held is begun with its start, as far as `events` say so.
+    // A saga that is held from its start is begun with it, as `events` say.
     const { id, definitionId, traceId } = saga
     const begun = hold(id, definitionId, traceId)
     tell(begun, saga.lease?.events ?? [], performance.now())
@@ -111,7 +111,7 @@ export function observeStorage(storage: StateStorage, observer: SagaObserver): S
       try {
         const outcomes = await storage.write(changes, leaseMs)
         for (const [place, change] of changes.entries()) {
-          // Tried again after an error: refused, it may be because the first try was written.
+          // On a retry after an error, a refusal may mean that the first try was written.
           if (!outcomes[place]?.applied && doubtful.has(change)) {
             outcomes[place] = await wasApplied(storage, change)
           }

@@ -6,7 +6,7 @@ import { deliveryTopic, sagaTopic, signalTopic } from '../topics.js'
 import { encodeEvent } from './encode-event.js'
 import { newSagaOf } from './start-saga.js'
 
-/** What each of these steps is about to do: to be called, or to wait for something. */
+/** Prepares what each of these steps is about to do: be called, or wait for something. */
 export function prepareBeginnings(run: SagaRun, indexes: readonly number[]): Promise<Beginning[]> {
   return Promise.all(
     indexes.map(async (index) => {
@@ -15,7 +15,7 @@ export function prepareBeginnings(run: SagaRun, indexes: readonly number[]): Pro
         const wait = await prepareWait(run, index, run.definition.steps[index], spanId)
         return { index, spanId, ...(wait ? { wait } : {}) }
       } catch {
-        // It is begun all the same, and fails with this when it is called: see call-step-code.ts.
+        // The step is begun all the same, and fails with this error when it is called: see call-step-code.ts.
         return { index, spanId }
       }
     }),
@@ -30,7 +30,7 @@ export async function prepareWait(
   spanId: string,
 ): Promise<Beginning['wait']> {
   const context = contextBefore(run, index) as never
-  // It was asked already; one that throws is told by the failure of its step.
+  // decideNext evaluated `when` already; if it throws, the step fails with its error.
   if (step?.when !== undefined && !step.when(context))
     throw new Error('its condition answered yes, and then no')
   switch (step?.kind) {

@@ -7,9 +7,9 @@ const ACTIONS = ['retry', 'skip', 'resolve']
 const WORDS_MAX = 1_000
 
 /**
- * An operator's word on a saga whose undo failed for good: `retry` what failed, `skip` it and go on, or `resolve`: it was
- * settled by hand, and nothing more is done. Of a Running one that waits for what does not come, only `skip`: it goes on
- * without. Who and why go on record. Needs no coordinator.
+ * Applies an operator's decision to a saga whose undo failed for good: `retry` the undo, `skip` it and continue, or
+ * `resolve` it as settled by hand. A Running saga that waits for news that will not come takes only `skip`. Who
+ * decided, and why, is recorded. Needs no coordinator.
  */
 export async function resolveSaga(
   storage: StateStorage,
@@ -43,8 +43,8 @@ export async function resolveSaga(
 }
 
 /**
- * Asks for a cancel, on record: the coordinator that holds the saga stops what runs, and undoes what was done. One of which
- * no step was begun ends at once: there is nothing to undo, and perhaps no process has its definition.
+ * Requests a cancel, on record: the coordinator that holds the saga stops its steps and undoes what was done. A saga of
+ * which no step was begun ends at once: there is nothing to undo, and perhaps no process has its definition.
  */
 export async function cancelSaga(
   storage: StateStorage,
@@ -63,7 +63,7 @@ async function endUnstarted(storage: StateStorage, sagaId: string): Promise<void
   const saga = await storage.getSaga(sagaId)
   if (saga?.state !== 'Pending' || saga.leaseOwner !== null) return
   const steps = await storage.listSteps(sagaId)
-  // A coordinator that has taken it up meanwhile ends it by itself: the version is another one.
+  // Refused when a coordinator has taken it up meanwhile: the version differs, and the coordinator ends it.
   await storage.write([planUnstartedCancel({ saga, steps })], 0)
 }
 

@@ -28,16 +28,16 @@ import { runStage } from './run-stage.js'
 import { undoSteps } from './undo-steps.js'
 
 type RunEnd =
-  /** The saga, unless somebody else has written to it meanwhile. */
+  /** The saga, unless another writer has changed it meanwhile. */
   | { readonly end: 'finished'; readonly saga?: SagaRecord }
-  /** Let go, to be taken up again in so long; null: when there is news. */
+  /** Released for this time; null: until there is news. */
   | { readonly end: 'released'; readonly wakeInMs: number | null }
-  /** Another has it now. */
+  /** Another coordinator holds it now. */
   | { readonly end: 'lost' }
 
 export interface RunOptions {
   readonly claimed: ClaimedSaga
-  /** Its first step's intent was written with its start. */
+  /** Set when the first step's intent was written with the saga's start. */
   readonly begun?: Begun
   readonly definition: SagaDefinition
   readonly storage: Pick<
@@ -47,23 +47,23 @@ export interface RunOptions {
   readonly write: (change: SagaChange) => Promise<WriteOutcome>
   readonly leaseMs: number
   readonly graceMs: number
-  /** A transaction could not be had, and is tried again. */
+  /** Called when a transaction could not be had, and is retried. */
   readonly onTrouble?: (error: Error) => void
-  /** No new step begins; what runs is finished. */
+  /** True: no new step begins, and running steps finish. */
   readonly isStopping: () => boolean
 }
 
 export interface RunningSaga {
   readonly done: Promise<RunEnd>
-  /** What others have said meanwhile. */
+  /** Reports what others have requested meanwhile. */
   tell(signals: Signals): void
   stop(reason: 'lost' | 'stopping'): void
 }
 
-/** What cannot be read here is looked at again this much later: a new key may be on its way to every process. */
+/** The pause after data that cannot be read here: a new key may be on its way to every process. */
 const UNREADABLE_PAUSE_MS = 60_000
 
-/** These need nobody's time: they are done though the process stops. */
+/** Quick actions that are carried out even while the process stops. */
 const briefActions: readonly Action['do'][] = ['nothing', 'end', 'complete', 'wait', 'await_parent']
 
 /** Runs one saga under its lease: decide, write, call, until it is finished, has to wait, or is lost. */
@@ -148,7 +148,7 @@ async function go(held: HeldSaga, options: RunOptions): Promise<RunEnd> {
   }
 }
 
-/** How it ends for this process, the saga having been let go by the last write. */
+/** How the run ends for this process, after the last write released the saga. */
 function endOf(held: HeldSaga): RunEnd {
   const { run, released } = held
   if (isFinal(sagaMachine, run.saga.state) || run.saga.state === 'Failed') {
@@ -163,7 +163,7 @@ function knownEnd({ run }: HeldSaga): { saga?: SagaRecord } {
   return run.signals.cancelRequested ? {} : { saga: run.saga }
 }
 
-/** The checkpoints of waits that are over, as one change. */
+/** Joins the checkpoints of ended waits into one change. */
 function planEndedWaits({ run }: HeldSaga, ended: readonly EndedWait[]): SagaChange {
   let change = baseOf(run)
   let after = run
@@ -184,7 +184,7 @@ async function noteUndos(held: HeldSaga, ended: readonly EndedWait[]): Promise<v
   }
 }
 
-/** Had its children to be undone, it would have cancelled them before its end. */
+/** True when the parent has ended: it would have cancelled children that must be undone before its end. */
 async function isParentOver({ run }: HeldSaga, storage: Pick<StateStorage, 'getSaga'>): Promise<boolean> {
   const parent = run.saga.parentId === null ? undefined : await storage.getSaga(run.saga.parentId)
   if (parent === undefined || isFinal(sagaMachine, parent.state)) return true

@@ -10,16 +10,15 @@ import type { RunOptions } from './run-saga.js'
 import { runTransaction, type TransactionOutcome } from './run-transaction.js'
 
 /**
- * Calls steps that were begun, notes each as it ends together with what follows from it, and goes on like that until
- * there is nothing to call. Branches run at the same time; what they write stands in one row, and is written one after
- * the other.
+ * Calls begun steps and records each as it ends, together with what follows from it, until there is nothing to call.
+ * Branches run at the same time, but their writes change one row and so run one after the other.
  */
 export async function runStage(
   held: HeldSaga,
   options: RunOptions,
   first: readonly Begun[],
 ): Promise<'given_up' | 'idle'> {
-  /** Whose code runs; a task is that and the note of its end. */
+  /** Steps whose code is running; a task also includes the record of its end. */
   const active = new Map<number, true>()
   const tasks = new Set<Promise<void>>()
   const branches = new AbortController()
@@ -31,7 +30,7 @@ export async function runStage(
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const worked = turn.then(work)
     turn = worked.then(() => {})
-    // Whoever waits for the work hears of its error.
+    // The caller of the work handles its error.
     turn.catch(() => {})
     return worked
   }
@@ -39,7 +38,7 @@ export async function runStage(
   const start = (begun: readonly Begun[]): void => {
     for (const { index } of begun) active.set(index, true)
     for (const each of begun) {
-      // Also one that begins while no other runs: those that have failed for now may yet fail for good.
+      // Also for a branch that starts alone: others that wait for a retry may still fail for good.
       const outer = isBranch(held, each) ? AbortSignal.any([held.forward, branches.signal]) : held.forward
       const task = call(each, outer)
         .then((outcome) => inTurn(() => note(each, outcome)))
@@ -79,11 +78,11 @@ export async function runStage(
     start(begun)
   }
 
-  /** A branch that failed is tried again in its time, though others still run. False: it is not, now or later. */
+  /** Retries a failed branch when it is due, though others still run. False: it is not retried, now or later. */
   const retryDue = async (): Promise<boolean> => {
     const moment = { active, now: held.now() }
     if (active.size === 0 || isStopping()) return false
-    // In a busy process timers go off early.
+    // In a busy process timers fire early.
     if (decideNext(held.run, moment).do !== 'begin') return (msUntilRetry(held, moment.now) ?? 0) > 0
     await goOn(baseOf(held.run))
     return true
@@ -99,19 +98,19 @@ export async function runStage(
     }
     return givenUp ? 'given_up' : 'idle'
   } catch (error) {
-    // The others write nothing any more.
+    // The other branches must not write any more.
     branches.abort(stopSignal('lost'))
     await Promise.allSettled(tasks)
     throw error
   }
 }
 
-/** Its stage has others. */
+/** Its stage has other steps. */
 function isBranch({ definition: { steps } }: HeldSaga, { index }: Begun): boolean {
   return steps.some((step, place) => place !== index && step.stage === steps[index]?.stage)
 }
 
-/** Waits until one of them has ended, or so long. */
+/** Waits until a task has ended, or for this time. */
 async function raceTasks(
   tasks: ReadonlySet<Promise<void>>,
   ms: number | undefined,
@@ -128,7 +127,7 @@ async function raceTasks(
   return Promise.race([ended, timer]).finally(() => over.abort())
 }
 
-/** Of a branch that has failed while others run. */
+/** The time until the next retry of a branch that failed while others run. */
 function msUntilRetry(held: HeldSaga, now: Date = held.now()): number | undefined {
   const times = held.run.steps.flatMap(({ state, wakeAt }) =>
     state === 'Failed' && wakeAt !== null ? wakeAt.getTime() : [],

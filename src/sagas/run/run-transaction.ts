@@ -12,10 +12,10 @@ const TRANSACT_PAUSE_MS_MAX = 5_000
 
 export type TransactionOutcome =
   | Exclude<CallOutcome, { ok: true }>
-  /** It is done, its checkpoint is written, and this comes next. */
+  /** The step is done, its checkpoint is written, and these attempts come next. */
   | { readonly ok: 'written'; readonly next: readonly Begun[] }
 
-/** Calls a step that commits with its own checkpoint. */
+/** Calls a step that commits together with its checkpoint. */
 export async function runTransaction(
   held: HeldSaga,
   { storage, leaseMs, graceMs, isStopping, onTrouble }: RunOptions,
@@ -27,7 +27,7 @@ export async function runTransaction(
   const { forward } = held
   const transactOnce = () =>
     storage.transact(async (tx) => {
-      // It may have waited for its turn.
+      // It may have waited for a free connection.
       called = await callStepCode(held, { step, begun, outer: forward, graceMs, tx })
       if (called.ok !== true) throw new Error('rolled back')
       const completed = planCompleted(held.run, begun.index, called.output, begun.spanId)
@@ -36,7 +36,7 @@ export async function runTransaction(
       return planned.change
     }, leaseMs)
   let transacted = await transactOnce()
-  // Nothing was written, and no attempt is used up: it is the same one until there is a database, or no need of it.
+  // Nothing was written and no attempt is used up: the same attempt is repeated until there is a database, or no need.
   for (let pauseMs = TRANSACT_PAUSE_MS; transacted.outcome === 'unavailable'; pauseMs *= 2) {
     onTrouble?.(transacted.error as Error)
     await pauseUnless(forward, Math.min(pauseMs, TRANSACT_PAUSE_MS_MAX))
@@ -50,7 +50,7 @@ export async function runTransaction(
     return { ok: 'written', next: planned.begun }
   }
   if (called && called.ok !== true) return called
-  // Failed at the end of its transaction: a constraint that is checked late, a conflict.
+  // Failed at the end of its transaction: a deferred constraint, a conflict.
   const failure = transacted.outcome === 'failed' ? transacted.error : undefined
   return stopped(
     await callStep({
@@ -63,7 +63,7 @@ export async function runTransaction(
   )
 }
 
-/** A call that cannot have ended well. */
+/** The outcome of a call that cannot have succeeded. */
 function stopped(outcome: CallOutcome): Exclude<CallOutcome, { ok: true }> {
   if (outcome.ok === true) throw new Error('a step that was not called has ended')
   return outcome

@@ -9,17 +9,17 @@ interface Waiter {
 }
 
 export interface SagaEnds {
-  /** Waits until it is finished, or Failed: one that is Running and waits for an operator may yet go on. */
+  /** Waits until the saga is finished or Failed. A Running saga that waits for an operator may still continue. */
   wait(id: string): Promise<SagaRecord>
-  /** It has ended; the saga, if that is known. */
+  /** Reports that a saga has ended, with its record if known. */
   tell(id: string, saga?: SagaRecord): Promise<void>
-  /** Looks at all that are waited for and not run here, by one statement. */
+  /** Checks all awaited sagas that do not run here, by one statement. */
   look(): Promise<void>
 }
 
 const hasEnded = (state: SagaRecord['state']) => isFinal(sagaMachine, state) || state === 'Failed'
 
-/** Whoever waits for the end of a saga, wherever it runs. */
+/** Waits for the ends of sagas, wherever they run. */
 export function createSagaEnds(storage: StateStorage, isRunning: (id: string) => boolean): SagaEnds {
   const waiters = new Map<string, Set<Waiter>>()
 
@@ -36,7 +36,7 @@ export function createSagaEnds(storage: StateStorage, isRunning: (id: string) =>
       if (saga === undefined) settle(id, ({ reject }) => reject(gone(id)))
       else if (hasEnded(saga.state)) settle(id, ({ resolve }) => resolve(saga))
     } catch (error) {
-      // Its data cannot be read, and never will be; else the next look tries again.
+      // Its data can never be read; after any other error the next look tries again.
       if (!(error instanceof SagapostError)) throw error
       settle(id, ({ reject }) => reject(error))
     }

@@ -11,8 +11,8 @@ export interface Signal {
 }
 
 /**
- * Keeps a signal for the sagas that wait for it, now or later. It is a fact: the first one of a name and key counts, the
- * same one again changes nothing, and another payload is refused. `tx` is the caller's own transaction, if it has one.
+ * Stores a signal for sagas that wait for it, now or later. The first signal of a name and key counts: the same one
+ * again changes nothing, and another payload is refused. `tx` is the caller's own transaction, if it has one.
  */
 export async function sendSignal(
   storage: Pick<StateStorage, 'signal'>,
@@ -38,7 +38,7 @@ function encode(payload: unknown): string | undefined {
   let text: string | undefined
   try {
     text = encodeJson(payload)
-    // As the step that waits for it will keep it.
+    // The form in which the waiting step will store it.
     encodeJson({ timedOut: false, payload })
   } catch (error) {
     throw invalid(`The payload cannot be kept: ${error instanceof Error ? error.message : 'it is no JSON'}`)

@@ -18,7 +18,9 @@ export interface HeldStartOptions {
   readonly onError: (error: Error, sagaId?: string) => void
 }
 
-/** Starts a saga that is held from its first moment on: no claim is needed, and if its first step is called, no intent. */
+/**
+ * Starts a saga that is held from the start: it needs no claim and, if its first step is called, no separate intent.
+ */
 export async function startHeld(
   options: HeldStartOptions,
   definition: SagaDefinition,
@@ -49,7 +51,7 @@ export async function startHeld(
   }
 }
 
-/** One step by itself, on no condition, that is called. */
+/** The first stage is one unconditional step that is called. */
 function beginsWithCall({ steps }: SagaDefinition): boolean {
   const [first, second] = steps
   const called = first?.kind === 'step' || first?.kind === 'transaction'

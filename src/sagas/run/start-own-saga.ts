@@ -16,16 +16,16 @@ interface StartedRow<Answer> {
 
 export interface OwnStart<Answer> {
   sagaId: string
-  /** False: the key was used before, and this is the saga that it made. */
+  /** False when the key was used before; this is then the first saga. */
   created: boolean
-  /** What the function has to say of it. */
+  /** The function's own result. */
   answer: Answer
 }
 
 /**
- * Starts a saga of Sagapost's own by a function of the schema, which takes the saga first and does its part of the work
- * in the same transaction. So a role that may write no sagas starts these, and nobody starts them otherwise. Their input
- * is no secret, and is not sealed.
+ * Starts one of Sagapost's own sagas by a function of the schema, which starts the saga and does its part of the work
+ * in the same transaction. So a role that may not write sagas can start these, and only these. Their input is not
+ * secret, and is not sealed.
  */
 export async function startOwnSaga<Answer>(
   client: Pick<pg.ClientBase, 'query'>,

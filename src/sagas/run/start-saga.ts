@@ -14,18 +14,18 @@ const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 
 export interface StartOptions {
-  /** Starting again with the same key finds the first one. */
+  /** An idempotency key: a second start with the same key returns the first saga. */
   readonly key?: string
-  /** For operators: what this one is about. */
+  /** For operators: what this saga is about. */
   readonly name?: string
   readonly description?: string
   readonly metadata?: Record<string, unknown>
-  /** [G17] W3C ids of the trace that the saga belongs to; absent: a new one. */
+  /** [G17] W3C ids of the trace that the saga belongs to. Default: a new trace. */
   readonly traceId?: string
   readonly spanId?: string
 }
 
-/** Checks the input and saves a new saga; `tx` is the caller's own transaction, if it has one. */
+/** Checks the input and stores a new saga; `tx` is the caller's own transaction, if it has one. */
 export async function startSaga(
   storage: Pick<StateStorage, 'startSaga'>,
   definition: SagaDefinition,
@@ -36,7 +36,7 @@ export async function startSaga(
   const given = await newSagaOf(definition, input, rest)
   const outcome = await storage.startSaga(given, tx)
   const { created, saga } = outcome
-  // Another version may read the same input differently: then only the key counts.
+  // Another version may parse the same input differently: then only the key counts.
   const comparable = saga.definitionVersion === definition.version
   if (!created && comparable && !isDeepStrictEqual(saga.input, decodeJson(given.input))) {
     throw new SagapostError(
@@ -47,7 +47,7 @@ export async function startSaga(
   return outcome
 }
 
-/** A saga that can be started, its input checked. */
+/** A saga ready to start, with its input checked. */
 export async function newSagaOf(
   definition: SagaDefinition,
   input: unknown,
@@ -88,7 +88,7 @@ export async function newSagaOf(
   }
 }
 
-/** The row that a step begins as. */
+/** The row as which a step begins. */
 export function newStepOf({ name, retry, metadata }: StepDefinition): NewStep {
   return { name, maxAttempts: retry.max_attempts, ...(metadata ? { metadata } : {}) }
 }
@@ -107,7 +107,10 @@ async function readInput(definition: SagaDefinition, input: unknown): Promise<st
   }
 }
 
-/** As it will be read again. Whatever cannot be kept is refused here: it would spoil the starts of its whole batch. */
+/**
+ * The metadata as it will be read back. Values that cannot be stored are refused here: they would fail the whole batch
+ * of starts.
+ */
 function readMetadata(definition: SagaDefinition, given: unknown): Record<string, unknown> | null {
   if (given === undefined || given === null) return null
   let metadata: unknown

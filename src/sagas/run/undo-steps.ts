@@ -3,7 +3,7 @@ import { newSpanId } from '../new-ids.js'
 import { type CallOutcome, callStep } from './call-step.js'
 import type { HeldSaga } from './held-saga.js'
 
-/** Undoes steps at the same time, and notes each as it ends. A child is only begun to be: its end is waited for. */
+/** Undoes steps at the same time and records each as it ends. A child's undo is only begun: its end is awaited. */
 export async function undoSteps(
   held: HeldSaga,
   graceMs: number,

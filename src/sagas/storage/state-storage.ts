@@ -12,12 +12,12 @@ import type {
 } from '../records.js'
 
 export interface StartOutcome {
-  /** False: the key was used before, and this is the saga that it made. */
+  /** False when the key was used before; this is then the first saga. */
   readonly created: boolean
   readonly saga: SagaRecord
 }
 
-/** Refused: the lease was lost, or the token is not the last one. Nothing was written. */
+/** Refused: the lease was lost, or the token is outdated. Nothing was written. */
 export type WriteOutcome =
   | ({ readonly applied: true /** By the storage's clock. */; readonly moment: Date } & Signals)
   | { readonly applied: false }
@@ -25,7 +25,7 @@ export type WriteOutcome =
 export type TransactOutcome =
   | { readonly outcome: 'committed'; readonly signals: Signals & { readonly moment: Date } }
   | { readonly outcome: 'failed'; readonly error: unknown }
-  /** Nothing was written, and the step is not to blame: no connection, or our own tables refused the checkpoint. */
+  /** Nothing was written, but not because of the step: no connection, or our own tables refused the checkpoint. */
   | { readonly outcome: 'unavailable'; readonly error: unknown }
   | { readonly outcome: 'refused' }
 
@@ -35,7 +35,7 @@ export interface SagaFilter {
   readonly traceId?: string
   readonly awaitingOperator?: boolean
   readonly limit?: number
-  /** Created before this one, for the next page: the last of the page before. */
+  /** For the next page: the last saga of the previous page. Only sagas created before it are listed. */
   readonly before?: { readonly createdAt: Date; readonly id: string }
 }
 
@@ -43,14 +43,14 @@ export interface ClaimRequest {
   readonly owner: string
   readonly leaseMs: number
   readonly limit: number
-  /** Only these versions of these definitions, each up to its own number. */
+  /** Only these versions of these definitions, each up to its own limit. */
   readonly definitions: readonly { readonly name: string; readonly version: number; readonly limit: number }[]
 }
 
 export interface CancelRequest {
   readonly by: string
   readonly reason: string
-  /** By its parent: also when it has done its part. */
+  /** Requested by its parent: allowed even when all its steps are done. */
   readonly asParent?: boolean
 }
 
@@ -64,15 +64,17 @@ export interface NewSignal {
 export type SignalName = Pick<NewSignal, 'name' | 'key'>
 
 export interface SignalOutcome {
-  /** False: there was one of this name and key, and it is the one that counts. */
+  /** False when a signal of this name and key exists, which is then the one that counts. */
   readonly created: boolean
   readonly receivedAt: Date
   readonly expiresAt: Date
-  /** Its payload is the same as that of the one that counts; undefined: it is encrypted, and cannot be compared here. */
+  /**
+   * Whether the payload equals that of the signal that counts; undefined: it is encrypted and cannot be compared here.
+   */
   readonly same: boolean | undefined
 }
 
-/** A signal that has come. */
+/** A signal that has arrived. */
 export type ArrivedSignal = { readonly payload: unknown } | { readonly unreadable: DataUnreadableError }
 
 /** A step that waits for the deliveries of an event. */
@@ -81,10 +83,10 @@ export interface AwaitingStep {
   readonly stepIndex: number
 }
 
-/** How these deliveries stand; one that was requeued counts by what took its place. */
+/** The state of these deliveries; a requeued delivery counts as its successor. */
 export interface AwaitedDeliveries {
   readonly eventId: string
-  /** `dead`: some are dead-lettered, whatever becomes of the others. `gone`: the event is not there any more. */
+  /** `dead`: some are dead letters, whatever happens to the others. `gone`: the event no longer exists. */
   readonly standing: 'open' | 'completed' | 'dead' | 'gone'
   readonly completed: number
   readonly dead: number
@@ -92,71 +94,77 @@ export interface AwaitedDeliveries {
 
 export type CancelOutcome = 'requested' | 'already_requested' | 'too_late' | 'not_found'
 
-/** What there is to do, and when. */
+/** The work there is, and when. */
 export interface Outlook {
-  /** `passNewsOn` would find something. */
+  /** Whether `passNewsOn` would find something. */
   readonly news: boolean
-  /** Until the next saga of these definitions is due: 0 for one that is; null: none will be by itself. */
+  /**
+   * The time until the next saga of these definitions is due: 0 when one is due now; null when none will be by time.
+   */
   readonly dueInMs: number | null
 }
 
 export interface CleanUpOptions {
-  /** How many in one transaction. */
+  /** The most per transaction. */
   readonly batch?: number
-  /** How many at most. */
+  /** The most in total. */
   readonly limit?: number
-  /** Stops it after the batch that is under way. */
+  /** Stops after the current batch. */
   readonly signal?: AbortSignal
 }
 
 /**
- * [G13] Everything a coordinator needs of a storage. Times that decide anything (leases, retries, deadlines) are by the
+ * [G13] Everything a coordinator needs of a storage. All decisive times (leases, retries, deadlines) are by the
  * storage's own clock, never by the caller's. The conformance suite in test/sagas/ is its contract.
  */
 export interface StateStorage {
-  /** Saves a new saga with its steps. With a key that was used before it makes nothing and finds the first one. */
+  /**
+   * Stores a new saga with its steps. With a key that was used before, it creates nothing and returns the first saga.
+   */
   startSaga(saga: NewSaga, tx?: StepTransaction): Promise<StartOutcome>
-  /** Many, in one transaction. */
+  /** Starts many sagas in one transaction. */
   startSagas(sagas: readonly NewSaga[]): Promise<StartOutcome[]>
   getSaga(id: string): Promise<SagaRecord | undefined>
-  /** Of those that are there. */
+  /** The states of those that exist. */
   readStates(ids: readonly string[]): Promise<Map<string, SagaState>>
   /** Newest first. */
   listSagas(filter: SagaFilter): Promise<SagaRecord[]>
   /** Unfinished sagas whose deadline has passed and that are not being undone yet, the longest overdue first. */
   findTimedOut(limit: number): Promise<SagaRecord[]>
   listSteps(sagaId: string): Promise<StepRecord[]>
-  /** In the order in which it happened. */
+  /** In order of occurrence. */
   listEvents(sagaId: string): Promise<SagaEventRecord[]>
   /**
-   * States of sagas and of steps, and events: many sagas' in one transaction, each by itself refused when its fence is
-   * not the last one. `leaseMs`: how long the lease lasts from now on where it is kept.
+   * Writes states of sagas and steps, and events: many sagas' changes in one transaction, each refused separately when
+   * its fence is outdated. `leaseMs`: the new length of leases that are kept.
    */
   write(changes: readonly SagaChange[], leaseMs: number): Promise<WriteOutcome[]>
-  /** Runs the work and writes what it answers in one transaction; whatever goes wrong, neither is there. */
+  /** Runs the work and writes the change it returns in one transaction; after any failure, neither is stored. */
   transact(work: (tx: StepTransaction) => Promise<SagaChange>, leaseMs: number): Promise<TransactOutcome>
-  /** A look that costs next to nothing, for a coordinator that has nothing to do. */
+  /** An almost free look for work, for an idle coordinator. */
   lookAhead(definitions: readonly Pick<SagaDefinition, 'name' | 'version'>[]): Promise<Outlook>
-  /** What is due and not held by anybody, under a lease. What another claims at the same moment is passed over. */
+  /**
+   * Claims due sagas without a holder, under a lease. Skips those that another coordinator claims at the same moment.
+   */
   claim(request: ClaimRequest): Promise<ClaimedSaga[]>
-  /** Begins the leases of those that the owner still holds anew, and answers which; a row that is locked is passed over. */
+  /** Renews the leases that the owner still holds and returns their ids; skips locked rows. */
   renew(owner: string, sagaIds: readonly string[], leaseMs: number): Promise<readonly string[]>
-  /** Of those that the owner still holds; the others are missing. */
+  /** The signals of those that the owner still holds; the others are missing. */
   readSignals(owner: string, sagaIds: readonly string[]): Promise<Map<string, Signals>>
   /** Asks the holder to stop and to undo; needs no lease. */
   requestCancel(sagaId: string, request: CancelRequest): Promise<CancelOutcome>
-  /** Keeps a signal; `tx` is the caller's own transaction, if it has one. The first one of a name and key counts. */
+  /** Stores a signal; `tx` is the caller's own transaction, if it has one. The first one of a name and key counts. */
   signal(signal: NewSignal, tx?: StepTransaction): Promise<SignalOutcome>
-  /** Those that have come, by their topics; one that cannot be read spoils no other. */
+  /** The signals that have arrived, by topic; one that cannot be read does not fail the others. */
   findSignals(topics: readonly SignalName[]): Promise<Map<string, ArrivedSignal>>
-  /** Of the events that these steps wait for, by their topics. */
+  /** The deliveries that these steps wait for, by topic. */
   findDeliveries(steps: readonly AwaitingStep[]): Promise<Map<string, AwaitedDeliveries>>
-  /** Makes those due that wait for what there is news of, as far as `limit` goes; answers whether there may be more. */
+  /** Makes sagas due for whose topics there is news, up to `limit`; returns whether there may be more. */
   passNewsOn(limit: number): Promise<boolean>
-  /** Removes signals whose time is over and that nobody waits for; how many. */
+  /** Removes expired signals that no saga waits for; returns how many. */
   cleanUpSignals(limit: number): Promise<number>
-  /** A finished saga that waits for nobody, with its steps and events. */
+  /** Deletes a finished saga that waits for no operator, with its steps and events. */
   deleteSaga(id: string): Promise<boolean>
-  /** The same for all that were last changed before the moment, the oldest first, in short transactions; how many. */
+  /** Deletes all that were last changed before the moment, oldest first, in short transactions; returns how many. */
   cleanUpExpired(olderThan: Date, options?: CleanUpOptions): Promise<number>
 }

@@ -4,7 +4,7 @@ import { deliveryTopic } from '../../topics.js'
 import type { AwaitedDeliveries, StateStorage } from '../state-storage.js'
 import type { Kept } from './memory-storage.js'
 
-/** An event that a saga has published. */
+/** An event that a saga published. */
 export interface PublishedEvent {
   readonly id: string
   readonly sagaId: string
@@ -12,25 +12,25 @@ export interface PublishedEvent {
   readonly payload: unknown
 }
 
-/** How the deliveries of an event stand. */
+/** The states of an event's deliveries. */
 export interface DeliveryCounts {
   readonly completed?: number
   readonly deadLettered?: number
-  /** Still to be made. */
+  /** Deliveries that have not ended. */
   readonly open?: number
 }
 
 export interface MemoryEvents extends Pick<StateStorage, 'findDeliveries'> {
   readonly published: readonly PublishedEvent[]
-  /** An entry of a history that is published. */
+  /** Publishes an entry of a saga's history. */
   tell(kept: Kept, entry: SagaEventRecord): void
-  /** The event of a step that begins to wait; only the first one counts. */
+  /** Publishes the event of a step that begins to wait; only the first one counts. */
   post(sagaId: string, publication: Publication): void
-  /** Tells the topics whose deliveries have ended, or are under way again, since this was last asked. */
+  /** Reports the topics whose deliveries have ended, or were requeued, since the last call. */
   passNewsOn(tell: (topic: string) => void): void
 }
 
-/** What events, their deliveries and saga_awaited_events are on PostgreSQL. */
+/** The equivalent of events, deliveries and saga_awaited_events on PostgreSQL. */
 export function keepEvents(deliveriesOf: (event: PublishedEvent) => DeliveryCounts): MemoryEvents {
   const published: PublishedEvent[] = []
   const awaited = new Map<string, { event: PublishedEvent; told: string }>()

@@ -7,11 +7,11 @@ import type { Kept } from './memory-storage.js'
 const KEPT_MS = 30 * 86_400_000
 
 export interface MemorySignals extends Pick<StateStorage, 'signal' | 'findSignals' | 'cleanUpSignals'> {
-  /** There is news of the topic: passed on at once. */
+  /** Reports news of a topic at once. */
   tell(topic: string): void
 }
 
-/** What saga_signals and saga_wakeups are on PostgreSQL. */
+/** The equivalent of saga_signals and saga_wakeups on PostgreSQL. */
 export function keepSignals(all: ReadonlyMap<string, Kept>, now: (plusMs?: number) => Date): MemorySignals {
   const kept = new Map<string, Omit<SignalOutcome, 'same' | 'created'> & { readonly payload: unknown }>()
 

@@ -18,14 +18,14 @@ import { keepSignals } from './memory-signals.js'
 export interface MemoryStorageOptions {
   /** The clock. */
   readonly now?: () => number
-  /** What transaction steps get as `tx`. */
+  /** The `tx` of transaction steps. */
   readonly tx?: StepTransaction
-  /** How the deliveries of an event stand, asked whenever it is looked at; absent: nobody has subscribed to any. */
+  /** The states of an event's deliveries, asked at every look. Default: the event has no subscription. */
   readonly deliveries?: (event: PublishedEvent) => DeliveryCounts
 }
 
 export interface MemoryStorage extends StateStorage {
-  /** What sagas have published, in this order. */
+  /** The events that sagas published, in order. */
   readonly published: readonly PublishedEvent[]
 }
 
@@ -33,7 +33,7 @@ export interface Kept {
   saga: SagaRecord
   steps: StepRecord[]
   events: SagaEventRecord[]
-  /** There was news since it was last claimed. */
+  /** Whether there was news since it was last claimed. */
   woken: boolean
 }
 
@@ -43,7 +43,7 @@ const noTransaction: StepTransaction = {
   },
 }
 
-/** [G13] In memory, for tests of sagas: the same behaviour as on PostgreSQL, held by the same suite. Nothing is kept. */
+/** [G13] A storage in memory, for tests of sagas. The conformance suite checks that it behaves as PostgreSQL's does. */
 export function createMemoryStorage({
   now: clock = Date.now,
   tx = noTransaction,
@@ -270,7 +270,7 @@ export function createMemoryStorage({
   }
 }
 
-/** As PostgreSQL does it: all of a write happens at one moment. */
+/** As on PostgreSQL, all of a write happens at one moment. */
 function leaseFrom(moment: Date, leaseMs: number): Pick<SagaRecord, 'leaseUntil' | 'wakeAt'> {
   const until = new Date(moment.getTime() + leaseMs)
   return { leaseUntil: until, wakeAt: until }
@@ -280,7 +280,7 @@ function isUnfinished({ state }: SagaRecord): boolean {
   return state === 'Compensating' || state === 'Pending' || state === 'Running' || state === 'StepCompleted'
 }
 
-/** Finished, and waiting for nobody. */
+/** Finished, and not waiting for an operator. */
 function isOver(saga: SagaRecord): boolean {
   return isFinal(sagaMachine, saga.state) || (saga.state === 'Failed' && !saga.awaitingOperator)
 }

@@ -76,7 +76,7 @@ export async function claim(pool: pg.Pool, request: ClaimRequest, box: DataBox):
   }))
 }
 
-/** Each by itself: one that cannot be read spoils no other. */
+/** Opens each saga's data separately: one that cannot be read does not fail the others. */
 function open(
   row: SagaRow,
   stepRows: readonly StepRow[],

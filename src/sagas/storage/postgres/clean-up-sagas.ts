@@ -1,23 +1,23 @@
 import type pg from 'pg'
 import { createPostgresStorage } from './create-postgres-storage.js'
 
-/** After so many it says how far it is. */
+/** Reports progress after this many. */
 const SLICE = 1_000
 
 /** So long ago by the database's clock. */
 const selectMoment = `SELECT sagapost.now() - $1::bigint * interval '1 ms' AS moment`
 
 export interface CleanUpRequest {
-  /** Those that were last changed longer ago than this. */
+  /** Sagas that were last changed longer ago than this. */
   readonly ageMs: number
-  /** Stops after so many; absent: when there are no more. */
+  /** Stops after this many; absent: when there are no more. */
   readonly limit?: number | undefined
   readonly onProgress?: (removed: number) => void
 }
 
 /**
  * [G8] Removes ended sagas of an age, with their steps and events, under the role saga_app_role, in short transactions.
- * Those that wait for an operator stay.
+ * Sagas that wait for an operator are kept.
  */
 export async function cleanUpSagas(
   pool: pg.Pool,

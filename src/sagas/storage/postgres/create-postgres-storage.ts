@@ -17,7 +17,10 @@ import { applyChanges } from './write-changes.js'
 export interface PostgresStorageOptions {
   /** Under the role saga_app_role, or under a login that is a member of it. */
   readonly pool: pg.Pool
-  /** For transaction steps, which write the application's own tables: a login that may, and is a member too. */
+  /**
+   * For transaction steps, which write the application's own tables: a login that may write them and is a member of the
+   * role as well.
+   */
   readonly transactionPool?: pg.Pool
   /** For renewals, which must not wait behind writes; under the same role. */
   readonly leasePool?: pg.Pool
@@ -25,7 +28,7 @@ export interface PostgresStorageOptions {
   readonly dataBox?: DataBox
 }
 
-/** [G13] The storage on PostgreSQL. Every statement is one transaction; only `transact` opens one for longer. */
+/** [G13] The storage on PostgreSQL. Every statement is one transaction; only `transact` opens a longer one. */
 export function createPostgresStorage({
   pool,
   transactionPool = pool,

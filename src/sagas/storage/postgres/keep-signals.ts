@@ -74,7 +74,7 @@ export async function signal(
     readable: string
   }>
   const row = rows[0]
-  // Only under REPEATABLE READ: the first one was committed after this transaction's snapshot was taken.
+  // Only under REPEATABLE READ: the first signal was committed after this transaction's snapshot was taken.
   if (row === undefined) throw new Error(`the signal ${name} cannot be seen by this transaction`)
   const { created, ...kept } = JSON.parse(row.kept) as KeptSignal
   const readable = row.readable === 'true'
@@ -82,7 +82,7 @@ export async function signal(
   return { created, receivedAt: new Date(kept.received_at), expiresAt: new Date(kept.expires_at), same }
 }
 
-/** With the one that is kept, where one of the two is encrypted. Undefined: this process lacks the key. */
+/** Compares with the stored signal when one of the two is encrypted. Undefined: this process lacks the key. */
 async function compareSealed(
   client: Queryable,
   { name, key, payload }: NewSignal,
@@ -115,7 +115,7 @@ export async function findSignals(
   )
 }
 
-/** Whoever may send signals may send one that only looks as if it were sealed. */
+/** A sender may store a payload that only looks sealed. */
 function open(topic: string, payload: string | null, box: DataBox): ArrivedSignal {
   if (payload === null) return { payload: undefined }
   try {
@@ -126,7 +126,7 @@ function open(topic: string, payload: string | null, box: DataBox): ArrivedSigna
   }
 }
 
-/** Two transactions: neither holds what the other waits for, and neither stops the other. */
+/** Two transactions, so that neither waits for the other's locks or fails with it. */
 export async function passNewsOn(pool: pg.Pool, limit: number): Promise<boolean> {
   const isFull = async (statement: string) => {
     const { rows } = await pool.query<{ count: number }>(statement, [limit])

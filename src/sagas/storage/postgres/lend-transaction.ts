@@ -1,17 +1,17 @@
 import type pg from 'pg'
 import type { StepTransaction } from '../../definition.js'
 
-/** Savepoints are the step's own; the transaction is not. Comments may stand before the word. */
+/** A step may use savepoints but not end the transaction. Comments may precede the keyword. */
 const TRANSACTION_CONTROL =
   /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:begin|start\s+transaction|commit|end|abort|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b)|prepare\s+transaction)\b/i
 
 export interface LentTransaction {
   readonly tx: StepTransaction
-  /** From now on it takes no statement: a step that goes on all the same would write outside of its transaction. */
+  /** Refuses further statements: a step that continues would write outside of its transaction. */
   takeBack(): void
 }
 
-/** The connection for the time of one step. What was asked before it is taken back still runs inside. */
+/** Lends the connection for one step. Statements sent before it is taken back still run inside the transaction. */
 export function lendTransaction(client: pg.ClientBase): LentTransaction {
   let over = false
   const query = (...args: unknown[]): unknown => {

@@ -4,13 +4,13 @@ import { SagapostError } from '../../../errors/index.js'
 type Queryable = Pick<pg.ClientBase, 'query'>
 
 const statements = {
-  /** Frees dead rows, refreshes the planner's statistics, and summarises what BRIN indexes have not seen yet. */
+  /** Frees dead rows, refreshes the planner's statistics, and summarises new ranges of BRIN indexes. */
   vacuum: {
     saga_instances: 'VACUUM (ANALYZE) sagapost.saga_instances',
     saga_steps: 'VACUUM (ANALYZE) sagapost.saga_steps',
     saga_events: 'VACUUM (ANALYZE) sagapost.saga_events',
   },
-  /** Builds the indexes of what is updated often anew, without keeping anybody from writing. */
+  /** Rebuilds the indexes of tables that are updated often, without blocking writes. */
   reindex: {
     saga_instances: 'REINDEX TABLE CONCURRENTLY sagapost.saga_instances',
     saga_steps: 'REINDEX TABLE CONCURRENTLY sagapost.saga_steps',
@@ -28,8 +28,8 @@ const selectRight = `
   WHERE oid = ANY ('{sagapost.saga_instances, sagapost.saga_steps, sagapost.saga_events}'::regclass[])`
 
 /**
- * [G16] Runs one task, table after table, and tells each that is done. The connection is the owner's: neither statement
- * can be lent to another role by a function, since both commit by themselves.
+ * [G16] Runs one task on table after table, and reports each. The connection is the owner's: a function cannot run
+ * either statement on behalf of another role, since both commit by themselves.
  */
 export async function maintainSagaTables(
   client: Queryable,
@@ -60,7 +60,7 @@ export interface PartitionMaintenance {
   readonly dropped: number
 }
 
-/** [G15] Under schema_maintainer. Nothing, unless saga_events is partitioned. */
+/** [G15] Under schema_maintainer. Does nothing unless saga_events is partitioned. */
 export async function maintainSagaPartitions(
   client: Queryable,
   { dropOlderThanMs }: { readonly dropOlderThanMs?: number | undefined } = {},

@@ -5,9 +5,9 @@ import { sagaMachine } from '../../../model/index.js'
 import type { SagaInstance, SagaListFilter } from '../../saga-view.js'
 import { type InstanceRow, isSagaId, toInstance } from './view-rows.js'
 
-/** What matches is read whole and sorted when it is no more than this. */
+/** Up to this many matching rows are read and sorted as a whole. */
 const FEW_ROWS_MAX = 1_000
-/** Of many, so many of the newest are looked through for a page; then the page is shorter, and its cursor goes on. */
+/** With more, a page scans at most this many of the newest; it may be short, and its cursor continues. */
 const WALKED_ROWS_MAX = 10_000
 
 /**
@@ -76,8 +76,8 @@ export const selectWalkEnd = `
 type ListedRow = InstanceRow & { at_us: string }
 
 /**
- * A page of sagas, without their data, under the role saga_readonly_role. Always bounded: when a filter that many sagas
- * match has none among the newest, a page may be short, even empty, and go on with its cursor.
+ * A page of sagas, without their data, under the role saga_readonly_role. Always bounded: when a filter matches many
+ * sagas but few of the newest, a page may be short or even empty, and its cursor continues.
  */
 export async function pageSagas(
   pool: pg.Pool,

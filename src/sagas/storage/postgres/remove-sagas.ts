@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { CleanUpOptions } from '../state-storage.js'
 
-/** A fraction of a second each: with its steps and events a saga is a dozen rows. */
+/** Each batch takes a fraction of a second: with its steps and events a saga is a dozen rows. */
 const CLEANUP_BATCH = 500
 
 /** The cascade takes steps and events along. */

@@ -12,7 +12,7 @@ import type { CompensationState, SagaEventRecord, SagaRecord, StepRecord } from 
 import type { RetryPolicy } from '../../retry-policy.js'
 import type { SagaError } from '../../saga-error.js'
 
-/** Data comes as text: SQL's null and JSON's are two things. */
+/** Data is read as text, to distinguish SQL's null from JSON's. */
 export interface SagaRow {
   id: string
   definition_id: string
@@ -160,7 +160,7 @@ export function toStep(row: StepRow, box: DataBox): StepRecord {
   }
 }
 
-/** With what is only shown, and never run with, in the clear as far as the box opens it. */
+/** Opens the data that is only displayed, as far as the box can. */
 export function openSagaRow(row: SagaRow, box: DataBox): SagaRow {
   const place = { sagaId: row.id, column: 'current_data' } as const
   return {

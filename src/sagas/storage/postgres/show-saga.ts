@@ -6,7 +6,7 @@ import type { WholeSaga } from '../../saga-view.js'
 import { type EventRow, openEventRow, openSagaRow, openStepRow, type SagaRow, type StepRow } from './rows.js'
 import { isSagaId, toEventView, toInstance, toStepView } from './view-rows.js'
 
-/** Of a history; a saga has about ten for each of its steps, and more only where it was tried very often. */
+/** Limit of the history shown; a saga has about ten events per step, and more only after very many retries. */
 const EVENTS_SHOWN_MAX = 1_000
 
 /** The three reads see one moment: a saga that moves on between them would not fit its steps. */
@@ -29,8 +29,8 @@ export const selectShownEvents = `
   FROM sagapost.saga_events WHERE saga_id = $1 ORDER BY "timestamp" DESC, sequence DESC LIMIT $2`
 
 /**
- * One saga with its steps and its history, under the role saga_readonly_role. Data that is encrypted is shown as it is
- * kept, unless there is a box to open it.
+ * One saga with its steps and its history, under the role saga_readonly_role. Encrypted data is shown encrypted unless
+ * there is a box to open it.
  */
 export async function showSaga(
   pool: pg.Pool,

@@ -47,12 +47,12 @@ export async function startSagas(
 async function findFirst(client: Queryable, saga: NewSaga, box: DataBox): Promise<StartOutcome> {
   const { idempotencyKey: key, definitionId } = saga
   const first = key === null ? undefined : await getSagaByKey(client, definitionId, key, box)
-  // Only under REPEATABLE READ: the first one committed after this transaction's snapshot was taken.
+  // Only under REPEATABLE READ: the first saga was committed after this transaction's snapshot was taken.
   if (first === undefined) throw new Error(`the saga with the key ${key} cannot be seen by this transaction`)
   return { created: false, saga: first }
 }
 
-/** One saga as sagapost.start_sagas takes it. */
+/** A saga in the form that sagapost.start_sagas takes. */
 export function toStartParameter(saga: NewSaga, box: DataBox): Record<string, unknown> {
   const { id, lease } = saga
   const firstPlace = { sagaId: id, column: 'input_data', stepIndex: 0 } as const

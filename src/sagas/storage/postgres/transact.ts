@@ -21,18 +21,21 @@ const terminate = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE pid = $1 AND extract(epoch FROM xact_start) = $2::numeric`
 
-/** Something in the transaction is to blame, be it at its end: data, constraints, or an error that the step swallowed. */
+/**
+ * Errors caused by the transaction's content, possibly at its end: data, constraints, or an error that the step
+ * swallowed.
+ */
 const STEP_ERRORS = /^(22|23|25P02|40|54|P0|SP)/
 
-/** A ROLLBACK waits behind a statement of the step that nobody waits for any more; after this the connection goes. */
+/** A ROLLBACK waits behind an abandoned statement of the step; after this time the connection is closed. */
 const ROLLBACK_MS_MAX = 500
 
 /**
- * Runs transaction steps. Each has a connection to itself, and waits for its turn when all are taken: a connection that
- * is asked for in vain would be an error. Without a pool of their own they leave one connection to the writes.
+ * Runs transaction steps. Each holds a connection and waits its turn when all are taken, since asking the pool in vain
+ * would be an error. Without a pool of their own they leave one connection to the writes.
  */
 export function createTransact(pool: pg.Pool, shared: boolean, box: DataBox): StateStorage['transact'] {
-  // When the first one comes: most storages never run any.
+  // Created with the first transaction: most storages never run one.
   let takeTurn: ReturnType<typeof createTransactionSlots> | undefined
   return (work, leaseMs) => {
     takeTurn ??= createTransactionSlots(Math.max(1, shared ? pool.options.max - 1 : pool.options.max))
@@ -41,9 +44,8 @@ export function createTransact(pool: pg.Pool, shared: boolean, box: DataBox): St
 }
 
 /**
- * The fence is looked at last, by the same statement as everywhere: a holder that lost its lease meanwhile writes
- * nothing, and while the step works the row is free for a renewal or a cancel. Up to COMMIT every error is known to have
- * written nothing.
+ * Checks the fence last, by the usual statement: a holder that has lost its lease writes nothing, and while the step
+ * works the row is free for a renewal or a cancel. Any error before COMMIT means that nothing was written.
  */
 async function transact(
   pool: pg.Pool,
@@ -93,13 +95,13 @@ async function transact(
       return { outcome: 'committed', signals: written }
     } catch (error) {
       await rollBack()
-      // The server has said no. Any other error leaves open whether it was committed, and is thrown.
+      // The server has refused the commit. Any other error leaves it uncertain, and is thrown.
       if (isOfTheStep(error)) return { outcome: 'failed', error }
       throw error
     }
   } finally {
     client.release(broken)
-    // What runs there would go on, and hold its locks, until it notices that its client is gone.
+    // Its statement would continue, and hold its locks, until the server notices that the client is gone.
     if (broken && server !== undefined) {
       const { pid, began } = server
       await succeedsWithin(ROLLBACK_MS_MAX, pool.query(terminate, [pid, began]))
@@ -107,7 +109,7 @@ async function transact(
   }
 }
 
-/** What our own tables refuse (a partition that is missing, say) is not. */
+/** Errors from our own tables (a missing partition, say) are not the step's. */
 function isOfTheStep(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false
   return error.schema !== 'sagapost' && STEP_ERRORS.test(error.code ?? '')
@@ -124,14 +126,17 @@ function readServer(result: unknown): Server | undefined {
   return rows[0]
 }
 
-/** A COMMIT that nobody answers: after the lease whoever claims the saga finds in the rows whether it was committed. */
+/**
+ * When COMMIT is not answered, the coordinator that claims the saga after the lease reads from the rows whether it was
+ * committed.
+ */
 async function answeredWithin(ms: number, commit: Promise<unknown>): Promise<void> {
   await within(ms, commit, () => {
     throw new Error(`COMMIT was not answered within ${ms} ms`)
   })
 }
 
-/** False when it takes longer, or fails. */
+/** False when it fails or takes longer. */
 function succeedsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   const succeeded = work.then(
     () => true,

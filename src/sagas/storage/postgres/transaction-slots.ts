@@ -1,4 +1,4 @@
-/** Lets so many work at once; the others wait, first come, first served. */
+/** Limits how much work runs at once; the rest waits, first come, first served. */
 export function createTransactionSlots(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []
   let free = most

@@ -3,7 +3,7 @@ import type { SagaError } from '../../saga-error.js'
 import type { SagaEvent, SagaFailure, SagaInstance, SagaStep } from '../../saga-view.js'
 import type { EventRow, SagaRow, StepRow } from './rows.js'
 
-/** As the coordinator makes them; what SQL has put there may be any text that fits into a cursor. */
+/** The form that coordinators create; ids written by SQL may be any text that fits into a cursor. */
 export function isSagaId(id: string): boolean {
   return /^[\x21-\x7e]{1,255}$/.test(id)
 }

@@ -2,20 +2,20 @@ import pg from 'pg'
 import { LOCK_TIMED_OUT } from '../../../database/index.js'
 import { SagapostError } from '../../../errors/index.js'
 
-/** As long as a statement takes that has the same key at the same moment. */
+/** The duration of a concurrent statement with the same key. */
 const MOMENT_MS = 100
-/** How long to wait for a key that an open transaction holds. It may be the caller's own, and would never end. */
+/** How long to wait for a key that an open transaction holds. That may be the caller's own, which would never end. */
 const KEY_WAIT_MS = 2_000
 
-/** Runs the statement on a connection, with how long it may wait for a lock. */
+/** Runs the statement on a connection, with its lock_timeout. */
 type WithKey<Answer> = (client: pg.PoolClient, lockTimeout: string) => Promise<Answer>
 
-/** How many wait at this moment, of each pool. */
+/** The number of waiting statements per pool. */
 const waiting = new WeakMap<pg.Pool, number>()
 
 /**
- * For statements that wait while another transaction holds their key, be it for hours: they would take one connection of
- * the pool after the other, and leave none to sagas that run. So half of them wait at most, and none for long. Throws
+ * For statements that may wait for hours while another transaction holds their key. They would take up the pool's
+ * connections and leave none to running sagas, so at most half of the connections wait, and only briefly. Throws
  * `idempotency_key_busy`.
  */
 export async function waitForKey<Answer>(pool: pg.Pool, work: WithKey<Answer>): Promise<Answer> {
@@ -37,7 +37,7 @@ export async function waitForKey<Answer>(pool: pg.Pool, work: WithKey<Answer>): 
 
 const countWaiting = (pool: pg.Pool): number => waiting.get(pool) ?? 0
 
-/** A refusal is nothing unusual: the connection is kept. */
+/** A refusal is a normal outcome: the connection is kept. */
 async function onConnection<Answer>(pool: pg.Pool, work: WithKey<Answer>, ms: number): Promise<Answer> {
   const client = await pool.connect()
   let broken: Error | undefined

@@ -18,7 +18,7 @@ const selectSlowQueries = `
   FROM sagapost.saga_slow_queries($1)`
 
 const SLOW_QUERIES = 20
-/** pg_stat_statements is not installed, or not loaded. */
+/** SQLSTATE when pg_stat_statements is not installed or not loaded. */
 const NOT_READY = '55000'
 
 interface TableSize {
@@ -39,7 +39,7 @@ interface IndexUsage {
   readonly scans: number
   readonly rowsRead: number
   readonly indexBytes: number
-  /** False: left over from a REINDEX CONCURRENTLY that was interrupted; nothing uses it, and it can be dropped. */
+  /** False: left over from an interrupted REINDEX CONCURRENTLY; unused, and can be dropped. */
   readonly isValid: boolean
 }
 
@@ -51,15 +51,17 @@ interface SlowQuery {
 }
 
 export interface SagaTables {
-  /** The largest first. */
+  /** Largest first. */
   readonly sizes: readonly TableSize[]
-  /** The least used first. */
+  /** Least used first. */
   readonly indexes: readonly IndexUsage[]
-  /** The slowest first; null where the extension pg_stat_statements is not at work. */
+  /** Slowest first; null when the extension pg_stat_statements is not active. */
   readonly slowQueries: readonly SlowQuery[] | null
 }
 
-/** [G16] What the tables of sagas weigh, and how they are used. The pool is under saga_readonly_role, or the owner's. */
+/**
+ * [G16] The sizes of the sagas' tables, and how they are used. The pool is under saga_readonly_role, or the owner's.
+ */
 export async function readSagaTables(pool: pg.Pool): Promise<SagaTables> {
   const [sizes, indexes, slowQueries] = await Promise.all([
     pool.query<TableSize>(selectTableSizes),

@@ -70,7 +70,7 @@ function toOutcomes(changes: readonly SagaChange[], rows: readonly MovedRow[]): 
   })
 }
 
-/** What is absent is null there, and stands for false or for nothing. */
+/** Absent properties are null in the parameter, and mean false or unchanged. */
 function toParameter(change: SagaChange, box: DataBox): Record<string, unknown> {
   const { sagaId, release } = change
   return {
