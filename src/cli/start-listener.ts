@@ -57,7 +57,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
       return { status: 200, delayMs: 0, text: JSON.stringify({ challenge: request.challenge }) }
     }
     const { status, delayMs } = respond(request)
-    return { status, delayMs, text: status < 300 ? '' : `sagapost listen was told to answer ${status}\n` }
+    return { status, delayMs, text: status < 300 ? '' : `sagapost listen is configured to answer ${status}\n` }
   }
 
   const server = createServer({ cert: certificate.certificate, key: certificate.privateKey })

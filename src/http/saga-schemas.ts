@@ -152,7 +152,7 @@ export const sagaResolution = z
   .strictObject({
     action: z
       .enum(['retry', 'skip', 'resolve'])
-      .describe('retry: undo again; skip: go on without; resolve: leave it as it is'),
+      .describe('retry: compensate again; skip: continue without this step; resolve: accept the state as it is'),
     by,
     why,
   })
@@ -163,7 +163,7 @@ export const newSignal = z
     name: z.string().meta({ examples: ['payment.received'] }),
     key: z
       .string()
-      .describe('which of this name')
+      .describe('key of the signal')
       .meta({ examples: ['order-7'] }),
     payload: z.unknown().optional().describe('up to 64 KiB of JSON'),
   })

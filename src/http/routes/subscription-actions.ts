@@ -16,7 +16,7 @@ import { subscriptionNotFound } from './subscriptions.js'
 
 const refusals = ['subscription_not_found', 'subscription_deleted', 'subscription_secret_invalid'] as const
 
-/** What a subscription's owner does with its callback and its secret. */
+/** The commands for a subscription's callback and secret. */
 export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: ApiOptions): void {
   const pool = pools.subscriptions
 
