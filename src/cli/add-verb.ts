@@ -55,7 +55,9 @@ export function readId(text: string): string {
 /** An event's id or its webhook id. */
 export function readEventId(text: string): string {
   if (isId(text) || eventIdIn(text) !== null) return text
-  throw new InvalidArgumentError('Must be an id (a decimal number) or a webhook id such as evt_1042_hfd2trxwlc.')
+  throw new InvalidArgumentError(
+    'Must be an id (a decimal number) or a webhook id such as evt_1042_hfd2trxwlc.',
+  )
 }
 
 export function readPositive(text: string): number {
@@ -82,5 +84,7 @@ function readTime(text: string): string {
   const at = agoMs === undefined ? Date.parse(text) : Date.now() - agoMs
   const isTime = agoMs !== undefined || /^\d{4}-\d\d-\d\dT.+(Z|[+-]\d\d:\d\d)$/.test(text)
   if (isTime && !Number.isNaN(at)) return agoMs === undefined ? text : new Date(at).toISOString()
-  throw new InvalidArgumentError('Must be a time such as 2026-01-31T12:00:00Z, or an age such as 30m, 2h or 7d.')
+  throw new InvalidArgumentError(
+    'Must be a time such as 2026-01-31T12:00:00Z, or an age such as 30m, 2h or 7d.',
+  )
 }

@@ -36,9 +36,7 @@ export function describeSaga(saga: SagaWithSteps): string {
   return [
     fields,
     steps,
-    ...(saga.events.length > 0
-      ? [left > 0 ? `${left} earlier events omitted\n${history}` : history]
-      : []),
+    ...(saga.events.length > 0 ? [left > 0 ? `${left} earlier events omitted\n${history}` : history] : []),
     ...data,
   ].join('\n\n')
 }

@@ -101,8 +101,11 @@ export function buildProgram(terminal: Terminal): Command {
     .description(
       'report problems of a live system and how to fix them; --schema and --invariants check everything',
     )
-    .option('--schema', "compare the schema with this release, and print the statements that fix it")
-    .option('--invariants', 'check every rule on the whole database, in one snapshot, without blocking writers')
+    .option('--schema', 'compare the schema with this release, and print the statements that fix it')
+    .option(
+      '--invariants',
+      'check every rule on the whole database, in one snapshot, without blocking writers',
+    )
     .option('--settled', 'as --invariants, and check that no work is left')
     .option(
       '--hashes <file>',
@@ -132,7 +135,7 @@ export function buildProgram(terminal: Terminal): Command {
   addEventsCommands(program, terminal)
   const subscriptions = program
     .command('subscriptions')
-    .description('say which events go where, and whether they do')
+    .description('manage subscriptions and check their callbacks')
   addSubscriptionsCommands(subscriptions, terminal)
   addTrySubscriptionCommands(subscriptions, terminal)
   addDeliveriesCommands(program, terminal)

@@ -66,7 +66,8 @@ export async function startDemo({
     const found = (await readSigningSecrets(admin, box, [id])).get(id)
     if (found?.readable) secrets = found.secrets.map(formatSecret)
     const outcome = await verifySubscription(admin, id, { box, sender })
-    if (!outcome?.verified) throw new SagapostError('verification_failed', outcome?.detail ?? 'The subscription was deleted')
+    if (!outcome?.verified)
+      throw new SagapostError('verification_failed', outcome?.detail ?? 'The subscription was deleted')
     const [event] = await storeEvents(ingest, [{ type: EVENT_TYPE, payload: '{"hello":"world"}' }])
     if (!event || 'refusal' in event) throw new Error('the demo event was refused')
     console.log(

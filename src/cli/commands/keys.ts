@@ -11,7 +11,9 @@ import { withRole } from '../with-role.js'
 
 /** Keys are created directly in the database, so that no server needs to be running. */
 export function addKeysCommands(program: Command, terminal: Terminal): void {
-  const keys = program.command('keys').description('create, list and revoke API keys, directly in the database')
+  const keys = program
+    .command('keys')
+    .description('create, list and revoke API keys, directly in the database')
 
   addVerb(keys, 'create', 'create a key and print it; it is shown only once', [
     'keys create --scope ingest --name checkout',

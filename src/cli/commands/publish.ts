@@ -22,7 +22,10 @@ export function addPublishCommand(program: Command, terminal: Terminal): void {
     .argument('<type>', 'event type, such as order.placed')
     .argument('[payload]', 'payload as JSON; - reads standard input')
     .option('--file <file>', 'read the payload from a file')
-    .option('--key <key>', 'idempotency key: publishing the same event again with this key stores nothing new')
+    .option(
+      '--key <key>',
+      'idempotency key: publishing the same event again with this key stores nothing new',
+    )
     .option('--correlation-id <id>', 'correlation id, sent to receivers and written to the logs')
     .action(async (type: string, payload: string | undefined, options: PublishOptions, command: Command) => {
       const { file, key, correlationId, json } = options

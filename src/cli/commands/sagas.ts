@@ -30,9 +30,7 @@ interface Words {
 const titles = ['ID', 'DEFINITION', 'STATE', 'STEP', 'CREATED', 'UPDATED', 'ERROR']
 
 export function addSagasCommands(program: Command, terminal: Terminal): void {
-  const sagas = program
-    .command('sagas')
-    .description('inspect and cancel sagas, and resolve stuck ones')
+  const sagas = program.command('sagas').description('inspect and cancel sagas, and resolve stuck ones')
 
   const list = addVerb(sagas, 'list', 'list sagas, newest first', [
     'sagas list --stuck',
@@ -94,7 +92,10 @@ export function addSagasCommands(program: Command, terminal: Terminal): void {
   ])
     .argument('<id>', 'id of the saga', readSagaId)
     .addOption(
-      new Option('--action <action>', 'retry: compensate again; skip: continue without this step; resolve: accept the state as it is')
+      new Option(
+        '--action <action>',
+        'retry: compensate again; skip: continue without this step; resolve: accept the state as it is',
+      )
         .choices(['retry', 'skip', 'resolve'])
         .makeOptionMandatory(),
     )
@@ -128,12 +129,12 @@ export function addSagasCommands(program: Command, terminal: Terminal): void {
     .option('--limit <number>', 'maximum number of sagas to remove', readPositive)
     .action((options: { olderThan: number; limit?: number; json?: true }) => runCleanup(terminal, options))
 
-  addVerb(sagas, 'tables', "show size and usage of the saga tables, directly from the database", [
+  addVerb(sagas, 'tables', 'show size and usage of the saga tables, directly from the database', [
     'sagas tables',
     'sagas tables --json',
   ]).action((options: { json?: true }) => showSagaTables(terminal, options))
 
-  const maintain = addVerb(sagas, 'maintain', "maintain the saga tables, directly in the database", [
+  const maintain = addVerb(sagas, 'maintain', 'maintain the saga tables, directly in the database', [
     'sagas maintain',
     'sagas maintain --task reindex',
     'sagas maintain --task partitions --drop-older-than 90d --json',
@@ -148,7 +149,7 @@ export function addSagasCommands(program: Command, terminal: Terminal): void {
     )
     .option(
       '--drop-older-than <age>',
-      'drop partitions older than this that hold no saga's history',
+      'drop partitions older than this that hold history of no saga',
       readAge,
     )
   maintain.action((options: MaintainOptions) => {

@@ -20,9 +20,12 @@ interface RotateOptions {
 
 /** The commands for a subscription's callback and secret. */
 export function addTrySubscriptionCommands(subscriptions: Command, terminal: Terminal): void {
-  addVerb(subscriptions, 'verify', 'send the challenge to the callback, and activate the subscription if it answers correctly', [
-    'subscriptions verify 12',
-  ])
+  addVerb(
+    subscriptions,
+    'verify',
+    'send the challenge to the callback, and activate the subscription if it answers correctly',
+    ['subscriptions verify 12'],
+  )
     .argument('<id>', 'id of the subscription', readId)
     .action(async (id: string, { json }: { json?: true }) => {
       const client = await connectApi(terminal.env)
@@ -34,7 +37,11 @@ export function addTrySubscriptionCommands(subscriptions: Command, terminal: Ter
     'subscriptions rotate-secret 12 --overlap 1h',
   ])
     .argument('<id>', 'id of the subscription', readId)
-    .option('--overlap <duration>', 'how long requests are signed with both secrets (default 24h)', readOverlap)
+    .option(
+      '--overlap <duration>',
+      'how long requests are signed with both secrets (default 24h)',
+      readOverlap,
+    )
     .addOption(new Option('--scheme <scheme>', 'signature scheme: HMAC or ed25519').choices(['v1', 'v1a']))
     .option('--key <key>', 'idempotency key: repeating the call with it returns the same secret')
     .action(async (id: string, { overlap, scheme, key, json }: RotateOptions) => {

@@ -83,7 +83,11 @@ export function addSubscriptionsCommands(subscriptions: Command, terminal: Termi
   ])
     .argument('<type>', 'event type, such as order.placed')
     .argument('<callback-url>', 'URL that receives the events; https only')
-    .option('--max-attempts <number>', 'attempts before a delivery becomes a dead letter, 1 to 100', readAttempts)
+    .option(
+      '--max-attempts <number>',
+      'attempts before a delivery becomes a dead letter, 1 to 100',
+      readAttempts,
+    )
     .option('--header <name: value>', 'header sent with every delivery; repeatable', collectHeader)
     .addOption(new Option('--scheme <scheme>', 'signature scheme: HMAC or ed25519').choices(['v1', 'v1a']))
     .option('--key <key>', 'idempotency key: repeating the call with it creates nothing new')
@@ -187,6 +191,7 @@ function readAttempts(text: string): number | 'default' {
 
 function collectHeader(text: string, before: Record<string, string> = {}): Record<string, string> {
   const [, name, value] = /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(text) ?? []
-  if (name === undefined || value === undefined) throw new InvalidArgumentError('Must have the form name: value.')
+  if (name === undefined || value === undefined)
+    throw new InvalidArgumentError('Must have the form name: value.')
   return { ...before, [name]: value }
 }
