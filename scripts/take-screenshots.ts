@@ -69,8 +69,8 @@ try {
       await shoot(page, `${name}-${theme}`)
     }
     await page.goto(`${system.url}/dead-letters?eventType=invoice.sent`)
-    await page.getByRole('button', { name: 'Requeue what is found' }).click()
-    await page.getByText('are found').waitFor()
+    await page.getByRole('button', { name: 'Requeue matching' }).click()
+    await page.getByText('dead letters match').waitFor()
     await shoot(page, `requeue-${theme}`)
     await page.setViewportSize(PHONE)
     await page.goto(system.url)

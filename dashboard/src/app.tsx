@@ -71,7 +71,7 @@ function Shell({ session }: { session: Session }) {
         href="#content"
         className="button button-primary absolute top-2 left-2 z-10 -translate-y-20 focus:translate-y-0"
       >
-        To the content
+        Skip to content
       </a>
       <aside className="border-b border-line bg-panel md:sticky md:top-0 md:flex md:h-dvh md:flex-col md:border-r md:border-b-0">
         <div className="flex items-center justify-between gap-2 px-4 py-3">
@@ -123,10 +123,10 @@ function Views({ may }: { may: readonly string[] }) {
       <Route path="/sagas/:id">{({ id }) => <SagaPage key={id} id={id} />}</Route>
       <Route path="/system" component={SystemPage} />
       <Route>
-        <Page title="Not here">
-          <EmptyState title="There is no such page">
+        <Page title="Page not found">
+          <EmptyState title="This page does not exist">
             <Link href="/" className="link">
-              To the overview
+              Go to the overview
             </Link>
           </EmptyState>
         </Page>
@@ -138,7 +138,7 @@ function Views({ may }: { may: readonly string[] }) {
 function Navigation({ views: shown }: { views: typeof views }) {
   const [path] = useLocation()
   const bar = useRef<HTMLElement>(null)
-  // On a phone the pages stand in a row that is longer than the screen.
+  // On a phone the navigation is a row that is wider than the screen.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the page that is open follows from the path
   useEffect(() => {
     bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
@@ -170,7 +170,7 @@ function LiveState() {
   return (
     <p className="mb-2 flex items-center gap-2 px-1 text-xs text-soft">
       <span className={`size-2 rounded-full ${isConnected ? 'bg-good' : 'bg-strong-line'}`} />
-      {isConnected ? 'Live' : 'Not connected'}
+      {isConnected ? 'Live' : 'Disconnected'}
     </p>
   )
 }
@@ -184,8 +184,8 @@ function Tools({ onHelp }: { onHelp: () => void }) {
       <button
         type="button"
         className={look}
-        aria-label={theme === 'dark' ? 'Light colours' : 'Dark colours'}
-        title={theme === 'dark' ? 'Light colours (t)' : 'Dark colours (t)'}
+        aria-label={theme === 'dark' ? 'Light theme' : 'Dark theme'}
+        title={theme === 'dark' ? 'Light theme (t)' : 'Dark theme (t)'}
         onClick={switchTheme}
       >
         <Icon name={theme === 'dark' ? 'sun' : 'moon'} />
@@ -208,8 +208,8 @@ function Tools({ onHelp }: { onHelp: () => void }) {
 
 function NothingToSee({ scope }: { scope: string }) {
   return (
-    <EmptyState title="This key sees nothing here">
-      A key of scope {scope} can publish, and nothing else. Sign out, and in again with another one.
+    <EmptyState title="This key has no access to the dashboard">
+      A key of scope {scope} can only publish. Sign out, then sign in with another key.
     </EmptyState>
   )
 }
@@ -225,7 +225,7 @@ const keys: readonly (readonly [string, string])[] = [
 
 function KeysDialog({ onClose }: { onClose: () => void }) {
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <dl className="grid grid-cols-[5rem_1fr] gap-y-2">
         {keys.map(([key, what]) => (
           <div key={key} className="contents">

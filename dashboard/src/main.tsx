@@ -12,7 +12,7 @@ const client = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2_000,
-      // What the server has refused, it refuses again.
+      // The server would refuse the same request again.
       retry: (failures, error) =>
         failures < RETRIES_MAX && !(error instanceof ApiProblem && error.status < 500),
     },

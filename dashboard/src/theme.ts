@@ -6,7 +6,7 @@ export type Theme = 'light' | 'dark'
 
 const system = window.matchMedia('(prefers-color-scheme: dark)')
 
-/** What somebody chose, else what the system has. */
+/** The user's choice, otherwise the system's. */
 function currentTheme(): Theme {
   const chosen = localStorage.getItem(STORED)
   if (chosen === 'light' || chosen === 'dark') return chosen

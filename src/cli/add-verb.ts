@@ -4,7 +4,7 @@ import { eventIdIn } from '../model/index.js'
 
 const PAGE_ITEMS_MAX = 200
 
-/** A command with `--json` and examples, as every verb has them. */
+/** Adds a command with the `--json` option and the examples that every command has. */
 export function addVerb(
   parent: Command,
   usage: string,
@@ -26,11 +26,11 @@ export interface ListOptions {
   all?: true
 }
 
-/** What every list takes. */
+/** The options common to all lists. */
 export function addListOptions(command: Command): Command {
   return command
-    .option('--limit <number>', `how many, at most ${PAGE_ITEMS_MAX} (default 50)`, readLimit)
-    .option('--cursor <cursor>', 'go on behind the page that named it')
+    .option('--limit <number>', `page size, at most ${PAGE_ITEMS_MAX} (default 50)`, readLimit)
+    .option('--cursor <cursor>', 'continue after the page that returned this cursor')
     .addOption(new Option('--all', 'every page').conflicts(['limit', 'cursor']))
 }
 
@@ -41,46 +41,50 @@ export interface RangeOptions {
 
 export function addRangeOptions(command: Command): Command {
   return command
-    .option('--from <time>', 'not before: 2026-01-31T12:00:00Z, or 2h for two hours ago', readTime)
-    .option('--to <time>', 'before: as --from', readTime)
+    .option('--from <time>', 'at or after: 2026-01-31T12:00:00Z, or 2h for two hours ago', readTime)
+    .option('--to <time>', 'before, in the same format as --from', readTime)
 }
 
 const isId = (text: string) => /^[1-9]\d{0,18}$/.test(text)
 
 export function readId(text: string): string {
   if (isId(text)) return text
-  throw new InvalidArgumentError('An id is a decimal number.')
+  throw new InvalidArgumentError('Must be a decimal number.')
 }
 
 /** An event's id or its webhook id. */
 export function readEventId(text: string): string {
   if (isId(text) || eventIdIn(text) !== null) return text
-  throw new InvalidArgumentError('It is an id, a decimal number, or a webhook id, as in evt_1042_hfd2trxwlc.')
+  throw new InvalidArgumentError(
+    'Must be an id (a decimal number) or a webhook id such as evt_1042_hfd2trxwlc.',
+  )
 }
 
 export function readPositive(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It must be a whole number from 1.')
+  throw new InvalidArgumentError('Must be a whole number of at least 1.')
 }
 
 function readLimit(text: string): number {
   const limit = readPositive(text)
   if (limit <= PAGE_ITEMS_MAX) return limit
-  throw new InvalidArgumentError(`At most ${PAGE_ITEMS_MAX}; --all gives everything.`)
+  throw new InvalidArgumentError(`Must be at most ${PAGE_ITEMS_MAX}; --all lists everything.`)
 }
 
 /** In milliseconds. */
 export function readAge(text: string): number {
   const ageMs = parseDuration(text)
   if (ageMs !== undefined) return ageMs
-  throw new InvalidArgumentError('It reads 30m, 12h, 30d.')
+  throw new InvalidArgumentError('Must be a duration such as 30m, 12h or 30d.')
 }
 
-/** As RFC 3339, or as a duration that has passed since. */
+/** An RFC 3339 time, or the age of one, as a duration. */
 function readTime(text: string): string {
   const agoMs = parseDuration(text)
   const at = agoMs === undefined ? Date.parse(text) : Date.now() - agoMs
   const isTime = agoMs !== undefined || /^\d{4}-\d\d-\d\dT.+(Z|[+-]\d\d:\d\d)$/.test(text)
   if (isTime && !Number.isNaN(at)) return agoMs === undefined ? text : new Date(at).toISOString()
-  throw new InvalidArgumentError('It reads 2026-01-31T12:00:00Z, or 30m, 2h, 7d for so long ago.')
+  throw new InvalidArgumentError(
+    'Must be a time such as 2026-01-31T12:00:00Z, or an age such as 30m, 2h or 7d.',
+  )
 }

@@ -16,7 +16,7 @@ export function describeRequest(request: AnsweredRequest): string {
     shorten(request.id ?? 'no webhook-id', VALUE_CHARACTERS_MAX),
     ...(attempt === null ? [] : [`attempt ${attempt}`]),
     describeVerification(request),
-    status === null ? pc.red('no answer: the sender hung up') : colour(status),
+    status === null ? pc.red('no response: the sender disconnected') : colour(status),
     shorten(request.body.toString(), PAYLOAD_CHARACTERS_MAX),
   ].join('  ')
 }

@@ -40,9 +40,9 @@ export function describeEnd(stand: RequeueStand): string {
   const reasons = Object.entries(refusals).map(([reason, count]) => `${reason} ${number(count)}`)
   const parts = [
     `requeued ${number(requeued)} of ${number(matching)}`,
-    ...(alreadyRequeued > 0 ? [`${number(alreadyRequeued)} were requeued by others meanwhile`] : []),
+    ...(alreadyRequeued > 0 ? [`${number(alreadyRequeued)} had already been requeued`] : []),
     ...(refused > 0 ? [`${number(refused)} refused (${reasons.join(', ')})`] : []),
-    ...(remaining > 0 ? [`${number(remaining)} left as they are`] : []),
+    ...(remaining > 0 ? [`${number(remaining)} not processed`] : []),
   ]
   return `${state}: ${parts.join('; ')}`
 }

@@ -36,9 +36,7 @@ export function describeSaga(saga: SagaWithSteps): string {
   return [
     fields,
     steps,
-    ...(saga.events.length > 0
-      ? [left > 0 ? `${left} earlier events are left out\n${history}` : history]
-      : []),
+    ...(saga.events.length > 0 ? [left > 0 ? `${left} earlier events omitted\n${history}` : history] : []),
     ...data,
   ].join('\n\n')
 }
@@ -48,7 +46,7 @@ function waitsFor(saga: SagaWithSteps): string {
     return 'an operator: sagapost dead-letters requeue, sagas resolve --action skip, or sagas cancel'
   }
   if (saga.awaitingOperator) return 'an operator: sagapost sagas resolve'
-  if (saga.leaseOwner !== null) return `its step to end; held by ${saga.leaseOwner}`
+  if (saga.leaseOwner !== null) return `its step to finish; held by ${saga.leaseOwner}`
   const waiting = saga.steps.filter(({ state }) => state === 'Running' || state === 'Compensating')
   const topics = waiting.flatMap(({ waitsFor: topic }) => topic ?? [])
   const until = saga.wakeAt === null ? [] : [`a coordinator, from ${formatTime(saga.wakeAt)} on`]

@@ -10,8 +10,8 @@ export interface Failure {
 
 const hints: Readonly<Record<string, string>> = {
   server_unreachable: 'start it with npm start or sagapost serve, or set SAGAPOST_URL',
-  unauthenticated: 'set SAGAPOST_API_KEY; sagapost keys create makes one',
-  server_answer_unexpected: 'is SAGAPOST_URL right?',
+  unauthenticated: 'set SAGAPOST_API_KEY; create one with sagapost keys create',
+  server_answer_unexpected: 'check SAGAPOST_URL',
 }
 
 /** What went wrong, and what to do, in one line; undefined for what nobody expected, which is a bug. */

@@ -53,12 +53,12 @@ export async function followRequeue(
   }
 
   try {
-    if (bar) await print(terminal, 'Ctrl-C leaves it running')
+    if (bar) await print(terminal, 'Press Ctrl-C to stop following; the requeue continues')
     for (;;) {
       const saga = await client.sagas.get(sagaId, { signal: left.signal })
       const stand = toStand(saga)
       if (stand === undefined) {
-        throw new SagapostError('saga_not_found', `Saga ${sagaId} is no requeue of dead letters`)
+        throw new SagapostError('saga_not_found', `Saga ${sagaId} is not a requeue of dead letters`)
       }
       if (isFinal(sagaMachine, stand.state) || stand.state === 'Failed') {
         if (bar) stdout.write(CLEAR_LINE)
@@ -71,7 +71,7 @@ export async function followRequeue(
         warned = true
         complain(
           terminal,
-          `${bar ? CLEAR_LINE : ''}Nobody has begun it yet: does any process run the part sagas?`,
+          `${bar ? CLEAR_LINE : ''}The requeue has not started: check that a process runs the part sagas`,
         )
       }
       await pause(LOOK_MS, undefined, { signal: left.signal })
@@ -82,9 +82,9 @@ export async function followRequeue(
     if (first) {
       complain(
         terminal,
-        `The requeue goes on. Join it again:  sagapost dead-letters requeue --follow ${sagaId}`,
+        `The requeue continues. Follow it again:  sagapost dead-letters requeue --follow ${sagaId}`,
       )
-      complain(terminal, `End it:  sagapost sagas cancel ${sagaId} --why '…'`)
+      complain(terminal, `Cancel it:  sagapost sagas cancel ${sagaId} --why '…'`)
     }
     if (!left.signal.aborted) throw error
     terminal.exitCode = EXIT_LEFT

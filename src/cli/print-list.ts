@@ -32,7 +32,7 @@ export async function printList<Item>(terminal: Terminal, listing: Listing<Item>
   else if (nextCursor === null) await print(terminal, listing.empty)
   if (nextCursor === null) return
   // Not among the rows, which may go into a pipe.
-  const more = data.length > 0 ? 'There are more' : 'None up to here, there may be more'
+  const more = data.length > 0 ? 'More results' : 'No results so far; there may be more'
   complain(terminal, pc.dim(`${more}: --all, or --cursor ${nextCursor}`))
 }
 

@@ -29,7 +29,7 @@ export async function runDev(
     if (embedded) {
       onStop(() => embedded.stop())
       const tookMs = Math.round(performance.now() - startedAt)
-      console.log(`PostgreSQL ${embedded.version} runs in ${embedded.dataDir} (up in ${tookMs} ms)`)
+      console.log(`PostgreSQL ${embedded.version} runs in ${embedded.dataDir} (started in ${tookMs} ms)`)
       const { port } = new URL(url)
       console.log(
         pc.dim(`  psql "postgres://sagapost:$(cat ${given.dataDir}/password)@127.0.0.1:${port}/sagapost"`),
@@ -38,9 +38,9 @@ export async function runDev(
 
     const applied = await migrate({
       databaseUrl: url,
-      onWaiting: () => console.error('Another migrator is at work; waiting for it'),
+      onWaiting: () => console.error('Another migration is running; waiting for it'),
     })
-    if (applied.length > 0) console.log(`Schema brought to version ${applied.at(-1)?.version}`)
+    if (applied.length > 0) console.log(`Schema migrated to version ${applied.at(-1)?.version}`)
 
     const certificate = await keepCertificate(given.dataDir, LOOPBACK_NAMES)
     const config = {
@@ -60,7 +60,7 @@ export async function runDev(
     const noted = await noteDevServer(given.dataDir, system.url ?? '')
     onStop(() => noted.remove())
 
-    console.log(`${pc.bold('Sagapost')} is ready at ${pc.cyan(system.url)} ${pc.dim('(Ctrl-C stops it)')}`)
+    console.log(`${pc.bold('Sagapost')} is ready at ${pc.cyan(system.url)} ${pc.dim('(Ctrl-C to stop)')}`)
     console.log(pc.dim(`  API reference: ${system.url}/docs`))
     if (given.apiKey === undefined) console.log(`  API key: ${config.apiKey}`)
     if (demo) {
@@ -75,7 +75,7 @@ export async function runDev(
     const crashed = embedded.exited.then((): never => {
       throw new SagapostError(
         'embedded_postgres_failed',
-        'The embedded PostgreSQL ended by itself; see postgres.log',
+        'The embedded PostgreSQL exited unexpectedly; see postgres.log',
       )
     })
     return { crashed }

@@ -130,7 +130,7 @@ function describe({ findings, differences, violations }: Report): string {
       ...mend.map((statement) => `${statement.split('\n').map(makeVisible).join('\n')};`),
     )
   }
-  if (differences?.length === 0) lines.push(line('ok', 'schema', 'it matches this release'))
+  if (differences?.length === 0) lines.push(line('ok', 'schema', 'matches this release'))
   for (const { invariant, rules, detail, ids } of violations ?? []) {
     lines.push(
       `${pc.red('violated ')}  ${invariant}`,

@@ -36,7 +36,7 @@ export async function runListen(
       respond: planAnswers(settings),
       onRequest: (request) => console.log(given.json ? toJsonLine(request) : describeRequest(request)),
       onHandshakeFailed: (reason) =>
-        console.error(`A sender did not connect: ${reason} (does it trust ${certificate.authorityFile}?)`),
+        console.error(`A sender failed to connect: ${reason} (does it trust ${certificate.authorityFile}?)`),
     })
     onStop(() => listener.stop())
     // Nobody reads any more (`| head`): as if told to stop, once, since a second signal means at once.
@@ -48,12 +48,12 @@ export async function runListen(
       console.log(toJson({ kind: 'listening', url: listener.url, certificateAuthority: authorityFile }))
       return {}
     }
-    console.log(`${pc.bold('Listening')} at ${pc.cyan(listener.url)} ${pc.dim('(Ctrl-C stops it)')}`)
-    console.log('A Sagapost on this machine reaches it when it is started with')
+    console.log(`${pc.bold('Listening')} at ${pc.cyan(listener.url)} ${pc.dim('(Ctrl-C to stop)')}`)
+    console.log('To deliver to it from this machine, start Sagapost with')
     console.log(
       `  NODE_EXTRA_CA_CERTS=${quote(certificate.authorityFile)} SAGAPOST_ALLOWED_CIDRS=${rangeOf(host)}`,
     )
-    if (secrets.length === 0) console.log('No --secret was given: signatures are not verified')
+    if (secrets.length === 0) console.log('No --secret given: signatures are not verified')
     return {}
   })
 }

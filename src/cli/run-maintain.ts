@@ -29,7 +29,7 @@ export async function runMaintain(
           maintainSagaPartitions(pool, { dropOlderThanMs: dropOlderThan }),
         )
         report['partitions'] = partitions
-        await say(`Made ${partitions.made} and dropped ${partitions.dropped} partitions of saga_events`)
+        await say(`Created ${partitions.made} and dropped ${partitions.dropped} partitions of saga_events`)
         continue
       }
       const tables: string[] = []

@@ -38,7 +38,7 @@ export async function runMigrate(
     const applied = await migrate({
       databaseUrl: url,
       onApplied: ({ file }) => json || void print(terminal, `applied ${file}`),
-      onWaiting: () => complain(terminal, 'Another migrator is at work; waiting for it'),
+      onWaiting: () => complain(terminal, 'Another migration is running; waiting for it'),
     })
     if (json)
       await print(terminal, toJson({ applied: applied.map(({ version, name }) => ({ version, name })) }))

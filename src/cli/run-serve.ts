@@ -45,6 +45,6 @@ function readParts(only: string | undefined): readonly SystemPart[] {
   return only.split(',').map((name) => {
     const known = systemParts.find((part) => part === name)
     if (known) return known
-    throw new SagapostError('config_invalid', `--only knows ${systemParts.join(', ')}, not "${name}"`)
+    throw new SagapostError('config_invalid', `--only accepts ${systemParts.join(', ')}, not "${name}"`)
   })
 }

@@ -40,7 +40,7 @@ export async function runUntilStopped(
       const outcome = await stop().catch((error: unknown) => failures.push(error))
       if (outcome === false) clean = false
     }
-    if (failures.length > 0) console.error(`Stopping was not clean: ${failures.join('; ')}`)
+    if (failures.length > 0) console.error(`Shutdown was not clean: ${failures.join('; ')}`)
   }
   // Interrupted while it started, it may hold on to a connection or a lock that it waits for.
   if (!started) process.exit(0)
@@ -49,7 +49,7 @@ export async function runUntilStopped(
 
 /** Something else than the parts holds it up: the embedded PostgreSQL, say, which ends with this process. */
 function endLate(deadlineMs: number): void {
-  console.error(`Stopping took longer than ${deadlineMs / 1_000} s; the process was ended at the deadline`)
+  console.error(`Shutdown took longer than ${deadlineMs / 1_000} s; the process exited at the deadline`)
   process.exit(EXIT_NOT_CLEAN)
 }
 

@@ -54,20 +54,20 @@ export function buildProgram(terminal: Terminal): Command {
   program
     .command('dev')
     .description('run everything in one process, on an embedded PostgreSQL unless DATABASE_URL is set')
-    .option('--no-demo', 'no demo receiver, no demo event')
+    .option('--no-demo', 'start without the demo receiver and event')
     .addHelpText('after', '\nExamples:\n  $ sagapost dev\n  $ sagapost dev --no-demo')
     .action(async (options: { demo: boolean }) => (await import('./run-dev.js')).runDev(env, options))
 
   program
     .command('serve')
-    .description('run the parts on a migrated database, all of them or some')
-    .option('--only <parts>', 'api, router, orchestrator, worker, cleaner, sagas; several with commas')
+    .description('run all or some parts on a migrated database')
+    .option('--only <parts>', 'api, router, orchestrator, worker, cleaner, sagas; comma-separated')
     .addHelpText('after', '\nExamples:\n  $ sagapost serve\n  $ sagapost serve --only worker,cleaner')
     .action(async (options: { only?: string }) => (await import('./run-serve.js')).runServe(env, options))
 
   program
     .command('migrate')
-    .description('bring the schema of DATABASE_URL, or of the embedded PostgreSQL, to the newest version')
+    .description('migrate the schema of DATABASE_URL, or of the embedded PostgreSQL, to the latest version')
     .option('--status', 'show every version and when it was applied; change nothing')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExamples:\n  $ sagapost migrate\n  $ sagapost migrate --status --json')
@@ -82,13 +82,13 @@ export function buildProgram(terminal: Terminal): Command {
     .option('--host <host>', 'address to listen on', '127.0.0.1')
     .option(
       '--secret <secret>',
-      'verify with this whsec_… or whpk_…; may be given several times',
+      'verify with this whsec_… or whpk_…; repeatable',
       (secret: string, before: readonly string[]) => [...before, secret],
       [],
     )
     .option('--status <status>', 'answer deliveries with this status')
-    .option('--delay <duration>', 'answer deliveries after this time, as in 500ms, 2s')
-    .option('--fail-first <times>', 'fail so many requests of each webhook-id, then answer 200')
+    .option('--delay <duration>', 'delay each answer, such as 500ms or 2s')
+    .option('--fail-first <times>', 'fail the first requests of each webhook-id, then answer 200')
     .option('--json', 'print JSON lines')
     .addHelpText(
       'after',
@@ -99,19 +99,22 @@ export function buildProgram(terminal: Terminal): Command {
   program
     .command('doctor')
     .description(
-      'say what is wrong with a live system and how to fix it; --schema and --invariants check all of it',
+      'report problems of a live system and how to fix them; --schema and --invariants check everything',
     )
-    .option('--schema', "compare the schema with this release's, and print the statements that fix it")
-    .option('--invariants', 'check every rule on the whole database, in one snapshot; locks nothing')
-    .option('--settled', 'the same, and that nothing is left to do')
+    .option('--schema', 'compare the schema with this release, and print the statements that fix it')
+    .option(
+      '--invariants',
+      'check every rule on the whole database, in one snapshot, without blocking writers',
+    )
+    .option('--settled', 'as --invariants, and check that no work is left')
     .option(
       '--hashes <file>',
-      'the same, and that rows that were final at the last check have not changed since',
+      'as --invariants, and check that rows final at the last check have not changed',
     )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nExits with 1 when something does not work or a rule is broken.\n\nExamples:\n  $ sagapost doctor\n  $ sagapost doctor --schema\n  $ sagapost doctor --invariants --hashes final-rows.txt',
+      '\nExits with 1 when a check fails or a rule is broken.\n\nExamples:\n  $ sagapost doctor\n  $ sagapost doctor --schema\n  $ sagapost doctor --invariants --hashes final-rows.txt',
     )
     .action(async (options: DoctorArguments) =>
       (await import('./run-doctor.js')).runDoctor(terminal, options),
@@ -119,7 +122,7 @@ export function buildProgram(terminal: Terminal): Command {
 
   program
     .command('bench [options...]')
-    .description('measure speed beside the bare limit and two job queues; in the repository only')
+    .description('compare throughput with the bare limit and two job queues; only in the repository')
     .helpOption(false)
     .allowUnknownOption()
     .addHelpText(
@@ -132,7 +135,7 @@ export function buildProgram(terminal: Terminal): Command {
   addEventsCommands(program, terminal)
   const subscriptions = program
     .command('subscriptions')
-    .description('say which events go where, and whether they do')
+    .description('manage subscriptions and check their callbacks')
   addSubscriptionsCommands(subscriptions, terminal)
   addTrySubscriptionCommands(subscriptions, terminal)
   addDeliveriesCommands(program, terminal)

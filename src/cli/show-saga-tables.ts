@@ -38,8 +38,8 @@ function describeTables({ sizes, indexes, slowQueries }: SagaTables): string {
 
 function describeSlow(slowQueries: SagaTables['slowQueries']): string {
   if (slowQueries === null)
-    return 'Slow queries are not on record: the extension pg_stat_statements is not at work'
-  if (slowQueries.length === 0) return 'No slow queries on record'
+    return 'Slow queries are not recorded: the extension pg_stat_statements is not active'
+  if (slowQueries.length === 0) return 'No slow queries recorded'
   return createTable(['MEAN', 'CALLS', 'TOTAL', 'QUERY'])(
     slowQueries.map(({ meanMs, calls, totalMs, query }) => [
       ...[`${meanMs.toFixed(1)} ms`, count(calls), `${Math.round(totalMs)} ms`],

@@ -59,20 +59,21 @@ export async function startDemo({
     const { id, isOff } = await findSubscription()
     if (isOff) {
       console.log(
-        `\nDemo: the subscription to ${EVENT_TYPE} is switched off (subscription ${id}); it is left alone.`,
+        `\nDemo: the subscription to ${EVENT_TYPE} is inactive (subscription ${id}); the demo leaves it unchanged.`,
       )
       return listener
     }
     const found = (await readSigningSecrets(admin, box, [id])).get(id)
     if (found?.readable) secrets = found.secrets.map(formatSecret)
     const outcome = await verifySubscription(admin, id, { box, sender })
-    if (!outcome?.verified) throw new SagapostError('verification_failed', outcome?.detail ?? 'It is gone')
+    if (!outcome?.verified)
+      throw new SagapostError('verification_failed', outcome?.detail ?? 'The subscription was deleted')
     const [event] = await storeEvents(ingest, [{ type: EVENT_TYPE, payload: '{"hello":"world"}' }])
     if (!event || 'refusal' in event) throw new Error('the demo event was refused')
     console.log(
       `\nDemo: ${callbackUrl} is subscribed to ${pc.bold(EVENT_TYPE)}, and event ${event.id} was published.`,
     )
-    console.log(pc.dim(`  Another one: npx sagapost publish ${EVENT_TYPE} '{"hello":"you"}'\n`))
+    console.log(pc.dim(`  Publish another: npx sagapost publish ${EVENT_TYPE} '{"hello":"you"}'\n`))
     wakeups.wake('routing')
     return listener
   } catch (error) {

@@ -35,7 +35,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
 
   async function handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     if (incoming.method !== 'POST') {
-      outgoing.writeHead(405, { allow: 'POST' }).end('A webhook is a POST\n')
+      outgoing.writeHead(405, { allow: 'POST' }).end('Webhooks are sent with POST\n')
       return
     }
     const body = await readBody(incoming)
@@ -57,7 +57,11 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
       return { status: 200, delayMs: 0, text: JSON.stringify({ challenge: request.challenge }) }
     }
     const { status, delayMs } = respond(request)
-    return { status, delayMs, text: status < 300 ? '' : `sagapost listen was told to answer ${status}\n` }
+    return {
+      status,
+      delayMs,
+      text: status < 300 ? '' : `sagapost listen is configured to answer ${status}\n`,
+    }
   }
 
   const server = createServer({ cert: certificate.certificate, key: certificate.privateKey })

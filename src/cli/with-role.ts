@@ -38,7 +38,7 @@ export async function withDatabase<Result>(
   if (config.databaseUrl === undefined && !existsSync(join(config.dataDir, 'postgres'))) {
     throw new SagapostError(
       'database_missing',
-      `There is no database in ${config.dataDir} yet: run npm start once, or set DATABASE_URL`,
+      `There is no database in ${config.dataDir}: run npm start once, or set DATABASE_URL`,
     )
   }
   // Loaded when it is asked for: most commands talk to the API alone.

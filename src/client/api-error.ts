@@ -54,8 +54,8 @@ export function explainAnswer(answer: { status: number; text: string; retryAfter
   }
   const isRedirect = status === 0 || (status >= 300 && status < 400)
   const detail = isRedirect
-    ? 'The server answered with a redirect, which is not followed: is baseUrl right?'
-    : `The server answered with ${status} and nothing that Sagapost would say: is baseUrl right?`
+    ? 'The server answered with a redirect, which is not followed; check baseUrl'
+    : `The server answered with ${status} but not with a Sagapost error; check baseUrl`
   return new SagapostApiError({ status, code: 'server_answer_unexpected', detail, retryAfterS })
 }
 

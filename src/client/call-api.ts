@@ -111,7 +111,7 @@ function readBody<Body>(text: string): Body {
   try {
     return (text === '' ? undefined : JSON.parse(text)) as Body
   } catch {
-    const detail = 'The server answered with something that is not JSON: is baseUrl right?'
+    const detail = 'The response of the server is not JSON; check baseUrl'
     throw new SagapostApiError({ status: 200, code: 'server_answer_unexpected', detail })
   }
 }

@@ -39,7 +39,7 @@ export interface Page<Item> {
 }
 
 export interface PublishOptions extends CallOptions {
-  /** 1 to 255 printable ASCII characters without spaces; goes with the event to its receivers and into the logs. */
+  /** 1 to 255 printable ASCII characters without spaces; correlation id, sent to receivers and written to the logs. */
   correlationId?: string
   /** W3C Trace Context. */
   traceparent?: string

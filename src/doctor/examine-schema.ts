@@ -7,7 +7,7 @@ const NAMED_MAX = 3
 /** A line for each way in which the schema differs; --schema has all of it, with the statements. */
 export async function examineSchema(pool: pg.Pool): Promise<Finding[]> {
   const differences = (await compareSchema(pool)).filter(({ severity }) => severity !== 'note')
-  if (differences.length === 0) return [fine('schema', 'it matches this release')]
+  if (differences.length === 0) return [fine('schema', 'matches this release')]
   const groups = new Map<string, Difference[]>()
   for (const difference of differences) {
     const key = `${difference.severity} ${difference.code}`

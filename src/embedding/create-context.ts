@@ -33,7 +33,8 @@ export function createContext(
   let sender: WebhookSender | undefined
   let closed = false
   const requireOpen = () => {
-    if (closed) throw new SagapostError('instance_stopped', 'this Sagapost was stopped; make another one')
+    if (closed)
+      throw new SagapostError('instance_stopped', 'this Sagapost instance was stopped; create a new one')
   }
 
   return {
@@ -46,7 +47,7 @@ export function createContext(
     },
     box() {
       if (config.masterKey) return createSecretBox(config.masterKey)
-      throw new SagapostError('config_invalid', 'masterKey is missing; secrets cannot be made or read')
+      throw new SagapostError('config_invalid', 'masterKey is missing; secrets cannot be created or read')
     },
     sender() {
       requireOpen()

@@ -17,7 +17,7 @@ export function offerEvents(context: Context): EventOperations {
     async publishMany(events) {
       if (events.length > EVENTS_PER_CALL_MAX) {
         const most = EVENTS_PER_CALL_MAX.toLocaleString('en')
-        throw new SagapostError('event_invalid', `at most ${most} events are taken in one call`)
+        throw new SagapostError('event_invalid', `at most ${most} events are accepted in one call`)
       }
       const read = events.map(readEvent)
       const good = read.filter((event): event is NewEvent => !('refusal' in event))

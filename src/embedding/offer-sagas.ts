@@ -159,7 +159,7 @@ function requireId(id: string): void {
 function stoppedError(): SagapostError {
   return new SagapostError(
     'instance_stopped',
-    'this Sagapost was stopped; the saga goes on elsewhere, or later',
+    'this Sagapost instance was stopped; the saga continues in another process, or later',
   )
 }
 

@@ -33,7 +33,7 @@ export interface SubscriptionOperations {
   get(id: string): Promise<Subscription | null>
   list(filter?: SubscriptionFilter): Promise<Page<Subscription>>
   change(id: string, change: SubscriptionChange): Promise<Subscription>
-  /** Final, and repeatable. Open deliveries end as dead letters with `subscription_deleted`. */
+  /** Permanent and repeatable. Open deliveries end as dead letters with `subscription_deleted`. */
   delete(id: string): Promise<Subscription>
   /** Asks the callback's owner with a challenge, and activates the subscription if they agree. */
   verify(id: string): Promise<VerificationOutcome>

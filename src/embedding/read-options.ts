@@ -70,10 +70,11 @@ export function readOptions(options: SagapostOptions): Settings {
 }
 
 function checkOptions(options: SagapostOptions): Settings {
-  if (typeof options !== 'object' || options === null) throw invalid('new Sagapost() takes an object')
+  if (typeof options !== 'object' || options === null)
+    throw invalid('new Sagapost() requires an options object')
   for (const name of Object.keys(options)) {
     if (!(name in variables) && !others.includes(name as never)) {
-      throw invalid(`there is no option "${name}"`)
+      throw invalid(`unknown option "${name}"`)
     }
   }
   const config = readConfig(toEnvironment(options))
@@ -85,7 +86,7 @@ function checkOptions(options: SagapostOptions): Settings {
   const parts = readParts(options.parts)
   if (parts.some((part) => part !== 'sagas') && masterKey === undefined) {
     throw invalid(
-      "SAGAPOST_MASTER_KEY is missing; only an instance with parts: [] or ['sagas'] can do without it",
+      "SAGAPOST_MASTER_KEY is missing; only an instance with parts: [] or ['sagas'] works without it",
     )
   }
   if (parts.includes('api') && apiKey === undefined) {
@@ -125,7 +126,7 @@ function durationText(value: unknown): string {
 
 function readDefinitions(definitions: SagapostOptions['sagas'] = []): readonly SagaDefinition[] {
   if (!Array.isArray(definitions) || !definitions.every((each) => Array.isArray(each?.steps))) {
-    throw invalid('sagas must be a list of definitions, made by saga()')
+    throw invalid('sagas must be a list of definitions created by saga()')
   }
   for (const definition of definitions) refuseReservedName(definition)
   indexDefinitions(definitions)
@@ -136,7 +137,7 @@ function readSagaLease(given: SagapostOptions['sagaLeaseDuration']): number | un
   if (given === undefined) return undefined
   const ms = parseDuration(durationText(given))
   if (ms === undefined || ms < SAGA_LEASE_MS_MIN || ms > SAGA_LEASE_MS_MAX) {
-    throw invalid('sagaLeaseDuration must be a time from 1s to 1d')
+    throw invalid('sagaLeaseDuration must be a duration from 1s to 1d')
   }
   return ms
 }

@@ -100,7 +100,7 @@ export class Sagapost {
   start(): Promise<void> {
     if (this.#stopping) {
       return Promise.reject(
-        new SagapostError('instance_stopped', 'this Sagapost was stopped; make another one'),
+        new SagapostError('instance_stopped', 'this Sagapost instance was stopped; create a new one'),
       )
     }
     this.#starting ??= this.#start().catch((error: unknown) => {

@@ -88,7 +88,7 @@ export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket
   }
   const detail =
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? 'the request did not arrive in time'
+      ? 'the request was not received in time'
       : errorCatalogue.request_malformed.title
   const body = JSON.stringify(problem('request_malformed', detail))
   socket.end(

@@ -64,15 +64,15 @@ function fieldErrors({
 function fromFastify(error: FastifyError): Problem | undefined {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return problem('request_too_large', 'the body is larger than this call takes')
+      return problem('request_too_large', 'the body is larger than this call accepts')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return problem('content_type_unsupported', errorCatalogue.content_type_unsupported.title)
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return problem('request_malformed', 'the body is not as long as its Content-Length says')
+      return problem('request_malformed', 'the length of the body does not match its Content-Length')
     // Node's word for a client that went away before the end of its body.
     case 'ECONNRESET':
       return error.message === 'aborted'
-        ? problem('request_malformed', 'the connection ended before the body did')
+        ? problem('request_malformed', 'the connection closed before the end of the body')
         : undefined
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_MAX_PARAM_LENGTH':

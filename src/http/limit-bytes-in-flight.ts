@@ -66,7 +66,7 @@ function keyOf({ caller }: FastifyRequest): string {
 
 function tooMuchAtOnce(): ProblemError {
   return new ProblemError(
-    problem('too_much_at_once', 'other requests with this API key are under way with too many bytes'),
+    problem('too_much_at_once', 'the request bodies in flight for this API key are too large in total'),
     { 'retry-after': String(RETRY_AFTER_S) },
   )
 }

@@ -28,17 +28,17 @@ export const sagaInstance = z
     id: sagaId,
     definition: z.string().meta({ examples: ['checkout'] }),
     definitionVersion: z.number().int(),
-    key: z.string().nullable().describe('starting again with the same key finds this saga'),
-    name: z.string().nullable().describe('of this one, as its starter told it'),
+    key: z.string().nullable().describe('starting a saga with the same key returns this one'),
+    name: z.string().nullable().describe('name of this saga, given when it was started'),
     description: z.string().nullable(),
     state: z.enum(sagaMachine.statuses),
-    currentStep: z.number().int().describe('index of the step that runs, or comes next'),
+    currentStep: z.number().int().describe('index of the running step, or of the next one'),
     totalSteps: z.number().int(),
     error: sagaFailure.nullable(),
     awaitingOperator: z
       .boolean()
       .describe(
-        'it waits for an operator: an undo failed for good, or a step waits for what does not come by itself',
+        'the saga waits for an operator: a compensation failed permanently, or a step waits for something that needs one',
       ),
     createdAt: time,
     updatedAt: time,
@@ -48,16 +48,16 @@ export const sagaInstance = z
     deadlineAt: time.nullable(),
     wakeAt: time
       .nullable()
-      .describe('when it is taken up again: a retry’s or a wait’s time, or the end of its lease'),
-    leaseOwner: z.string().nullable().describe('the coordinator that holds it'),
+      .describe('when the saga resumes: at a retry, at the end of a wait, or when its lease expires'),
+    leaseOwner: z.string().nullable().describe('the coordinator that holds the lease'),
     leaseUntil: time.nullable(),
     cancelRequestedAt: time.nullable(),
     cancelRequestedBy: z.string().nullable(),
     cancelReason: z.string().nullable(),
     traceId: z.string().nullable(),
     spanId: z.string().nullable(),
-    parentId: z.string().nullable().describe('the saga that it is a step of'),
-    pivotedAt: time.nullable().describe('from then on it only goes forward'),
+    parentId: z.string().nullable().describe('the saga that started this one as a step'),
+    pivotedAt: time.nullable().describe('from then on the saga is not compensated'),
   })
   .meta({ id: 'Saga' })
 
@@ -68,26 +68,22 @@ const sagaStep = z
     state: z.enum(sagaStepMachine.statuses),
     attempts: z.number().int(),
     maxAttempts: z.number().int(),
-    input: objectData
-      .nullable()
-      .describe(
-        'what was new to it when it began: outputs of the steps right before it, or the saga’s input',
-      ),
-    output: z.unknown().describe('what it returned; encrypted data is shown as it is kept'),
-    progress: objectData
-      .nullable()
-      .describe('how far it has come, where a step of Sagapost’s own keeps count: RequeueProgress'),
+    input: objectData.nullable().describe('outputs of the steps directly before it, or the saga’s input'),
+    output: z.unknown().describe('what the step returned; encrypted data is shown encrypted'),
+    progress: objectData.nullable().describe('progress of a built-in step: RequeueProgress'),
     error: sagaFailure.nullable(),
     createdAt: time,
     startedAt: time.nullable(),
     completedAt: time.nullable(),
     lastAttemptAt: time.nullable(),
-    metadata: objectData.nullable().describe('as its definition has it'),
+    metadata: objectData.nullable().describe('from the definition'),
     waitsFor: z
       .string()
       .nullable()
-      .describe('what it waits for, or waited for: signal:<name>:<key>, saga:<id> or delivery:<saga>:<step>'),
-    wakeAt: time.nullable().describe('when its sleep or its wait ends, or it is tried again'),
+      .describe(
+        'what the step waits or waited for: signal:<name>:<key>, saga:<id> or delivery:<saga>:<step>',
+      ),
+    wakeAt: time.nullable().describe('when its sleep or wait ends, or when it is retried'),
     compensation: z
       .object({
         state: z.enum(sagaStepMachine.statuses),
@@ -98,7 +94,7 @@ const sagaStep = z
         error: sagaFailure.nullable(),
       })
       .nullable()
-      .describe('null: nobody has begun to undo it'),
+      .describe('null: compensation has not begun'),
   })
   .meta({ id: 'SagaStep' })
 
@@ -106,14 +102,14 @@ const sagaEvent = z
   .object({
     sequence: z.number().int().describe('from 1, without gaps'),
     type: z.enum(sagaEventTypes),
-    stepIndex: z.number().int().nullable().describe('null: it is about the saga itself'),
+    stepIndex: z.number().int().nullable().describe('null: the entry concerns the saga itself'),
     timestamp: time,
-    oldState: z.string().describe('of the step if there is one, else of the saga'),
+    oldState: z.string().describe('state of the step if there is one, otherwise of the saga'),
     newState: z.string(),
-    data: objectData.nullable().describe('of an operator’s action: action, by and why'),
+    data: objectData.nullable().describe('for an operator’s action: action, by and why'),
     metadata: objectData
       .nullable()
-      .describe('coordinator, in the first entry that each one writes: its leaseOwner'),
+      .describe('coordinator: its leaseOwner, in the first entry that each coordinator writes'),
     error: sagaFailure.nullable(),
     traceId: z.string().nullable(),
     spanId: z.string().nullable(),
@@ -123,12 +119,10 @@ const sagaEvent = z
 export const sagaWithSteps = sagaInstance
   .extend({
     input: z.unknown(),
-    current: objectData
-      .nullable()
-      .describe('what its steps had returned, by their names, when it last began to wait, or ended'),
+    current: objectData.nullable().describe('outputs of its steps by name, as of its last wait or its end'),
     result: z.unknown(),
     metadata: objectData.nullable(),
-    eventCount: z.number().int().describe('of all events there are'),
+    eventCount: z.number().int().describe('number of all events'),
     steps: z.array(sagaStep),
     events: z.array(sagaEvent).describe('the last 1,000, oldest first'),
   })
@@ -138,13 +132,13 @@ export const sagaFilter = z.strictObject({
   state: z.enum(sagaMachine.statuses).optional(),
   definition: z.string().min(1).max(255).optional(),
   traceId: z.string().min(1).max(255).optional(),
-  awaitingOperator: z.enum(['true']).optional().describe('those only that wait for an operator'),
+  awaitingOperator: z.enum(['true']).optional().describe('only sagas that wait for an operator'),
   ...page,
 })
 
 /** The key of the caller is put behind it, so that both fit into the column. */
-const by = z.string().min(1).max(200).describe('who asks; the API key is recorded as well')
-const why = z.string().min(1).max(1_000).describe('goes into the saga’s history')
+const by = z.string().min(1).max(200).describe('name of the requester; the API key is recorded as well')
+const why = z.string().min(1).max(1_000).describe('reason, recorded in the saga’s history')
 
 export const sagaCancel = z.strictObject({ by, why }).meta({ id: 'SagaCancel' })
 
@@ -152,7 +146,9 @@ export const sagaResolution = z
   .strictObject({
     action: z
       .enum(['retry', 'skip', 'resolve'])
-      .describe('retry: undo again; skip: go on without; resolve: leave it as it is'),
+      .describe(
+        'retry: compensate again; skip: continue without this step; resolve: accept the state as it is',
+      ),
     by,
     why,
   })
@@ -163,7 +159,7 @@ export const newSignal = z
     name: z.string().meta({ examples: ['payment.received'] }),
     key: z
       .string()
-      .describe('which of this name')
+      .describe('key of the signal')
       .meta({ examples: ['order-7'] }),
     payload: z.unknown().optional().describe('up to 64 KiB of JSON'),
   })
@@ -174,7 +170,7 @@ export const signalReceipt = z
     name: z.string(),
     key: z.string(),
     receivedAt: time,
-    expiresAt: time.describe('it is kept until then for sagas that wait for it later'),
-    duplicate: z.boolean().describe('it had come before; the first one counts'),
+    expiresAt: time.describe('the signal is kept until then for sagas that wait for it later'),
+    duplicate: z.boolean().describe('the signal was already received; the first one counts'),
   })
   .meta({ id: 'SignalReceipt' })

@@ -215,7 +215,7 @@ const UNICODE_ESCAPE = /\\u[0-9A-Fa-f]{4}/y
 function skipEscape(text: string, at: number): number {
   if (SIMPLE_ESCAPES.has(text.charCodeAt(at + 1))) return at + 2
   UNICODE_ESCAPE.lastIndex = at
-  if (!UNICODE_ESCAPE.test(text)) throw new JsonSyntaxError('an unknown escape in a string', at)
+  if (!UNICODE_ESCAPE.test(text)) throw new JsonSyntaxError('an unknown escape sequence in a string', at)
   return UNICODE_ESCAPE.lastIndex
 }
 
@@ -228,7 +228,7 @@ function skipCharacters(text: string, at: number): number {
     if (code < SPACE) throw new JsonSyntaxError('a control character in a string', next)
     if (code === BACKSLASH) next = skipEscape(text, next) - 1
   }
-  if (next >= text.length) throw new JsonSyntaxError('a string without an end', at - 1)
+  if (next >= text.length) throw new JsonSyntaxError('an unterminated string', at - 1)
   return ~next
 }
 
@@ -244,7 +244,7 @@ function skipSpace(text: string, at: number): number {
 
 function unexpected(text: string, at: number): JsonSyntaxError {
   const code = text.codePointAt(at)
-  if (code === undefined) return new JsonSyntaxError('the text ends too early', at)
+  if (code === undefined) return new JsonSyntaxError('unexpected end of text', at)
   return new JsonSyntaxError(`an unexpected ${describe(code)}`, at)
 }
 

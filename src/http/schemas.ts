@@ -19,12 +19,12 @@ const pathId = z.string().meta({ examples: ['1042'] })
 export const idParameter = z.strictObject({ id: pathId })
 
 export const page = {
-  limit: z.coerce.number().int().min(1).max(200).default(50).describe('how many, at most 200'),
-  cursor: z.string().min(1).max(500).optional().describe('nextCursor of the page before'),
+  limit: z.coerce.number().int().min(1).max(200).default(50).describe('page size, at most 200'),
+  cursor: z.string().min(1).max(500).optional().describe('nextCursor of the previous page'),
 }
 
 const instant = z.iso
-  .datetime({ offset: true, error: 'must be a time as RFC 3339 has it, 2026-01-31T12:00:00Z' })
+  .datetime({ offset: true, error: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z' })
   .meta({ examples: ['2026-01-31T12:00:00Z'] })
 
 /** A time range: `from` inclusive, `to` exclusive. */
@@ -40,9 +40,13 @@ const eventType = z.string().meta({ examples: ['order.placed'] })
 
 const webhookId = z
   .string()
-  .describe('what receivers get as webhook-id: the same for every attempt and requeue, and no other event’s')
+  .describe(
+    'sent to receivers as webhook-id: the same for every attempt and requeue, and unique to the event',
+  )
   .meta({ examples: ['evt_1042_hfd2trxwlc'] })
-const webhookIdOfEvent = webhookId.nullable().describe('of the event; null when its partition was removed')
+const webhookIdOfEvent = webhookId
+  .nullable()
+  .describe('webhookId of the event; null when its partition was removed')
 
 export const eventIdParameter = z.strictObject({
   id: z
@@ -56,9 +60,9 @@ export const newEvent = z
     type: eventType.describe('1 to 100 characters of A–Z, a–z, 0–9, _, . and -'),
     payload: z
       .unknown()
-      .describe('any JSON; stored, signed and sent byte for byte as it stands in the request')
+      .describe('any JSON; stored, signed and sent byte for byte as in the request')
       .meta({ examples: [{ orderId: 7 }] }),
-    idempotencyKey: z.string().min(1).max(255).optional().describe('the same key again stores nothing new'),
+    idempotencyKey: z.string().min(1).max(255).optional().describe('a repeated key stores nothing new'),
   })
   .meta({ id: 'NewEvent' })
 
@@ -70,7 +74,7 @@ export const eventReceipt = z
     webhookId,
     type: eventType,
     createdAt: time,
-    duplicate: z.boolean().describe('true: the key was known, and this is the first one’s answer'),
+    duplicate: z.boolean().describe('true: the key was already used, and this is the original result'),
   })
   .meta({ id: 'EventReceipt' })
 
@@ -79,7 +83,7 @@ const itemError = z
   .meta({ id: 'ItemError' })
 
 export const batchReceipt = z.object({
-  results: z.array(z.union([eventReceipt, itemError])).describe('one for each event, in order'),
+  results: z.array(z.union([eventReceipt, itemError])).describe('one result per event, in order'),
 })
 
 // Deliveries
@@ -94,8 +98,8 @@ const attempt = z
     errorCode: z.string().nullable(),
     durationMs: z.number().nullable(),
     responseExcerpt: z.string().nullable(),
-    leaseUntil: time.nullable().describe('when its worker’s lease ends; null unless it is Leased'),
-    leaseResets: z.number().int().describe('how often a lease on it was lost'),
+    leaseUntil: time.nullable().describe('when the worker’s lease expires; null unless Leased'),
+    leaseResets: z.number().int().describe('number of leases that were lost'),
     finishedAt: time.nullable(),
   })
   .meta({ id: 'Attempt' })
@@ -110,7 +114,7 @@ export const delivery = z
     attemptCount: z.number().int(),
     nextAttemptAt: time.nullable(),
     finalErrorCode: z.string().nullable(),
-    requeuedFrom: id.nullable().describe('the dead letter that it was made from'),
+    requeuedFrom: id.nullable().describe('the dead letter that this delivery was created from'),
     createdAt: time,
     updatedAt: time,
   })
@@ -129,7 +133,7 @@ export const deliveryFilter = z.strictObject({
     .min(1)
     .max(100)
     .optional()
-    .describe('of the last failure of those in PendingRetry and DeadLettered'),
+    .describe('error code of the last failure, for PendingRetry and DeadLettered deliveries'),
   eventType: eventType.optional(),
   ...page,
 })
@@ -143,8 +147,8 @@ export const setAsideEvent = z
     eventId: id,
     type: eventType,
     correlationId: z.string().nullable(),
-    errorCode: z.string().describe('a code of this API’s errors, or the SQLSTATE'),
-    reason: z.string().describe('what the database said'),
+    errorCode: z.string().describe('an error code of this API, or a SQLSTATE'),
+    reason: z.string().describe('the database’s error message'),
     setAsideAt: time,
   })
   .meta({ id: 'SetAsideEvent' })
@@ -152,7 +156,7 @@ export const setAsideEvent = z
 const payloadTooLarge = z
   .literal(true)
   .optional()
-  .describe('the payload is larger than 16 MiB: it is kept, null is shown, and it is never sent')
+  .describe('the payload is larger than 16 MiB: it is stored but shown as null and never sent')
 
 export const eventWithPayload = event
   .extend({
@@ -160,8 +164,8 @@ export const eventWithPayload = event
     deliveriesNextCursor: z
       .string()
       .nullable()
-      .describe('for GET /v1/deliveries?eventId=, when there are more'),
-    payload: z.unknown().describe('byte for byte as it was published'),
+      .describe('cursor for GET /v1/deliveries?eventId=, when there are more'),
+    payload: z.unknown().describe('byte for byte as published'),
     payloadTooLarge,
   })
   .meta({ id: 'EventWithPayload' })
@@ -189,7 +193,7 @@ export const newSubscription = z
 export const subscriptionChange = z
   .strictObject({
     eventType: eventType.optional(),
-    callbackUrl: callbackUrl.optional().describe('another URL clears verified and active'),
+    callbackUrl: callbackUrl.optional().describe('a changed URL clears verified and active'),
     active: z.boolean().optional(),
     maxAttempts: maxAttempts.optional(),
     headers: headers.optional(),
@@ -200,7 +204,9 @@ const breaker = z
   .object({
     state: z
       .enum(['failing', 'open', 'exhausted'])
-      .describe('open: paused, but for a probe now and then; exhausted: the pause is over, and it fails on'),
+      .describe(
+        'open: paused except for occasional probes; exhausted: the pause has ended and the endpoint still fails',
+      ),
     failures: z.number().int().describe('in a row'),
     failingSince: time,
     lastErrorCode: z.string().nullable(),
@@ -218,16 +224,16 @@ export const subscription = z
     active: z.boolean(),
     verified: z.boolean(),
     maxAttempts: z.number().int().nullable(),
-    headers: headers.describe('for keys that may not change subscriptions, their values are hidden'),
+    headers: headers.describe('the values are hidden from keys that may not change subscriptions'),
     createdAt: time,
     updatedAt: time,
     deletedAt: time.nullable(),
     deactivationReason: z.string().nullable(),
-    breaker: breaker.nullable().describe('null: the last delivery succeeded, or there was none'),
+    breaker: breaker.nullable().describe('null: the last attempt succeeded, or there was none'),
   })
   .meta({ id: 'Subscription' })
 
-const secret = z.string().describe('what the receiver verifies with; shown this once')
+const secret = z.string().describe('secret that the receiver verifies signatures with; shown only once')
 
 export const createdSubscription = subscription.extend({ secret }).meta({ id: 'CreatedSubscription' })
 
@@ -239,8 +245,8 @@ const flag = z
 export const subscriptionFilter = z.strictObject({
   eventType: eventType.optional(),
   active: flag,
-  deleted: flag.describe('absent: deleted ones are listed among the others'),
-  failing: flag.describe('whether the last attempt failed: those with a `breaker`'),
+  deleted: flag.describe('absent: both deleted and other subscriptions'),
+  failing: flag.describe('whether the last attempt failed, that is, `breaker` is set'),
   ...page,
 })
 
@@ -251,7 +257,7 @@ export const rotation = z.strictObject({
     .number()
     .int()
     .optional()
-    .describe('how long the previous secret signs along; 24 hours unless told'),
+    .describe('how long requests are signed with both secrets; default 24 hours'),
   scheme: scheme.optional(),
 })
 
@@ -290,11 +296,11 @@ export const deadLetter = z
     finalErrorCode: z.string().nullable(),
     failedAt: time,
     attemptCount: z.number().int(),
-    jobId: id.nullable().describe('of the last attempt, as workerId and leaseExpiration'),
+    jobId: id.nullable().describe('job of the last attempt, as are workerId and leaseExpiration'),
     workerId: z.string().nullable(),
     leaseExpiration: time.nullable(),
     correlationId: z.string().nullable(),
-    requeuedAs: id.nullable().describe('the delivery that took it up again'),
+    requeuedAs: id.nullable().describe('the delivery created by the requeue'),
   })
   .meta({ id: 'DeadLetter' })
 
@@ -312,7 +318,7 @@ export const requeueRequest = z
       eventType: eventType.optional(),
       errorCode: z.string().min(1).max(100).optional(),
       ...range,
-      all: z.literal(true).optional().describe('every dead letter; an empty filter is refused without it'),
+      all: z.literal(true).optional().describe('all dead letters; required instead of an empty filter'),
     }),
     dryRun: z.boolean().optional().describe('true: only count'),
   })
@@ -326,7 +332,7 @@ export const startedRequeue = z
     matching: z
       .number()
       .int()
-      .describe('what the filter found and nobody had requeued; none that comes later is'),
+      .describe('dead letters that matched and had not been requeued; later ones are not included'),
   })
   .meta({ id: 'StartedRequeue' })
 
@@ -334,7 +340,7 @@ export const requeued = z.object({ deliveryId: id }).meta({ id: 'Requeued' })
 
 export const eventFilter = z.strictObject({
   type: eventType.optional(),
-  idempotencyKey: z.string().min(1).max(255).optional().describe('the event that was published with it'),
+  idempotencyKey: z.string().min(1).max(255).optional().describe('the event published with this key'),
   ...range,
   ...page,
 })
@@ -357,7 +363,7 @@ export const problemDetails = z
     code: z.string().describe('stable; docs/reference/errors.md lists them'),
     errors: z.array(z.object({ field: z.string(), detail: z.string() })).optional(),
     reason: z.enum(verificationFailures).optional().describe('of verification_failed'),
-    response: testOutcome.optional().describe('of verification_failed: what the callback answered'),
+    response: testOutcome.optional().describe('for verification_failed: the response of the callback'),
   })
   .meta({ id: 'Problem' })
 

@@ -3,7 +3,7 @@ import type { StatisticsRange } from '../observability/index.js'
 import { id, idToFind, time } from './schemas.js'
 
 const count = z.number().int()
-const milliseconds = z.number().nullable().describe('null: there were none')
+const milliseconds = z.number().nullable().describe('null: no attempts')
 
 export const statisticsFilter = z.strictObject({
   range: z.enum(['hour', 'day'] satisfies StatisticsRange[]).default('hour'),
@@ -13,7 +13,7 @@ export const statisticsFilter = z.strictObject({
 export const statisticsPoint = z
   .object({
     at: time.describe('its beginning'),
-    events: count.nullable().describe('routed; null for one subscription'),
+    events: count.nullable().describe('events routed; null for a single subscription'),
     succeeded: count.describe('attempts'),
     failed: count.describe('attempts'),
     deadLettered: count.describe('deliveries'),
@@ -32,7 +32,7 @@ export const healthFilter = z.strictObject({
     .transform((text) => text.split(','))
     .pipe(z.array(idToFind).min(1).max(HEALTH_IDS_MAX))
     .meta({ examples: ['1,2,3'] })
-    .describe(`ids of subscriptions, with commas between them; at most ${HEALTH_IDS_MAX}`),
+    .describe(`comma-separated subscription ids, at most ${HEALTH_IDS_MAX}`),
 })
 
 export const endpointHealth = z
@@ -56,11 +56,11 @@ const runningProcess = z
     version: z.string(),
     parts: z.array(z.string()),
     startedAt: time.nullable(),
-    seenAt: time.nullable().describe('null: it is forgotten, and still holds a lease'),
-    lost: z.boolean().describe('not heard of for half a minute'),
-    leases: count.describe('jobs that its worker holds'),
+    seenAt: time.nullable().describe('null: the process was removed but still holds a lease'),
+    lost: z.boolean().describe('has not reported for 30 seconds'),
+    leases: count.describe('jobs leased by its worker'),
     leasesExpired: count,
-    leaseUntil: time.nullable().describe('the first end of a lease'),
+    leaseUntil: time.nullable().describe('when the first lease expires'),
   })
   .meta({ id: 'RunningProcess' })
 
@@ -85,6 +85,6 @@ export const systemDescription = z
     slowStatements: z
       .array(z.object({ query: z.string(), calls: z.number(), meanMs: z.number(), totalMs: z.number() }))
       .nullable()
-      .describe('null: the extension pg_stat_statements is not there'),
+      .describe('null: the extension pg_stat_statements is not installed'),
   })
   .meta({ id: 'System' })

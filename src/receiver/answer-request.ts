@@ -55,12 +55,12 @@ export function createAnswerer<Request>(
 
   async function answer({ request, method, headers, readBody }: IncomingWebhook<Request>): Promise<Answer> {
     if (method !== 'POST') {
-      const refusal = problem(405, 'method_not_allowed', 'A webhook is a POST')
+      const refusal = problem(405, 'method_not_allowed', 'Webhooks are sent with POST')
       return { ...refusal, headers: { ...refusal.headers, allow: 'POST' } }
     }
     const outcome = await readBody(bodyBytesMax)
     if ('refused' in outcome && outcome.refused === 'body_incomplete') {
-      return problem(400, 'body_incomplete', 'The request broke off')
+      return problem(400, 'body_incomplete', 'The request was incomplete')
     }
     if ('refused' in outcome || Buffer.byteLength(outcome.body) > bodyBytesMax) return tooLarge(bodyBytesMax)
 
@@ -86,7 +86,7 @@ export function createAnswerer<Request>(
 }
 
 export function tooLarge(bytesMax: number): Answer {
-  return problem(413, 'body_too_large', `The receiver takes at most ${bytesMax} bytes`)
+  return problem(413, 'body_too_large', `The receiver accepts at most ${bytesMax} bytes`)
 }
 
 /** What can be read before a request comes is read now: a secret that cannot be used stops the start. */

@@ -19,7 +19,7 @@ async function readBody(request: Request, bytesMax: number): Promise<BodyOutcome
   if (request.bodyUsed) {
     throw new WebhookVerificationError(
       'body_consumed',
-      'The body was read before the webhook handler, which needs its bytes: hand it request.clone() or the request itself',
+      'The body was read before the webhook handler, which needs its bytes: pass it request.clone() or the unread request',
     )
   }
   const chunks: Uint8Array[] = []

@@ -28,7 +28,7 @@ function parseSecret(secret: string): VerifyingKey {
   if (typeof secret !== 'string' || secret.trim() === '') throw badSecret('The secret is missing')
   const text = secret.trim()
   if (text.startsWith(PRIVATE_KEY_PREFIX)) {
-    throw badSecret('A whsk_ key signs; verify with its public key, whpk_')
+    throw badSecret('A whsk_ key is for signing; verify with its public key, whpk_…')
   }
   if (text.startsWith(HMAC_PREFIX)) {
     const key = decodeBase64(text.slice(HMAC_PREFIX.length))
@@ -49,7 +49,8 @@ function parseSecret(secret: string): VerifyingKey {
 function decodeBase64(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64')
   // Buffer skips what is not base64; a secret that lost a character must not become another secret.
-  if (bytes.toString('base64') !== text) throw badSecret('The secret is not base64: was all of it copied?')
+  if (bytes.toString('base64') !== text)
+    throw badSecret('The secret is not valid base64; check that it was copied in full')
   return bytes
 }
 

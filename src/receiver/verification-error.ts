@@ -2,7 +2,7 @@
 export type WebhookErrorCode =
   /** One of webhook-id, webhook-timestamp, webhook-signature is missing or comes more than once. */
   | 'missing_headers'
-  /** webhook-id holds a full stop or a space. */
+  /** webhook-id contains a full stop or a space. */
   | 'bad_id'
   /** webhook-timestamp is no number of seconds. */
   | 'bad_timestamp'

@@ -42,12 +42,12 @@ export function verifyWithKeys(
   if (id === undefined || timestampS === undefined || signatures === undefined) {
     throw new WebhookVerificationError(
       'missing_headers',
-      'webhook-id, webhook-timestamp and webhook-signature must each be there once',
+      'webhook-id, webhook-timestamp and webhook-signature must each be present exactly once',
     )
   }
   // Signed is id.timestamp.body. With full stops in the id, parts of a body could pass for id and timestamp.
   if (/[.\s]/.test(id))
-    throw new WebhookVerificationError('bad_id', 'webhook-id holds a full stop or a space')
+    throw new WebhookVerificationError('bad_id', 'webhook-id contains a full stop or a space')
   if (!TIMESTAMP.test(timestampS)) {
     throw new WebhookVerificationError('bad_timestamp', 'webhook-timestamp is not in seconds since 1970')
   }
@@ -61,7 +61,10 @@ export function verifyWithKeys(
   }
   const bytes = toBuffer(body)
   if (!hasMatchingSignature({ id, timestampS, signatures, body: bytes }, keys)) {
-    throw new WebhookVerificationError('no_matching_signature', 'No signature fits the request and a secret')
+    throw new WebhookVerificationError(
+      'no_matching_signature',
+      'No signature matches the request with any of the secrets',
+    )
   }
   return readEvent(headers, { id, timestamp, body: bytes })
 }
@@ -73,6 +76,6 @@ function toBuffer(body: Uint8Array | string): Buffer {
   // From JavaScript: most often what a JSON parser made of it.
   throw new WebhookVerificationError(
     'body_consumed',
-    'The body must be the bytes or the text as it came, not what a parser made of it',
+    'The body must be the received bytes or text, not parsed JSON',
   )
 }

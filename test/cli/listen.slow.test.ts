@@ -183,7 +183,9 @@ describe('sagapost listen', () => {
 
   it('--delay holds the answer back; a sender that gives up is told as such, and it still stops', async () => {
     const { cli, send } = await listen(['--delay', '1h'], { requestTimeoutMs: 500 })
-    const told = cli.printed(/evt_42 {2}attempt 2 {2}not verified {2}no answer: the sender hung up {2}\{/)
+    const told = cli.printed(
+      /evt_42 {2}attempt 2 {2}not verified {2}no response: the sender disconnected {2}\{/,
+    )
     // On a busy machine the sender may give up before its request is there: then nobody can tell of it.
     let isTold = false
     void told.then(() => {
@@ -224,7 +226,7 @@ describe('sagapost listen', () => {
   it('says when a sender does not trust it', async () => {
     const { url, cli } = await listen()
     await expect(fetch(url)).rejects.toThrow()
-    await expect.poll(() => cli.stderr()).toMatch(/^A sender did not connect: .*listen-ca\.pem\?\)\n/)
+    await expect.poll(() => cli.stderr()).toMatch(/^A sender failed to connect: .*listen-ca\.pem\?\)\n/)
   })
 
   it('ends when nobody reads what it prints', async () => {

@@ -109,8 +109,8 @@ describe('what a terminal shows', () => {
 
   it('[O6] ends with every count', () => {
     expect(describeEnd({ ...stand, state: 'Cancelled' })).toBe(
-      'Cancelled: requeued 16,000 of 50,000; 400 were requeued by others meanwhile; ' +
-        '100 refused (subscription_deleted 100); 33,500 left as they are',
+      'Cancelled: requeued 16,000 of 50,000; 400 had already been requeued; ' +
+        '100 refused (subscription_deleted 100); 33,500 not processed',
     )
   })
 })

@@ -62,7 +62,7 @@ describe('sagapost sagas', () => {
   it('[G14] cancel and resolve: on record with who and why', async () => {
     const id = await insertSaga(app())
     expect(await output(['cancel', id, '--why', 'ordered twice'])).toBe(
-      `Saga ${id} is Cancelled; no step of it had run\n`,
+      `Saga ${id} is Cancelled; none of its steps had run\n`,
     )
     expect(await client().sagas.get(id)).toMatchObject({
       cancelRequestedBy: 'ann (API key of the administrator)',

@@ -19,7 +19,7 @@ it('[G14] sagas signal sends one, says when it had come before, and refuses anot
   const other = await signal('paid', 'order-7', '--payload', '6')
   expect([other.code, other.stdout]).toEqual([1, ''])
   expect(other.stderr).toContain('signal_conflict')
-  expect((await signal('paid', 'order-8', '--payload', '{')).stderr).toContain('It is not JSON.')
+  expect((await signal('paid', 'order-8', '--payload', '{')).stderr).toContain('Must be JSON.')
   const client = createClient({ baseUrl: server.url, apiKey: adminKey })
   expect(await client.sagas.signal({ name: 'paid', key: 'order-7', payload: { cents: 5 } })).toEqual({
     ...receipt,

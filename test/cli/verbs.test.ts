@@ -62,7 +62,9 @@ describe('publish', () => {
   it('[E3] prints the id, and whether it was a duplicate', async () => {
     const args = ['publish', 'cli.once', '{"n":1}', '--key', 'cli-once', '--correlation-id', 'c-9']
     const [, id] = /^Published event (\d+)\n$/.exec(await output(args)) ?? []
-    expect(await output(args)).toBe(`Event ${id} has this key already: a duplicate, nothing new was stored\n`)
+    expect(await output(args)).toBe(
+      `Event ${id} was already published with this key; nothing new was stored\n`,
+    )
     expect(await outputJson(args)).toMatchObject({ id, type: 'cli.once', duplicate: true })
     const byKey = async (key: string) => (await outputJson(['events', 'list', '--key', key])).data
     expect(await byKey('cli-once')).toMatchObject([{ id }])

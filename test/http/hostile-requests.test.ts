@@ -181,7 +181,7 @@ describe('a request that does not arrive in time', () => {
     expect([status, closed]).toEqual([400, true])
     expect(JSON.parse(body)).toMatchObject({
       code: 'request_malformed',
-      detail: 'the request did not arrive in time',
+      detail: 'the request was not received in time',
     })
     await impatient.expectUnharmed()
   })

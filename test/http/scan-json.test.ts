@@ -176,7 +176,7 @@ describe('the JSON scanner', () => {
     const deep = '['.repeat(20_000) + ']'.repeat(20_000)
     const text = `{"payload":${deep}}`
     expect(scanObject(text)?.[0]).toEqual({ name: 'payload', start: 11, end: 11 + deep.length })
-    expect(() => scanObject(`{"payload":${'['.repeat(20_000)}`)).toThrow('the text ends too early')
+    expect(() => scanObject(`{"payload":${'['.repeat(20_000)}`)).toThrow('unexpected end of text')
     expect(() => scanObject(`{"payload":${'['.repeat(20_001)}`)).toThrow(scanner.JsonTooLargeError)
   })
 

@@ -1,4 +1,4 @@
-/** A refusal of the server, or no answer at all. */
+/** An error response of the server, or no response. */
 export class ApiProblem extends Error {
   readonly status: number
   readonly code: string
@@ -17,14 +17,14 @@ export type Query = Readonly<Record<string, string | number | null | undefined>>
 interface CallOptions {
   query?: Query
   body?: unknown
-  /** Only to sign in; afterwards the browser sends the session by itself. */
+  /** Only to sign in; afterwards the browser sends the session cookie. */
   key?: string
   idempotencyKey?: string
 }
 
 export const SIGNED_OUT = 'sagapost-signed-out'
 
-/** The text of an answer; payloads are shown byte for byte, and so never read as values. */
+/** The text of a response; payloads are shown byte for byte, so they are never parsed. */
 export async function callForText(method: string, path: string, options: CallOptions = {}): Promise<string> {
   const { query = {}, body, key, idempotencyKey } = options
   const search = new URLSearchParams()
@@ -65,10 +65,6 @@ function toProblem(status: number, text: string, hadSession: boolean): ApiProble
     const { code, detail, ...extensions } = JSON.parse(text)
     return new ApiProblem(status, code, detail, extensions)
   } catch {
-    return new ApiProblem(
-      status,
-      `http_${status}`,
-      'The server answered with something that is not from Sagapost.',
-    )
+    return new ApiProblem(status, `http_${status}`, 'The response did not come from Sagapost.')
   }
 }

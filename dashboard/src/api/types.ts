@@ -25,7 +25,7 @@ export interface Page<Item> {
   nextCursor: string | null
 }
 
-/** What the session may do, by the names of the server's own table. */
+/** The permissions of a session, named as in the server's table. */
 export type Right =
   | 'read'
   | 'readSubscriptions'

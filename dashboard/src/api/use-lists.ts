@@ -6,7 +6,7 @@ const REFRESH_MS = 5_000
 
 export interface List<Item> {
   items: Item[]
-  /** Nothing is known yet. */
+  /** True until the first response. */
   isLoading: boolean
   error: Error | null
   hasMore: boolean
@@ -14,7 +14,7 @@ export interface List<Item> {
   more(): void
 }
 
-/** A list by its cursor, newest first. While only its first page is shown, it keeps itself up to date. */
+/** A paginated list, newest first. It refreshes while only its first page is shown. */
 export function useList<Item>(path: string, query: Query = {}, enabled = true): List<Item> {
   const list = useInfiniteQuery({
     queryKey: [path, query],
@@ -35,7 +35,7 @@ export function useList<Item>(path: string, query: Query = {}, enabled = true): 
   }
 }
 
-/** One thing, looked at again and again for as long as it may change. */
+/** One resource, polled while it may change. */
 export function useOne<Item>(path: string, { refreshMs = REFRESH_MS, enabled = true } = {}) {
   return useQuery({
     queryKey: [path],
@@ -45,7 +45,7 @@ export function useOne<Item>(path: string, { refreshMs = REFRESH_MS, enabled = t
   })
 }
 
-/** The same as text, for what is shown byte for byte; it never changes. */
+/** A resource as text, for payloads that are shown byte for byte. Fetched once, as it never changes. */
 export function useText(path: string) {
   return useQuery({
     queryKey: [path, 'text'],
@@ -54,7 +54,7 @@ export function useText(path: string) {
   })
 }
 
-/** The newest subscriptions by their ids, for lists that know no more of them; others are shown by their id alone. */
+/** The newest subscriptions by id, for lists that hold only ids. Older ones are shown by id alone. */
 export function useSubscriptionNames(): ReadonlyMap<string, Subscription> {
   const { data } = useQuery({
     queryKey: ['/v1/subscriptions', 'names'],

@@ -1,7 +1,7 @@
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
 import type { Snapshot } from './types.js'
 
-/** Five minutes of them, one every two seconds. */
+/** Five minutes at one snapshot every two seconds. */
 const SNAPSHOTS_MAX = 150
 
 export interface Live {
@@ -12,7 +12,7 @@ export interface Live {
 
 const Stream = createContext<Live>({ snapshots: [], isConnected: false })
 
-/** One stream for the whole page, whichever view shows it. */
+/** One stream, shared by all views of the page. */
 export function LiveProvider({ enabled, children }: { enabled: boolean; children: ReactNode }) {
   const [live, setLive] = useState<Live>({ snapshots: [], isConnected: false })
   useEffect(() => {

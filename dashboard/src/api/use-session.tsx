@@ -5,7 +5,7 @@ import type { Right, Session } from './types.js'
 
 const key = ['session']
 
-/** Null: nobody is signed in. Undefined: not known yet. */
+/** Null: not signed in. Undefined: not known yet. */
 export function useSession(): { session: Session | null | undefined; error: Error | null } {
   const client = useQueryClient()
   const { data, error } = useQuery({
@@ -34,7 +34,7 @@ export function useSignIn(): { signIn(apiKey: string): Promise<void>; signOut():
     async signOut() {
       await callApi('DELETE', '/session')
       client.setQueryData(key, null)
-      // Whoever signs in next sees nothing that this one was shown.
+      // The next user must not see data that was cached for this one.
       client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== key[0] })
     },
   }
@@ -46,7 +46,7 @@ export function RightsProvider({ may, children }: { may: readonly string[]; chil
   return <Rights value={new Set(may)}>{children}</Rights>
 }
 
-/** What is not allowed is not offered; the server refuses it all the same. */
+/** Hides actions that the key does not allow; the server refuses them in any case. */
 export function useMay(right: Right): boolean {
   return useContext(Rights).has(right)
 }

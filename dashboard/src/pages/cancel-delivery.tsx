@@ -18,8 +18,8 @@ export function CancelDelivery({ delivery, path }: { delivery: DeliveryWithAttem
       </button>
       {isAsking && (
         <ActionDialog
-          title="Cancel the delivery"
-          action="Cancel the delivery"
+          title="Cancel delivery"
+          action="Cancel delivery"
           danger
           onClose={close}
           onSubmit={async () => {
@@ -29,7 +29,7 @@ export function CancelDelivery({ delivery, path }: { delivery: DeliveryWithAttem
           }}
         >
           <p>
-            Nothing more is sent; a request that is on its way is not called back. It ends as a dead letter,
+            Nothing more is sent, but a request in flight is not aborted. The delivery ends as a dead letter,
             which can be requeued.
           </p>
         </ActionDialog>

@@ -92,7 +92,7 @@ export function DeadLetterPage({ id }: { id: string }) {
           <PayloadView
             json={cutMember(data, 'payloadSnapshot') ?? 'null'}
             fileName={`dead-letter-${letter.id}.json`}
-            title="Payload as it was"
+            title="Original payload"
           />
         </>
       )}

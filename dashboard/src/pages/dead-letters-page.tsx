@@ -52,7 +52,7 @@ export function DeadLettersPage() {
       actions={
         mayRequeue && (
           <button type="button" className="button button-primary" onClick={() => setIsOpen(true)}>
-            {isFiltered ? 'Requeue what is found' : 'Requeue all'}
+            {isFiltered ? 'Requeue matching' : 'Requeue all'}
           </button>
         )
       }
@@ -83,7 +83,7 @@ export function DeadLettersPage() {
         hrefOf={({ id }) => `/dead-letters/${id}`}
         empty={
           <NothingFound filtered={isFiltered} title="No dead letters">
-            What cannot be delivered after its last attempt is kept here, with its payload.
+            Deliveries that failed after their last attempt appear here, with their payload.
           </NothingFound>
         }
       />

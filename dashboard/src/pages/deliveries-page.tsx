@@ -40,7 +40,7 @@ export function DeliveriesPage() {
         hrefOf={({ id }) => `/deliveries/${id}`}
         empty={
           <NothingFound filtered={isFiltered} title="No deliveries yet">
-            Each event makes one for every active subscription to its type.
+            Each event creates one delivery for every active subscription to its type.
           </NothingFound>
         }
       />

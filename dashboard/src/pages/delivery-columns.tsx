@@ -1,7 +1,7 @@
 import { type Delivery, useSubscriptionNames } from '../api/index.js'
 import { type Column, Countdown, StatusBadge, showText, Time } from '../parts/index.js'
 
-/** The subscription that something goes to, with its endpoint where that is known. */
+/** A column for the subscription, with its endpoint where it is known. */
 export function useEndpointColumn<Item extends { subscriptionId: string }>(): Column<Item> {
   const names = useSubscriptionNames()
   return {
@@ -19,7 +19,7 @@ export function useEndpointColumn<Item extends { subscriptionId: string }>(): Co
   }
 }
 
-/** Of every list of deliveries. */
+/** The columns of every list of deliveries. */
 export function useDeliveryColumns({ withEvent = true } = {}): Column<Delivery>[] {
   const names = useSubscriptionNames()
   const endpoint = useEndpointColumn<Delivery>()
@@ -36,7 +36,7 @@ export function useDeliveryColumns({ withEvent = true } = {}): Column<Delivery>[
         ]
       : []),
     {
-      // The subscription's type of today: it may have been another one when the event was routed.
+      // The subscription's present type, which may have changed since the event was routed.
       title: 'Subscribed to',
       cell: ({ subscriptionId }) => (
         <span className="mono">{names.get(subscriptionId)?.eventType ?? '–'}</span>
@@ -57,6 +57,6 @@ export function useDeliveryColumns({ withEvent = true } = {}): Column<Delivery>[
       right: true,
       wide: true,
     },
-    { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} />, right: true },
+    { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} />, right: true },
   ]
 }

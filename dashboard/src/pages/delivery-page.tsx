@@ -20,7 +20,7 @@ import {
 import { CancelDelivery } from './cancel-delivery.js'
 import { StateDiagram } from './state-diagram.js'
 
-/** While it moves, it is looked at more often. */
+/** An open delivery is polled more often. */
 const MOVING_MS = 2_000
 
 export function DeliveryPage({ id }: { id: string }) {
@@ -62,7 +62,7 @@ export function DeliveryPage({ id }: { id: string }) {
                   'long',
                 ],
                 ['Attempts', data.attemptCount],
-                ['Made', <Time key="made" at={data.createdAt} whole />],
+                ['Created', <Time key="created" at={data.createdAt} whole />],
                 ['Changed', <Time key="changed" at={data.updatedAt} whole />],
                 [
                   'Last error',
@@ -83,7 +83,7 @@ export function DeliveryPage({ id }: { id: string }) {
               ]}
             />
           </Panel>
-          <Panel title="Where it stands">
+          <Panel title="State">
             <StateDiagram status={data.status} attemptCount={data.attemptCount} />
           </Panel>
           <Timeline delivery={data} />
@@ -99,7 +99,7 @@ function Timeline({ delivery }: { delivery: DeliveryWithAttempts }) {
     <Panel title="Timeline">
       <ol className="px-4 py-3">
         <Moment tone="bg-strong-line" time={createdAt}>
-          Made from the event
+          Created from the event
         </Moment>
         {attempts.map((attempt, index) => (
           <Moment
@@ -131,14 +131,14 @@ function Timeline({ delivery }: { delivery: DeliveryWithAttempts }) {
           </Moment>
         )}
       </ol>
-      {attempts.length === 0 && status !== 'Pending' && <EmptyState title="No attempt is on record" />}
+      {attempts.length === 0 && status !== 'Pending' && <EmptyState title="No attempts recorded" />}
     </Panel>
   )
 }
 
 function whyDead(errorCode: string | null): string {
   if (errorCode === 'subscription_deleted') return 'the subscription was deleted'
-  return errorCode === 'cancelled' ? 'it was cancelled' : 'the limit of attempts was reached'
+  return errorCode === 'cancelled' ? 'it was cancelled' : 'the maximum number of attempts was reached'
 }
 
 function Moment({ tone, time, children }: { tone: string; time: string; children: ReactNode }) {
@@ -165,7 +165,7 @@ function AttemptDetails({ attempt, number }: { attempt: Attempt; number: number 
         {durationMs !== null && <span className="text-soft">took {formatDuration(durationMs)}</span>}
         {leaseUntil && (
           <span className="text-soft">
-            lease ends <Countdown to={leaseUntil} done="now: it has run out" />
+            lease expires <Countdown to={leaseUntil} done="now (expired)" />
           </span>
         )}
         {leaseResets > 0 && <span className="text-warn">lease lost {leaseResets} times</span>}
@@ -177,7 +177,7 @@ function AttemptDetails({ attempt, number }: { attempt: Attempt; number: number 
       )}
       {attempt.responseExcerpt && (
         <details className="mt-1">
-          <summary className="text-soft">What came back</summary>
+          <summary className="text-soft">Response</summary>
           <div className="mt-1 flex items-start gap-1">
             <TextArea
               label="Response"

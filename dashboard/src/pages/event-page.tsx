@@ -55,8 +55,8 @@ export function EventPage({ id }: { id: string }) {
             keyOf={(each) => each.id}
             hrefOf={(each) => `/deliveries/${each.id}`}
             empty={
-              <EmptyState title="Delivered to nobody">
-                No subscription to {event.type} was active then.
+              <EmptyState title="No deliveries">
+                No subscription to {event.type} was active when the event was routed.
               </EmptyState>
             }
           />

@@ -28,7 +28,7 @@ const ranges: readonly { range: Range; name: string }[] = [
   { range: 'day', name: 'Last day' },
 ]
 
-/** What happens now, what waits, and what somebody should look at. */
+/** Current activity, backlogs and what needs an operator's attention. */
 export function OverviewPage() {
   const { snapshots, isConnected } = useLive()
   const latest = snapshots.at(-1)
@@ -55,7 +55,7 @@ export function OverviewPage() {
     >
       {!isConnected && latest && (
         <p role="status" className="mb-3 rounded-md bg-warn-wash px-3 py-2 text-warn">
-          The connection is lost; what you see is from {formatSpan(Date.now() - Date.parse(latest.at))} ago.
+          Connection lost. The data shown is from {formatSpan(Date.now() - Date.parse(latest.at))} ago.
         </p>
       )}
       <AttentionList latest={latest} />
@@ -176,7 +176,7 @@ function PastCharts({ range }: { range: 'hour' | 'day' }) {
   return data ? <Charts {...drawn} /> : <Skeleton rows={5} />
 }
 
-/** The last point is not over yet: drawn as a rate, it would fall to nothing. */
+/** The last interval is incomplete: drawn as a rate, it would drop to zero. */
 export function drawPast(all: readonly StatisticsPoint[], range: 'hour' | 'day') {
   const points = all.slice(0, -1)
   const seconds = range === 'hour' ? 60 : 600
@@ -224,8 +224,8 @@ export function Charts({ times, throughput: rates, latency: durations, spanMs }:
       <Panel title="Throughput, per second">
         <Chart {...common} label="Throughput per second" series={rates} format={formatRate} />
       </Panel>
-      <Panel title="Time to answer">
-        <Chart {...common} label="Time to answer" series={durations} format={formatDuration} least={10} />
+      <Panel title="Response time">
+        <Chart {...common} label="Response time" series={durations} format={formatDuration} least={10} />
       </Panel>
     </div>
   )
@@ -241,20 +241,20 @@ const stageNames: Record<string, string> = {
   claims_paused: 'Jobs of paused endpoints',
   claims_held: 'Jobs of inactive subscriptions',
   leased: 'Being sent',
-  leases_expired: 'Leases that ran out',
+  leases_expired: 'Expired leases',
   results: 'Results to apply',
   sagas_due: 'Sagas, due',
   sagas_open: 'Sagas, open',
-  sagas_stuck: 'Sagas for an operator',
+  sagas_stuck: 'Sagas waiting for an operator',
 }
 
 function Stages({ latest }: { latest: Snapshot | undefined }) {
   return (
-    <Panel title="What waits, stage by stage">
+    <Panel title="Backlog by stage">
       {!latest ? (
         <Skeleton />
       ) : !latest.stages ? (
-        <EmptyState title="The database did not say in time" />
+        <EmptyState title="The database did not respond in time" />
       ) : (
         <dl className="grid grid-cols-1 gap-x-8 px-4 py-2 sm:grid-cols-2 xl:grid-cols-3">
           {latest.stages.map(({ stage, count, oldestAgeS }) => (

@@ -4,7 +4,7 @@ import { callApi } from '../api/index.js'
 import { ActionDialog, formatCount, ProblemNotice } from '../parts/index.js'
 import { newKey } from './subscription-form.js'
 
-/** As the filters above the list are called. */
+/** The labels of the filters above the list. */
 const labels: Readonly<Record<string, string>> = {
   eventType: 'Event type',
   errorCode: 'Error',
@@ -13,7 +13,7 @@ const labels: Readonly<Record<string, string>> = {
   to: 'To',
 }
 
-/** Counts first what would be requeued; only then it can be asked for. */
+/** Shows the number of matching dead letters before the requeue can be started. */
 export function RequeueDialog({ filter, onClose }: { filter: Record<string, string>; onClose: () => void }) {
   const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ''))
   const asked = Object.keys(given).length > 0 ? given : { all: true }
@@ -47,12 +47,12 @@ export function RequeueDialog({ filter, onClose }: { filter: Record<string, stri
           : data === undefined
             ? 'Counting …'
             : matching === 0
-              ? 'Nothing to requeue: all that is found has been requeued already.'
-              : `${formatCount(matching)} dead letters are found that nobody has requeued. Each gets a new delivery of the same payload.`}
+              ? 'Nothing to requeue: all matching dead letters have already been requeued.'
+              : `${formatCount(matching)} dead letters match. Each is delivered again with the same payload.`}
       </p>
       {error && <ProblemNotice error={error} />}
       {'all' in asked ? (
-        <p className="text-soft">No filter is set: this takes all of them.</p>
+        <p className="text-soft">No filter is set: all dead letters are requeued.</p>
       ) : (
         <dl className="rounded-md bg-raised px-3 py-2">
           {Object.entries(given).map(([name, value]) => (

@@ -3,11 +3,11 @@ import { type Saga, type SagaWithSteps, useList, useOne } from '../api/index.js'
 import { formatCount, StatusBadge } from '../parts/index.js'
 
 const DEFINITION = 'sagapost.requeue-dead-letters'
-/** One that ended is shown a little longer, so that nobody misses how it ended. */
+/** An ended requeue stays visible for a while, so that its outcome is not missed. */
 const SHOWN_AFTER_MS = 60_000
 const ended = new Set(['Completed', 'Compensated', 'Failed', 'Cancelled', 'TimedOut'])
 
-/** Requeues are sagas: whoever opens the page sees how far they have come, also after a reload. */
+/** Requeues are sagas, so their progress survives a reload of the page. */
 export function RunningRequeues() {
   const { items } = useList<Saga>('/v1/sagas', { definition: DEFINITION, limit: 5 })
   const shown = items.filter(
@@ -35,7 +35,7 @@ function RequeueProgress({ id }: { id: string }) {
           <StatusBadge status={data.state} />
         </span>
         <Link href={`/sagas/${id}`} className="link">
-          Its saga
+          View saga
         </Link>
       </p>
       {progress && <ProgressBar progress={progress} />}

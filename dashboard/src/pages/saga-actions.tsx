@@ -5,7 +5,7 @@ import { ActionDialog, Field, textOf } from '../parts/index.js'
 
 const cancellable = new Set(['Pending', 'Running', 'StepCompleted'])
 
-/** Cancelling and resolving; who and why goes into the saga's history. */
+/** Cancels and resolves a saga. The name and the reason are recorded in its history. */
 export function SagaActions({ saga, path }: { saga: SagaWithSteps; path: string }) {
   const may = useMay('settleSagas')
   const [open, setOpen] = useState<'cancel' | 'resolve'>()
@@ -37,28 +37,28 @@ export function SagaActions({ saga, path }: { saga: SagaWithSteps; path: string 
       )}
       {open === 'cancel' && (
         <ActionDialog
-          title="Cancel the saga"
-          action="Cancel and undo"
+          title="Cancel saga"
+          action="Cancel and compensate"
           danger
           onClose={close}
           onSubmit={(form) => send('cancel', form)}
         >
-          <p>It stops where it is, and what it has done is undone.</p>
+          <p>The saga stops, and its completed steps are compensated.</p>
           <WhoAndWhy />
         </ActionDialog>
       )}
       {open === 'resolve' && (
         <ActionDialog
-          title="Resolve the saga"
+          title="Resolve saga"
           action="Resolve"
           onClose={close}
           onSubmit={(form) => send('resolve', form)}
         >
-          <Field label="What to do">
+          <Field label="Action">
             <select name="action" className="field" defaultValue={isWaiting ? 'skip' : 'retry'}>
-              {!isWaiting && <option value="retry">retry: undo again</option>}
-              <option value="skip">skip: go on without</option>
-              {!isWaiting && <option value="resolve">resolve: leave it as it is</option>}
+              {!isWaiting && <option value="retry">retry: compensate again</option>}
+              <option value="skip">skip: continue without this step</option>
+              {!isWaiting && <option value="resolve">resolve: accept the state as it is</option>}
             </select>
           </Field>
           <WhoAndWhy />
@@ -71,10 +71,10 @@ export function SagaActions({ saga, path }: { saga: SagaWithSteps; path: string 
 function WhoAndWhy() {
   return (
     <>
-      <Field label="Who you are" hint="The API key is recorded as well.">
+      <Field label="Your name" hint="The API key is recorded as well.">
         <input name="by" required maxLength={200} className="field" autoComplete="name" />
       </Field>
-      <Field label="Why">
+      <Field label="Reason">
         <textarea name="why" required maxLength={1000} rows={2} className="field" />
       </Field>
     </>

@@ -18,7 +18,7 @@ const borders: Record<string, string> = {
   mute: 'border-strong-line',
 }
 
-/** The way of a saga: its steps from left to right, and below each what undid it, from right to left. */
+/** The steps of a saga from left to right, and below each its compensation, from right to left. */
 export function SagaGraph({ saga }: { saga: SagaWithSteps }) {
   const isUndone = saga.steps.some(({ compensation }) => compensation !== null)
   return (

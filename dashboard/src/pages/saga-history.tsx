@@ -1,7 +1,7 @@
 import type { SagaWithSteps } from '../api/index.js'
 import { formatCount, formatTime, Panel, ScrollArea, showText } from '../parts/index.js'
 
-/** What has happened, newest first: nothing of it ever changes. */
+/** The history of a saga, newest entry first. Entries never change. */
 export function SagaHistory({ saga }: { saga: SagaWithSteps }) {
   const steps = new Map(saga.steps.map(({ index, name }) => [index, name]))
   return (

@@ -27,7 +27,7 @@ export function SagaPage({ id }: { id: string }) {
         saga && (
           <>
             <StatusBadge status={saga.state} />
-            {saga.awaitingOperator && <Badge tone="bad">Waits for an operator</Badge>}
+            {saga.awaitingOperator && <Badge tone="bad">Waiting for an operator</Badge>}
           </>
         )
       }
@@ -51,13 +51,13 @@ export function SagaPage({ id }: { id: string }) {
                   ['Changed', <Time key="changed" at={saga.updatedAt} whole />],
                   ['Ended', saga.completedAt && <Time at={saga.completedAt} whole />],
                   ['Deadline', saga.deadlineAt && <Time at={saga.deadlineAt} whole />],
-                  ['Taken up again', saga.wakeAt && !saga.completedAt && <Time at={saga.wakeAt} />],
+                  ['Resumes', saga.wakeAt && !saga.completedAt && <Time at={saga.wakeAt} />],
                   [
                     'Coordinator',
                     saga.leaseOwner && <span className="mono">{showText(saga.leaseOwner)}</span>,
                   ],
                   ['Cancelled by', saga.cancelRequestedBy && showText(saga.cancelRequestedBy)],
-                  ['Because', saga.cancelReason && showText(saga.cancelReason)],
+                  ['Reason', saga.cancelReason && showText(saga.cancelReason)],
                 ] as const
               ).filter(([, value]) => Boolean(value))}
             />

@@ -30,7 +30,7 @@ const columns: readonly Column<Saga>[] = [
     cell: ({ state, awaitingOperator }) => (
       <span className="flex gap-1.5">
         <StatusBadge status={state} />
-        {awaitingOperator && <Badge tone="bad">For an operator</Badge>}
+        {awaitingOperator && <Badge tone="bad">Needs an operator</Badge>}
       </span>
     ),
   },
@@ -77,7 +77,7 @@ export function SagasPage() {
         <FilterSelect name="state" label="State" value={values.state} options={sagaMachine.statuses} />
         <FilterSelect
           name="awaitingOperator"
-          label="Waits for"
+          label="Waiting for"
           value={values.awaitingOperator === 'true' ? 'an operator' : ''}
           options={['an operator']}
         />
@@ -98,7 +98,7 @@ export function SagasPage() {
         hrefOf={({ id }) => `/sagas/${id}`}
         empty={
           <NothingFound filtered={isFiltered} title="No sagas yet">
-            Applications start them from TypeScript; a requeue by filter is one, too.
+            Applications start sagas from TypeScript; a requeue by filter is also a saga.
           </NothingFound>
         }
       />

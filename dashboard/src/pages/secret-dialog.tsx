@@ -8,12 +8,14 @@ interface SecretDialogProps {
   onClose: () => void
 }
 
-/** A secret is shown this once, and kept nowhere in the page. */
+/** Shows a secret once; the page does not keep it. */
 export function SecretDialog({ secret, note, next, onClose }: SecretDialogProps) {
   return (
     <Dialog title="Signing secret" onClose={onClose}>
       <p className="mb-3">{note}</p>
-      <p className="mb-1 font-medium">The receiver verifies with this secret. It is shown only now:</p>
+      <p className="mb-1 font-medium">
+        The receiver verifies signatures with this secret. It is shown only once:
+      </p>
       <div className="flex items-center gap-2 rounded-md bg-raised p-2">
         <code className="mono grow break-all" data-secret>
           {secret}
@@ -27,7 +29,7 @@ export function SecretDialog({ secret, note, next, onClose }: SecretDialogProps)
           </Link>
         )}
         <button type="button" className="button button-primary" onClick={onClose}>
-          I have it
+          Done
         </button>
       </div>
     </Dialog>

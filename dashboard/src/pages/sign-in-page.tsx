@@ -38,12 +38,12 @@ export function SignInPage() {
         </label>
         {error && <ProblemNotice error={error} />}
         <button type="submit" disabled={busy} className="button button-primary h-9 w-full">
-          {busy ? 'One moment …' : 'Sign in'}
+          {busy ? 'Signing in …' : 'Sign in'}
         </button>
         <p className="text-xs text-soft">
           <code className="mono">npm start</code> prints its key;{' '}
-          <code className="mono">sagapost keys create</code> makes others. It is kept for twelve hours, in a
-          cookie that no script can read.
+          <code className="mono">sagapost keys create</code> creates others. The session lasts twelve hours
+          and is kept in a cookie that no script can read.
         </p>
       </form>
     </main>

@@ -1,7 +1,7 @@
 import { deliveryMachine } from '../../../src/model/index.js'
 import { toneOf } from '../parts/index.js'
 
-/** Where each state stands; the moves are the machine's own. */
+/** The position of each state; the transitions come from the state machine. */
 const places: Record<string, { x: number; y: number }> = {
   Pending: { x: 10, y: 30 },
   InProgress: { x: 190, y: 30 },
@@ -20,7 +20,7 @@ const colors: Record<string, string> = {
   mute: 'var(--soft)',
 }
 
-/** The state machine of deliveries, and where this one stands. */
+/** The state machine of deliveries, with the state of this one marked. */
 export function StateDiagram({ status, attemptCount }: { status: string; attemptCount: number }) {
   const passed = passedStates(status, attemptCount)
   return (
@@ -88,7 +88,7 @@ function wayOf(from: string, to: string): string {
   const a = places[from] as { x: number; y: number }
   const b = places[to] as { x: number; y: number }
   if (a.y === b.y) return `M${a.x + WIDTH} ${a.y + HEIGHT / 2}H${b.x}`
-  // Down on the left, up on the right: there and back are two moves.
+  // Down on the left and up on the right, as the two directions are separate transitions.
   const down = a.y < b.y
   const x = a.x + (down ? WIDTH * 0.35 : WIDTH * 0.65)
   return `M${x} ${down ? a.y + HEIGHT : a.y}V${down ? b.y : b.y + HEIGHT}`

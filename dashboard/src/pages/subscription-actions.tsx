@@ -25,7 +25,7 @@ type Open = 'edit' | 'verify' | 'pause' | 'rotate' | 'test' | 'delete'
 
 const HOUR_MS = 3_600_000
 
-/** What can be done with a subscription; what the key may not do is not offered. */
+/** The actions for a subscription; those that the key does not allow are hidden. */
 export function SubscriptionActions({ subscription }: { subscription: Subscription }) {
   const { id, active, verified } = subscription
   const path = `/v1/subscriptions/${id}`
@@ -45,7 +45,7 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
   }
   const offers: [Open, string, boolean][] = [
     ['verify', verified ? 'Verify again' : 'Verify', mayTry],
-    ['test', 'Send a test', mayTry],
+    ['test', 'Send test', mayTry],
     ['edit', 'Edit', mayChange],
     ['pause', active ? 'Pause' : 'Resume', mayChange && (active || verified)],
     ['rotate', 'Rotate secret', mayChange],
@@ -81,8 +81,8 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
       )}
       {open === 'verify' && (
         <ActionDialog
-          title="Verify the callback"
-          action="Send the challenge"
+          title="Verify callback"
+          action="Send challenge"
           onClose={close}
           onSubmit={async () => {
             await callApi('POST', `${path}/verify`).catch(explainVerification)
@@ -90,14 +90,14 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
           }}
         >
           <p>
-            A signed request with a challenge goes to the callback, which must repeat it. If it does, the
-            subscription is active from then on.
+            A signed request with a challenge is sent to the callback, which must return it. The subscription
+            then becomes active.
           </p>
         </ActionDialog>
       )}
       {open === 'pause' && (
         <ActionDialog
-          title={active ? 'Pause the subscription' : 'Resume the subscription'}
+          title={active ? 'Pause subscription' : 'Resume subscription'}
           action={active ? 'Pause' : 'Resume'}
           onClose={close}
           onSubmit={async () => {
@@ -107,14 +107,14 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
         >
           <p>
             {active
-              ? 'New events make no deliveries for it. Those that are open are held until it is active again.'
-              : 'New events make deliveries for it again, and those that were held go on. Events of the meantime are not made up for.'}
+              ? 'New events create no deliveries for it. Open deliveries are held until it is active again.'
+              : 'New events create deliveries for it again, and held deliveries continue. Events published in the meantime are not delivered.'}
           </p>
         </ActionDialog>
       )}
       {open === 'rotate' && (
         <ActionDialog
-          title="Rotate the secret"
+          title="Rotate secret"
           action="Rotate"
           onClose={close}
           onSubmit={async (form) => {
@@ -124,8 +124,10 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
             await done()
           }}
         >
-          <p>Requests are signed with the new secret at once, and with the old one as well for a while.</p>
-          <Field label="Hours with both">
+          <p>
+            Requests are signed with the new secret at once; during the overlap, also with the previous one.
+          </p>
+          <Field label="Overlap in hours">
             <input
               name="hours"
               type="number"
@@ -141,7 +143,7 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
       )}
       {open === 'test' && (
         <ActionDialog
-          title="Send a test"
+          title="Send test request"
           action="Send"
           onClose={close}
           onSubmit={async () => {
@@ -149,13 +151,13 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
             close()
           }}
         >
-          <p>A signed request goes to the callback at once. No event and no delivery is made.</p>
+          <p>A signed request is sent to the callback at once. No event or delivery is created.</p>
         </ActionDialog>
       )}
       {open === 'delete' && (
         <ActionDialog
           title={`Delete subscription ${id}`}
-          action="Delete for good"
+          action="Delete permanently"
           danger
           onClose={close}
           onSubmit={async () => {
@@ -163,7 +165,7 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
             await done()
           }}
         >
-          <p>This is final. Nothing more is sent: deliveries that are open end as dead letters.</p>
+          <p>This cannot be undone. Nothing more is sent, and open deliveries end as dead letters.</p>
         </ActionDialog>
       )}
       {outcome && <TestOutcomeDialog outcome={outcome} onClose={() => setOutcome(undefined)} />}
@@ -172,8 +174,8 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
           secret={secret.secret}
           note={
             secret.previousExpiresAt
-              ? `The previous secret signs along until ${formatTime(secret.previousExpiresAt)}.`
-              : 'The previous secret has ended.'
+              ? `Requests are signed with both secrets until ${formatTime(secret.previousExpiresAt)}.`
+              : 'The previous secret is no longer used.'
           }
           onClose={() => setSecret(undefined)}
         />
@@ -182,7 +184,7 @@ export function SubscriptionActions({ subscription }: { subscription: Subscripti
   )
 }
 
-/** What the callback answered stands beside the problem. */
+/** The problem, with the response of the callback. */
 function explainVerification(error: unknown): never {
   if (!(error instanceof ApiProblem)) throw error
   const { responseStatus, errorCode } = (error.extensions['response'] ?? {}) as Partial<TestOutcome>
@@ -193,7 +195,7 @@ function explainVerification(error: unknown): never {
 function TestOutcomeDialog({ outcome, onClose }: { outcome: TestOutcome; onClose: () => void }) {
   const { delivered, responseStatus, errorCode, durationMs, responseExcerpt } = outcome
   return (
-    <Dialog title={delivered ? 'The test arrived' : 'The test did not arrive'} onClose={onClose}>
+    <Dialog title={delivered ? 'Test request accepted' : 'Test request failed'} onClose={onClose}>
       <p className={delivered ? 'text-good' : 'text-bad'}>
         {responseStatus !== null && <span className="mono">HTTP {responseStatus} </span>}
         {errorCode && <span className="mono">{showText(errorCode)} </span>}

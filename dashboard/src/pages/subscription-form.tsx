@@ -10,9 +10,9 @@ interface SubscriptionFormProps {
   onSubmit: (body: Record<string, unknown>, idempotencyKey: string) => Promise<void>
 }
 
-/** For a new subscription, and for the changes of one. */
+/** Creates or edits a subscription. */
 export function SubscriptionForm({ title, action, subscription, onClose, onSubmit }: SubscriptionFormProps) {
-  // One key for all tries of this form: asked twice, it is made once.
+  // One key for all submissions of this form, so that a retry creates no second subscription.
   const [idempotencyKey] = useState(() => newKey())
   const headers = Object.entries(subscription?.headers ?? {})
     .map(([name, value]) => `${name}: ${value}`)
@@ -45,7 +45,7 @@ export function SubscriptionForm({ title, action, subscription, onClose, onSubmi
         label="Callback URL"
         hint={
           subscription
-            ? 'Another URL must be verified anew.'
+            ? 'A new URL must be verified again.'
             : 'HTTPS only. It is asked for a challenge before anything is sent.'
         }
       >
@@ -59,7 +59,7 @@ export function SubscriptionForm({ title, action, subscription, onClose, onSubmi
           autoComplete="off"
         />
       </Field>
-      <Field label="Attempts" hint="1 to 100; empty: the default.">
+      <Field label="Attempts" hint="1 to 100; leave empty for the default.">
         <input
           name="maxAttempts"
           type="number"
@@ -69,14 +69,14 @@ export function SubscriptionForm({ title, action, subscription, onClose, onSubmi
           className="field"
         />
       </Field>
-      <Field label="Headers" hint="One in a line, name: value. Sent with every delivery.">
+      <Field label="Headers" hint="One per line, as name: value. Sent with every delivery.">
         <textarea name="headers" rows={3} defaultValue={headers} className="field mono" spellCheck={false} />
       </Field>
     </ActionDialog>
   )
 }
 
-/** Not crypto.randomUUID, which a page that came without HTTPS does not have. */
+/** Not crypto.randomUUID, which is undefined on pages served without HTTPS. */
 export function newKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, '0'))

@@ -76,11 +76,11 @@ function Settings({ subscription }: { subscription: Subscription }) {
             <LongValue key="url" text={callbackUrl} shown={showText(callbackUrl)} label="callback" />,
             'long',
           ],
-          ['Attempts', maxAttempts ?? 'the default'],
-          ['Made', <Time key="made" at={createdAt} whole />],
+          ['Attempts', maxAttempts ?? 'default'],
+          ['Created', <Time key="created" at={createdAt} whole />],
           ['Changed', <Time key="changed" at={updatedAt} whole />],
           ...(deletedAt ? [['Deleted', <Time key="deleted" at={deletedAt} whole />] as const] : []),
-          ...(deactivationReason ? [['Switched off', showText(deactivationReason)] as const] : []),
+          ...(deactivationReason ? [['Deactivated', showText(deactivationReason)] as const] : []),
           ...Object.entries(headers).map(
             ([name, value]) =>
               [
@@ -120,7 +120,7 @@ function Health({ subscription }: { subscription: Subscription }) {
           ...(breaker
             ? [
                 ['Failing since', <Time key="since" at={breaker.failingSince} whole />] as const,
-                ['In a row', `${formatCount(breaker.failures)} failures`] as const,
+                ['Consecutive', `${formatCount(breaker.failures)} failures`] as const,
                 ...(breaker.nextProbeAt
                   ? [['Next probe', <Time key="probe" at={breaker.nextProbeAt} />] as const]
                   : []),
@@ -154,7 +154,7 @@ function LatestDeliveries({ id }: { id: string }) {
       <h2 className="mb-2 flex items-center justify-between font-semibold">
         Latest deliveries
         <Link href={`/deliveries?subscriptionId=${id}`} className="link font-normal">
-          All of them
+          View all
         </Link>
       </h2>
       <DataList
@@ -163,11 +163,7 @@ function LatestDeliveries({ id }: { id: string }) {
         columns={columns}
         keyOf={(each) => each.id}
         hrefOf={(each) => `/deliveries/${each.id}`}
-        empty={
-          <EmptyState
-            title={list.hasMore ? 'None among the latest deliveries of all' : 'Nothing was delivered yet'}
-          />
-        }
+        empty={<EmptyState title={list.hasMore ? 'None among the latest deliveries' : 'No deliveries yet'} />}
       />
     </>
   )

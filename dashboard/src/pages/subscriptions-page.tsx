@@ -26,7 +26,7 @@ import { SecretDialog } from './secret-dialog.js'
 import { SubscriptionForm } from './subscription-form.js'
 import { SubscriptionState } from './subscription-state.js'
 
-/** How the endpoints of these subscriptions have fared, in one request for a whole page. */
+/** Health of the endpoints of these subscriptions, in one request for the whole page. */
 export function useHealth(ids: readonly string[]): ReadonlyMap<string, EndpointHealth> {
   const query = { ids: ids.slice(0, 200).join(',') }
   const { data } = useQuery({
@@ -123,7 +123,7 @@ export function SubscriptionsPage() {
         hrefOf={({ id }) => `/subscriptions/${id}`}
         empty={
           <NothingFound filtered={isFiltered} title="No subscriptions yet">
-            A subscription says which events go where.
+            A subscription sends events of one type to a callback URL.
           </NothingFound>
         }
       />
@@ -144,8 +144,8 @@ export function SubscriptionsPage() {
       {created && (
         <SecretDialog
           secret={created.secret}
-          note={`Subscription ${created.id} was made. It stays inactive until its callback has passed the verification.`}
-          next={{ href: `/subscriptions/${created.id}`, label: 'To the subscription' }}
+          note={`Subscription ${created.id} was created. It stays inactive until its callback is verified.`}
+          next={{ href: `/subscriptions/${created.id}`, label: 'View subscription' }}
           onClose={() => setCreated(undefined)}
         />
       )}

@@ -44,7 +44,7 @@ export function SystemPage() {
             <Table
               label="Tables"
               numbersFrom={1}
-              head={['Table', 'Rows, about', 'Partitions', 'Data', 'Indexes']}
+              head={['Table', 'Rows (estimate)', 'Partitions', 'Data', 'Indexes']}
               rows={system.tables.map(({ name, rowsEstimated, partitions, tableBytes, indexBytes }) => [
                 <span key="name" className="mono">
                   {name}
@@ -88,12 +88,12 @@ function Processes({ processes }: { processes: SystemDescription['processes'] })
   return (
     <Panel title="Processes">
       {processes.length === 0 ? (
-        <EmptyState title="No process says that it runs" />
+        <EmptyState title="No running processes" />
       ) : (
         <Table
           label="Processes"
           numbersFrom={4}
-          head={['Process', 'State', 'Parts', 'Version', 'Since', 'Leases', 'First ends']}
+          head={['Process', 'State', 'Parts', 'Version', 'Since', 'Leases', 'First expiry']}
           rows={processes.map((each) => [
             <span key="id" className="mono" title={each.id}>
               {showText(each.hostname || each.id)}{' '}
@@ -113,7 +113,7 @@ function Processes({ processes }: { processes: SystemDescription['processes'] })
             each.startedAt ? <Time key="since" at={each.startedAt} /> : '',
             each.leasesExpired > 0 ? (
               <span key="leases" className="text-bad">
-                {each.leases}, {each.leasesExpired} run out
+                {each.leases}, {each.leasesExpired} expired
               </span>
             ) : (
               each.leases
@@ -134,12 +134,12 @@ function SlowStatements({ statements }: { statements: SystemDescription['slowSta
           The extension pg_stat_statements is not installed in this database.
         </EmptyState>
       ) : statements.length === 0 ? (
-        <EmptyState title="Nothing measured yet" />
+        <EmptyState title="No statements measured yet" />
       ) : (
         <Table
           label="Statements"
           numbersFrom={1}
-          head={['Statement', 'Calls', 'Mean', 'In all']}
+          head={['Statement', 'Calls', 'Mean', 'Total']}
           rows={statements.map(({ query, calls, meanMs, totalMs }) => [
             <code
               key="query"
@@ -162,7 +162,7 @@ interface TableProps {
   label: string
   head: readonly string[]
   rows: readonly ReactNode[][]
-  /** From this column on, values are set to the right. */
+  /** Values are right-aligned from this column on. */
   numbersFrom: number
 }
 

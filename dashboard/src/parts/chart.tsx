@@ -10,21 +10,21 @@ export interface Series {
 }
 
 interface ChartProps {
-  /** What it shows, for those who do not see it. */
+  /** Description for screen readers. */
   label: string
   /** Milliseconds since 1970, one for each value. */
   times: readonly number[]
   series: readonly Series[]
   format: (value: number) => string
-  /** The least that the scale reaches up to, so that a quiet line lies low. */
+  /** The minimum upper end of the scale, so that small values stay low. */
   least?: number
-  /** How much time it shows, up to the last value; absent: as much as there is. */
+  /** The time range up to the last value; absent: all of the data. */
   spanMs?: number
 }
 
 const HEIGHT = 168
 
-/** Lines over time. What was drawn is drawn anew when the theme, the width or the data change. */
+/** A line chart over time, redrawn when the theme, the width or the data change. */
 export function Chart({ label, times, series, format, least = 1, spanMs }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
@@ -149,7 +149,7 @@ function optionsOf(
           label,
           stroke: color(name),
           width: 1.6,
-          // A single value between gaps would not be seen as a line.
+          // A single value between gaps would be invisible as a line.
           points: { size: 4, show: (plot, index) => isSparse(plot.data[index]) },
           spanGaps: false,
           ...(area && { fill: `${color(name)}22` }),

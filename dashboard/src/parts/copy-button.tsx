@@ -29,7 +29,7 @@ export function CopyButton({ text, label, wide = false }: { text: string; label:
   )
 }
 
-/** A value that may be long: cut where there is no room, whole in its title and on the clipboard. */
+/** A long value, truncated to fit; its title and the clipboard have all of it. */
 export function LongValue({ text, shown = text, label }: { text: string; shown?: string; label: string }) {
   return (
     <span className="inline-flex max-w-full min-w-0 items-center gap-1">

@@ -1,7 +1,7 @@
 import { Component, type ReactNode } from 'react'
 import { ProblemNotice } from './notices.js'
 
-/** A page that fails says so in its own place; the others go on. */
+/** Confines an error to the page that threw it; the others keep working. */
 export class CrashBarrier extends Component<{ children: ReactNode }, { error: Error | null }> {
   override state = { error: null }
 

@@ -6,10 +6,10 @@ import { EmptyState, ProblemNotice, Skeleton } from './notices.js'
 export interface Column<Item> {
   title: string
   cell: (item: Item) => ReactNode
-  /** Left out where there is little room. */
+  /** Hidden on narrow screens. */
   wide?: boolean
   right?: boolean
-  /** Takes what room is left, and is cut. `narrow`: where there is little room; elsewhere as long as it may be. */
+  /** Takes the remaining width and truncates. `narrow`: only on narrow screens. */
   grow?: boolean | 'narrow'
 }
 
@@ -18,12 +18,12 @@ interface DataListProps<Item> {
   list: List<Item>
   columns: readonly Column<Item>[]
   keyOf: (item: Item) => string
-  /** Where a row leads; its first cell is the link. */
+  /** The page that a row opens; its first cell is the link. */
   hrefOf: (item: Item) => string
   empty: ReactNode
 }
 
-/** A list as a table. j and k go from row to row (see use-keys.ts), Enter opens. */
+/** A list as a table. j and k move between rows (use-keys.ts), Enter opens one. */
 export function DataList<Item>({ label, list, columns, keyOf, hrefOf, empty }: DataListProps<Item>) {
   if (list.error && list.items.length === 0) return <ProblemNotice error={list.error} />
   return (
@@ -80,11 +80,11 @@ export function DataList<Item>({ label, list, columns, keyOf, hrefOf, empty }: D
             <div className="flex items-center justify-between gap-3 border-t border-line px-3 py-2">
               <span className="text-soft">
                 {list.items.length === 0
-                  ? 'None so far, there may be more further back'
+                  ? 'No results so far; older pages may have some'
                   : `${list.items.length} shown`}
               </span>
               <button type="button" className="button" onClick={list.more} disabled={list.isLoadingMore}>
-                {list.isLoadingMore ? 'One moment …' : 'Show more'}
+                {list.isLoadingMore ? 'Loading …' : 'Show more'}
               </button>
             </div>
           )}
@@ -113,7 +113,7 @@ export function NothingFound({
   children?: ReactNode
 }) {
   return filtered ? (
-    <EmptyState title="Nothing matches">Other filters may find something.</EmptyState>
+    <EmptyState title="Nothing matches">Try other filters.</EmptyState>
   ) : (
     <EmptyState title={title}>{children}</EmptyState>
   )

@@ -12,7 +12,7 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const name = useId()
-  // Before the element goes, so that the focus returns to where it was.
+  // Before the element is removed, so that the focus returns to its previous place.
   useLayoutEffect(() => {
     const dialog = element.current
     if (dialog && !dialog.open) dialog.showModal()
@@ -47,11 +47,11 @@ export function Dialog({ title, onClose, children }: DialogProps) {
 }
 
 interface ActionDialogProps extends DialogProps {
-  /** The button's word: what will be done. */
+  /** The label of the button that submits. */
   action: string
   danger?: boolean
   disabled?: boolean
-  /** Resolves when it is done; what it throws is shown, and the dialog stays. */
+  /** When it throws, the dialog stays open and shows the error. */
   onSubmit: (form: FormData) => Promise<unknown>
 }
 
@@ -72,14 +72,14 @@ export function ActionDialog({ action, danger, disabled, onSubmit, children, ...
         {error && <ProblemNotice error={error} />}
         <div className="flex justify-end gap-2">
           <button type="button" className="button" onClick={dialog.onClose}>
-            Not now
+            Cancel
           </button>
           <button
             type="submit"
             disabled={busy || disabled}
             className={`button ${danger ? 'button-danger' : 'button-primary'}`}
           >
-            {busy ? 'One moment …' : action}
+            {busy ? 'Please wait …' : action}
           </button>
         </div>
       </form>
@@ -87,7 +87,7 @@ export function ActionDialog({ action, danger, disabled, onSubmit, children, ...
   )
 }
 
-/** A label with its field and what there is to say about it. */
+/** A labelled field with an optional hint. */
 export function Field({ label, hint, children }: { label: string; hint?: string; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: its control is the child

@@ -1,4 +1,4 @@
-/** The fields that several lists have. */
+/** Filter fields that several lists share. */
 import { FilterField, textOf } from './filters.js'
 
 export function EventTypeFilter({ value }: { value: string }) {
@@ -27,12 +27,12 @@ export function PeriodFilter({ from, to }: Period) {
   )
 }
 
-/** What a PeriodFilter was filled with. */
+/** The values of a PeriodFilter. */
 export function periodOf(form: FormData): Period {
   return { from: toInstant(textOf(form, 'from')), to: toInstant(textOf(form, 'to')) }
 }
 
-/** A time of a datetime-local field, which is in the reader's zone, as the API takes it; and back. */
+/** Converts between a datetime-local field, in the browser's time zone, and the API's format. */
 function toInstant(local: string): string {
   const at = new Date(local)
   return local === '' || Number.isNaN(at.getTime()) ? '' : at.toISOString()

@@ -1,7 +1,7 @@
 import { type FormEvent, type ReactNode, useId } from 'react'
 import { useSearchParams } from 'wouter'
 
-/** The filters of a list stand in the address: a view can be sent to somebody, and Back goes back. */
+/** Filters are kept in the URL, so that views can be shared and the Back button works. */
 export function useFilters<Name extends string>(names: readonly Name[]) {
   const [search, setSearch] = useSearchParams()
   const values = Object.fromEntries(names.map((name) => [name, search.get(name) ?? ''])) as Record<
@@ -36,7 +36,7 @@ export function FilterBar({ onSubmit, onClear, isFiltered, children }: FilterBar
   return (
     <search>
       <form
-        // Fields are the address's: after Back or Clear they are filled anew.
+        // Fields follow the URL: Back and Clear reset them.
         key={window.location.search}
         onSubmit={submit}
         onChange={(event) => {
@@ -64,7 +64,7 @@ interface FilterFieldProps {
   value: string
   placeholder?: string
   type?: string
-  /** `/` goes here. */
+  /** The `/` key focuses this field. */
   isMain?: boolean
 }
 
@@ -106,7 +106,7 @@ export function FilterSelect({
   unset = 'any',
 }: Pick<FilterFieldProps, 'name' | 'label' | 'value'> & {
   options: readonly string[]
-  /** What it is when nothing was chosen. */
+  /** The label when no value is selected. */
   unset?: string
 }) {
   const id = useId()

@@ -1,10 +1,10 @@
 const INDENT = '  '
-/** Deeper levels stand where this one does. */
+/** Deeper levels are not indented further. */
 const DEPTH_SHOWN_MAX = 60
 
 /**
- * JSON text with line breaks, by its tokens and never by its values: 1e400, long numbers and names that occur twice stay
- * as they were published.
+ * Formats JSON text by its tokens, without parsing values, so that 1e400, long numbers and repeated names stay as they
+ * were published.
  */
 export function formatJson(json: string): string {
   let depth = 0

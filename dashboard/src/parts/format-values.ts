@@ -12,7 +12,7 @@ export function formatDuration(ms: number | null | undefined): string {
   return formatSpan(ms)
 }
 
-/** Its largest units. */
+/** The duration in its two largest units. */
 export function formatSpan(ms: number, units = 2): string {
   const parts = [
     [Math.floor(ms / DAY), 'd'],

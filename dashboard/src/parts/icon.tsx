@@ -1,4 +1,4 @@
-/** Strokes of our own, 24 by 24. */
+/** Our own line icons on a 24 by 24 grid. */
 const paths = {
   overview: 'M4 13h4l3-8 4 14 3-6h2',
   events: 'M5 6h14M5 12h14M5 18h9',

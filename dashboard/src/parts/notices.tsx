@@ -3,7 +3,7 @@ import { ApiProblem } from '../api/index.js'
 import { Icon } from './icon.js'
 import { showText } from './show-text.js'
 
-/** What the server said, with the code that the reference explains. */
+/** The error of the server, with its code from the reference. */
 export function ProblemNotice({ error }: { error: Error }) {
   const code = error instanceof ApiProblem ? error.code : 'page_failed'
   return (

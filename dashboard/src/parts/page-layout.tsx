@@ -3,7 +3,7 @@ import { Link } from 'wouter'
 
 interface PageProps {
   title: string
-  /** Where one came from: the list. */
+  /** The list that this page belongs to. */
   back?: { href: string; label: string }
   badge?: ReactNode
   actions?: ReactNode
@@ -47,10 +47,10 @@ export function Panel({ title, aside, children }: { title: string; aside?: React
   )
 }
 
-/** A value that is long by nature has twice the room. */
+/** Values that are always long span two columns. */
 type Fact = readonly [name: string, value: ReactNode, width?: 'long']
 
-/** What is known of one thing, name by name. */
+/** The fields of one resource, as names and values. */
 export function Facts({ facts }: { facts: readonly Fact[] }) {
   return (
     <dl className="grid grid-cols-1 gap-x-8 px-4 py-2 sm:grid-cols-2 xl:grid-cols-3">

@@ -7,10 +7,10 @@ import { Panel } from './page-layout.js'
 import { TextArea } from './scroll-area.js'
 import { showText } from './show-text.js'
 
-/** More than anybody reads, and less than makes a browser slow; the rest is in the download. */
+/** Keeps the browser responsive; the download has the whole payload. */
 const SHOWN_CHARACTERS_MAX = 100_000
 
-/** A payload as text, and only ever as text. */
+/** A payload, always rendered as text. */
 export function PayloadView({
   json,
   fileName,
@@ -54,7 +54,8 @@ export function PayloadView({
       <TextArea label={title} text={shown} className="max-h-96 px-4 py-3" />
       {json.length > SHOWN_CHARACTERS_MAX && (
         <p className="border-t border-line px-4 py-2 text-soft">
-          The first {formatBytes(SHOWN_CHARACTERS_MAX)} are shown; copy and download give all of it.
+          The first {formatBytes(SHOWN_CHARACTERS_MAX)} are shown. Copy or download the payload to get all of
+          it.
         </p>
       )}
     </Panel>

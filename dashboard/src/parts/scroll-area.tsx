@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-/** What may be wider or longer than its place: the keyboard reaches it, so that it can be scrolled. */
+/** A scrollable area that takes the focus, so that the keyboard can scroll it. */
 export function ScrollArea({
   label,
   className,
@@ -18,7 +18,7 @@ export function ScrollArea({
   )
 }
 
-/** Text of others, line by line, and never as anything but text. */
+/** Untrusted text, line by line, always rendered as text. */
 export function TextArea({
   label,
   className = '',

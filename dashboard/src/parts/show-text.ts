@@ -1,6 +1,6 @@
 /**
- * Characters that change how their neighbours are shown, or show nothing: in a list or a payload they are told by their
- * numbers, so that nobody is misled by the order of what they read.
+ * Invisible characters and those that change the direction of text are shown by their code points, so that they cannot
+ * mislead the reader of a list or a payload.
  */
 const HIDDEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
@@ -8,7 +8,7 @@ export function showText(text: string): string {
   return text.replace(HIDDEN, tellNumbers)
 }
 
-/** As JSON writes them: two numbers for those beyond the first 65,536. */
+/** As JSON escapes: a surrogate pair beyond U+FFFF. */
 function tellNumbers(character: string): string {
   return character
     .split('')

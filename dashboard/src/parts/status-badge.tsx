@@ -8,7 +8,7 @@ const looks: Record<Tone, string> = {
   mute: 'bg-mute-wash text-soft',
 }
 
-/** Of deliveries, attempts, sagas and steps: a word means the same everywhere. */
+/** The colours of the states of deliveries, attempts, sagas and steps. */
 const tones: Record<string, Tone> = {
   Pending: 'mute',
   InProgress: 'info',

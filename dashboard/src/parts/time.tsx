@@ -6,7 +6,7 @@ const tickers = new Set<() => void>()
 let nowMs = Date.now()
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** One clock for all times of the page. */
+/** One timer for all times on the page. */
 function subscribe(ticker: () => void): () => void {
   tickers.add(ticker)
   timer ??= setInterval(() => {
@@ -35,7 +35,7 @@ export function formatTime(iso: string): string {
   return (at.getFullYear() === new Date().getFullYear() ? thisYear : otherYear).format(at)
 }
 
-/** How long ago, or how long until; the time itself as its title. */
+/** A relative time, with the absolute time as its title. */
 export function Time({ at, whole = false }: { at: string; whole?: boolean }) {
   const agoMs = useNow() - Date.parse(at)
   const relative =
@@ -57,7 +57,7 @@ export function Time({ at, whole = false }: { at: string; whole?: boolean }) {
   )
 }
 
-/** Counts down to a time, and says what happens then. */
+/** Counts down to a time, then shows `done`. */
 export function Countdown({ to, done }: { to: string; done: string }) {
   const leftMs = Date.parse(to) - useNow()
   return (

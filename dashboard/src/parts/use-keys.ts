@@ -1,7 +1,7 @@
 import { useEffect } from 'react'
 import { useLocation } from 'wouter'
 
-/** `g` and then one of these. */
+/** `g` followed by one of these keys. */
 export const places: Readonly<Record<string, { href: string; name: string }>> = {
   o: { href: '/', name: 'Overview' },
   e: { href: '/events', name: 'Events' },
@@ -14,7 +14,7 @@ export const places: Readonly<Record<string, { href: string; name: string }>> = 
 
 const GO_MS = 1_200
 
-/** The keys of the page; none of them while somebody writes, or a dialog is open. */
+/** Keyboard shortcuts, inactive while a field has the focus or a dialog is open. */
 export function useKeys({ onHelp, onTheme }: { onHelp: () => void; onTheme: () => void }): void {
   const [, navigate] = useLocation()
   useEffect(() => {

@@ -26,15 +26,15 @@ interface DeadLetterListOptions extends ListOptions, RangeOptions {
 export function addDeadLettersCommands(program: Command, terminal: Terminal): void {
   const deadLetters = program
     .command('dead-letters')
-    .description('look at what could not be delivered, and deliver it again')
+    .description('inspect failed deliveries and requeue them')
 
   const list = addVerb(deadLetters, 'list', 'list dead letters, newest first', [
     'dead-letters list --subscription 12 --from 1d',
     'dead-letters list --error http_500 --json',
   ])
-    .option('--subscription <id>', 'only those of this subscription', readId)
-    .option('--type <type>', 'only those of events of this type')
-    .option('--error <code>', 'only those with this error, as in http_500')
+    .option('--subscription <id>', 'filter by subscription', readId)
+    .option('--type <type>', 'filter by event type')
+    .option('--error <code>', 'filter by error code, such as http_500')
   addListOptions(addRangeOptions(list)).action(async (options: DeadLetterListOptions) => {
     const client = await connectApi(terminal.env)
     const { subscription, type, error, from, to } = options

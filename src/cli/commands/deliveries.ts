@@ -38,18 +38,18 @@ export function deliveryRow(delivery: Delivery): Row {
 }
 
 export function addDeliveriesCommands(program: Command, terminal: Terminal): void {
-  const deliveries = program.command('deliveries').description('look at deliveries and their attempts')
+  const deliveries = program.command('deliveries').description('inspect deliveries and their attempts')
 
   const list = addVerb(deliveries, 'list', 'list deliveries, newest first', [
     'deliveries list --status PendingRetry',
     'deliveries list --event 1042 --json',
     'deliveries list --subscription 7 --error timeout',
   ])
-    .addOption(new Option('--status <status>', 'only those in this status').choices(deliveryMachine.statuses))
-    .option('--event <id>', 'only those of this event', readId)
-    .option('--subscription <id>', 'only those to this subscription', readId)
-    .option('--error <code>', 'only those that wait or have ended after this failure: timeout, http_500, …')
-    .option('--type <type>', 'only those of events of this type')
+    .addOption(new Option('--status <status>', 'filter by status').choices(deliveryMachine.statuses))
+    .option('--event <id>', 'filter by event', readId)
+    .option('--subscription <id>', 'filter by subscription', readId)
+    .option('--error <code>', 'filter by the last error code: timeout, http_500, …')
+    .option('--type <type>', 'filter by event type')
   addListOptions(list).action(async (options: DeliveryListOptions) => {
     const client = await connectApi(terminal.env)
     const { status, event, subscription, error, type } = options

@@ -26,15 +26,15 @@ interface EventListOptions extends ListOptions, RangeOptions {
 export function addEventsCommands(program: Command, terminal: Terminal): void {
   const events = program
     .command('events')
-    .description('look at events, and requeue those that were not routed')
+    .description('inspect events, and requeue events that were not routed')
 
   const list = addVerb(events, 'list', 'list events, newest first', [
     'events list --type order.placed --from 1h',
     'events list --all --json',
     'events list --key order-1042',
   ])
-    .option('--type <type>', 'only events of this type')
-    .option('--key <key>', 'only the event that was published with this idempotency key')
+    .option('--type <type>', 'filter by event type')
+    .option('--key <key>', 'only the event published with this idempotency key')
   addListOptions(addRangeOptions(list)).action(async (options: EventListOptions) => {
     const client = await connectApi(terminal.env)
     const { type, key, from, to } = options

@@ -9,16 +9,18 @@ import type { Terminal } from '../terminal.js'
 import { toJson } from '../to-json.js'
 import { withRole } from '../with-role.js'
 
-/** Keys are made in the database itself, which also works while no server runs. */
+/** Keys are created directly in the database, so that no server needs to be running. */
 export function addKeysCommands(program: Command, terminal: Terminal): void {
-  const keys = program.command('keys').description('make, list and revoke API keys, in the database itself')
+  const keys = program
+    .command('keys')
+    .description('create, list and revoke API keys, directly in the database')
 
-  addVerb(keys, 'create', 'make a key and print it, this once', [
+  addVerb(keys, 'create', 'create a key and print it; it is shown only once', [
     'keys create --scope ingest --name checkout',
     'keys create --scope read --name dashboard --json',
   ])
-    .addOption(new Option('--scope <scope>', 'what it may do').choices(scopes).makeOptionMandatory())
-    .requiredOption('--name <name>', 'whose it is, for the list')
+    .addOption(new Option('--scope <scope>', 'permissions of the key').choices(scopes).makeOptionMandatory())
+    .requiredOption('--name <name>', 'name of the key, shown in the list')
     .action(async ({ scope, name, json }: { scope: Scope; name: string; json?: true }) => {
       const created = await withRole(terminal.env, 'api_key_admin', (pool) =>
         createKey(pool, { name, scope }),
@@ -30,12 +32,12 @@ export function addKeysCommands(program: Command, terminal: Terminal): void {
           ['Id', created.id],
           ['Name', created.name],
           ['Scope', created.scope],
-          ['Key', `${created.key}  (shown this once)`],
+          ['Key', `${created.key}  (shown only once)`],
         ]),
       )
     })
 
-  addVerb(keys, 'list', 'list all keys, newest first; never the keys themselves', ['keys list']).action(
+  addVerb(keys, 'list', 'list all keys, newest first, without the secret keys', ['keys list']).action(
     async ({ json }: { json?: true }) => {
       const data = await withRole(terminal.env, 'api_key_admin', listKeys)
       await printList<ApiKey>(terminal, {
@@ -54,7 +56,7 @@ export function addKeysCommands(program: Command, terminal: Terminal): void {
     },
   )
 
-  addVerb(keys, 'revoke', 'end a key, for good; servers notice within seconds', ['keys revoke 3'])
+  addVerb(keys, 'revoke', 'revoke a key permanently; servers notice within seconds', ['keys revoke 3'])
     .argument('<id>', 'id of the key', readId)
     .action(async (id: string, { json }: { json?: true }) => {
       const revoked = await withRole(terminal.env, 'api_key_admin', (pool) => revokeKey(pool, id))

@@ -14,16 +14,19 @@ interface PublishOptions {
 }
 
 export function addPublishCommand(program: Command, terminal: Terminal): void {
-  addVerb(program, 'publish', 'publish an event; its payload is kept byte for byte', [
+  addVerb(program, 'publish', 'publish an event; its payload is stored byte for byte', [
     `publish order.placed '{"order": 7}' --key order-7-placed`,
     'publish order.placed --file order.json',
     'publish order.placed - < order.json',
   ])
-    .argument('<type>', 'type of the event, as in order.placed')
-    .argument('[payload]', 'JSON; - reads standard input')
+    .argument('<type>', 'event type, such as order.placed')
+    .argument('[payload]', 'payload as JSON; - reads standard input')
     .option('--file <file>', 'read the payload from a file')
-    .option('--key <key>', 'idempotency key: the same event with the same key again stores nothing new')
-    .option('--correlation-id <id>', 'goes with the event to its receivers and into the logs')
+    .option(
+      '--key <key>',
+      'idempotency key: publishing the same event again with this key stores nothing new',
+    )
+    .option('--correlation-id <id>', 'correlation id, sent to receivers and written to the logs')
     .action(async (type: string, payload: string | undefined, options: PublishOptions, command: Command) => {
       const { file, key, correlationId, json } = options
       if ((payload === undefined) === (file === undefined)) {
@@ -39,7 +42,7 @@ export function addPublishCommand(program: Command, terminal: Terminal): void {
       return print(
         terminal,
         receipt.duplicate
-          ? `Event ${receipt.id} has this key already: a duplicate, nothing new was stored`
+          ? `Event ${receipt.id} was already published with this key; nothing new was stored`
           : `Published event ${receipt.id}`,
       )
     })

@@ -19,12 +19,12 @@ interface RequeueOptions extends RangeOptions {
   json?: true
 }
 
-/** One dead letter by its id, or all that a filter finds. */
+/** One dead letter by its id, or all that match a filter. */
 export function addRequeueCommand(deadLetters: Command, terminal: Terminal): void {
   const requeue = addVerb(
     deadLetters,
     'requeue',
-    'deliver again, as new deliveries: one dead letter, or all that a filter finds',
+    'requeue one dead letter, or all that match a filter, as new deliveries',
     [
       'dead-letters requeue 7',
       'dead-letters requeue --subscription 12 --error http_500 --from 1d --dry-run',
@@ -32,15 +32,15 @@ export function addRequeueCommand(deadLetters: Command, terminal: Terminal): voi
       'dead-letters requeue --follow 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a',
     ],
   )
-    .argument('[id]', 'id of a dead letter; asked again, it is the same delivery', readId)
-    .option('--subscription <id>', 'those of this subscription', readId)
-    .option('--event-type <type>', 'those of events of this type')
-    .option('--error <code>', 'those with this error, as in http_500')
-    .option('--all', 'every dead letter there is')
+    .argument('[id]', 'id of a dead letter; requeuing it again returns the same delivery', readId)
+    .option('--subscription <id>', 'filter by subscription', readId)
+    .option('--event-type <type>', 'filter by event type')
+    .option('--error <code>', 'filter by error code, such as http_500')
+    .option('--all', 'all dead letters')
   addRangeOptions(requeue)
-    .option('--dry-run', 'only tell how many there are')
-    .option('--detach', 'do not wait for the end; with the other options it is waited for, and can be left')
-    .addOption(new Option('--follow <saga-id>', 'join a requeue that runs').argParser(readSagaId))
+    .option('--dry-run', 'only count the matching dead letters')
+    .option('--detach', 'start the requeue and return at once, without waiting for it to finish')
+    .addOption(new Option('--follow <saga-id>', 'follow a running requeue').argParser(readSagaId))
     .action(async (id: string | undefined, options: RequeueOptions) => {
       const { dryRun, detach, follow, json } = options
       const filter = toFilter(options)
@@ -48,15 +48,15 @@ export function addRequeueCommand(deadLetters: Command, terminal: Terminal): voi
       const given = [id !== undefined, filtered, follow !== undefined].filter(Boolean).length
       if (given !== 1) {
         return requeue.error(
-          'error: say which: an id, a filter (--subscription, --event-type, --error, --from, --to), --all, or --follow',
+          'error: specify an id, a filter (--subscription, --event-type, --error, --from, --to), --all, or --follow',
         )
       }
-      if (!filtered && (dryRun || detach)) requeue.error('error: --dry-run and --detach go with a filter')
-      if (dryRun && detach) requeue.error('error: --dry-run and --detach exclude each other')
+      if (!filtered && (dryRun || detach)) requeue.error('error: --dry-run and --detach require a filter')
+      if (dryRun && detach) requeue.error('error: --dry-run and --detach cannot be used together')
       const client = await connectApi(terminal.env)
       if (id !== undefined) {
         const requeued = await client.deadLetters.requeue(id)
-        const told = `Dead letter ${id} is requeued as delivery ${requeued.deliveryId}`
+        const told = `Requeued dead letter ${id} as delivery ${requeued.deliveryId}`
         return print(terminal, json ? toJson(requeued) : told)
       }
       if (dryRun) {

@@ -30,19 +30,17 @@ interface Words {
 const titles = ['ID', 'DEFINITION', 'STATE', 'STEP', 'CREATED', 'UPDATED', 'ERROR']
 
 export function addSagasCommands(program: Command, terminal: Terminal): void {
-  const sagas = program
-    .command('sagas')
-    .description('look at sagas, stop them, and settle those that are stuck')
+  const sagas = program.command('sagas').description('inspect and cancel sagas, and resolve stuck ones')
 
   const list = addVerb(sagas, 'list', 'list sagas, newest first', [
     'sagas list --stuck',
     'sagas list --definition checkout --state Running',
     'sagas list --trace 4bf92f3577b34da6a3ce929d0e0e4736 --json',
   ])
-    .addOption(new Option('--state <state>', 'only those in this state').choices(sagaMachine.statuses))
-    .option('--definition <name>', 'only those of this definition')
-    .option('--trace <id>', 'only those of this trace')
-    .option('--stuck', 'only those that wait for an operator')
+    .addOption(new Option('--state <state>', 'filter by state').choices(sagaMachine.statuses))
+    .option('--definition <name>', 'filter by definition')
+    .option('--trace <id>', 'filter by trace')
+    .option('--stuck', 'only sagas that wait for an operator')
   addListOptions(list).action(async (options: SagaListOptions) => {
     const client = await connectApi(terminal.env)
     const { state, definition, trace, stuck } = options
@@ -72,7 +70,7 @@ export function addSagasCommands(program: Command, terminal: Terminal): void {
       await print(terminal, json ? toJson(saga) : describeSaga(saga))
     })
 
-  const cancel = addVerb(sagas, 'cancel', 'stop a saga and undo what it has done', [
+  const cancel = addVerb(sagas, 'cancel', 'cancel a saga and compensate its completed steps', [
     "sagas cancel 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a --why 'ordered twice'",
   ]).argument('<id>', 'id of the saga', readSagaId)
   addWords(cancel).action(async (id: string, words: Words) => {
@@ -82,19 +80,22 @@ export function addSagasCommands(program: Command, terminal: Terminal): void {
     const saga = await client.sagas.cancel(id, { by, why })
     const asked =
       saga.state === 'Cancelled'
-        ? `Saga ${id} is Cancelled; no step of it had run`
-        : `Saga ${id} is asked to stop, and to undo what it has done; it is ${saga.state} now`
+        ? `Saga ${id} is Cancelled; none of its steps had run`
+        : `Cancellation of saga ${id} requested; it is ${saga.state} now`
     await print(terminal, json ? toJson(saga) : asked)
   })
 
-  const resolve = addVerb(sagas, 'resolve', 'say what becomes of a saga that waits for an operator', [
+  const resolve = addVerb(sagas, 'resolve', 'decide how a saga that waits for an operator continues', [
     "sagas resolve 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a --action retry --why 'the bank is open again'",
     "sagas resolve 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a --action resolve --why 'paid back by hand'",
     "sagas resolve 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a --action skip --why 'the receiver is gone'",
   ])
     .argument('<id>', 'id of the saga', readSagaId)
     .addOption(
-      new Option('--action <action>', 'retry: undo again; skip: go on without; resolve: leave it as it is')
+      new Option(
+        '--action <action>',
+        'retry: compensate again; skip: continue without this step; resolve: accept the state as it is',
+      )
         .choices(['retry', 'skip', 'resolve'])
         .makeOptionMandatory(),
     )
@@ -111,29 +112,29 @@ export function addSagasCommands(program: Command, terminal: Terminal): void {
     'sagas signal payment.received order-7 --payload \'{"cents":4000}\'',
   ])
     .argument('<name>', 'name of the signal')
-    .argument('<key>', 'which of this name')
-    .option('--payload <json>', 'what it says, as JSON', readJson)
+    .argument('<key>', 'key of the signal')
+    .option('--payload <json>', 'payload as JSON', readJson)
     .action(async (name: string, key: string, { payload, json }: { payload?: unknown; json?: true }) => {
       const client = await connectApi(terminal.env)
       const receipt = await client.sagas.signal({ name, key, ...(payload === undefined ? {} : { payload }) })
-      const said = receipt.duplicate ? 'It had come before' : `Kept until ${receipt.expiresAt}`
+      const said = receipt.duplicate ? 'Already received' : `Kept until ${receipt.expiresAt}`
       await print(terminal, json ? toJson(receipt) : said)
     })
 
-  addVerb(sagas, 'cleanup', 'remove ended sagas of an age, in the database itself', [
+  addVerb(sagas, 'cleanup', 'remove ended sagas older than an age, directly in the database', [
     'sagas cleanup --older-than 30d',
     'sagas cleanup --older-than 90d --limit 100000 --json',
   ])
-    .requiredOption('--older-than <age>', 'last changed so long ago, as in 12h, 30d', readAge)
-    .option('--limit <number>', 'remove no more than this', readPositive)
+    .requiredOption('--older-than <age>', 'minimum time since the last change, such as 12h or 30d', readAge)
+    .option('--limit <number>', 'maximum number of sagas to remove', readPositive)
     .action((options: { olderThan: number; limit?: number; json?: true }) => runCleanup(terminal, options))
 
-  addVerb(sagas, 'tables', "what the sagas' tables weigh and how they are used, from the database itself", [
+  addVerb(sagas, 'tables', 'show size and usage of the saga tables, directly from the database', [
     'sagas tables',
     'sagas tables --json',
   ]).action((options: { json?: true }) => showSagaTables(terminal, options))
 
-  const maintain = addVerb(sagas, 'maintain', "look after the sagas' tables, in the database itself", [
+  const maintain = addVerb(sagas, 'maintain', 'maintain the saga tables, directly in the database', [
     'sagas maintain',
     'sagas maintain --task reindex',
     'sagas maintain --task partitions --drop-older-than 90d --json',
@@ -148,34 +149,34 @@ export function addSagasCommands(program: Command, terminal: Terminal): void {
     )
     .option(
       '--drop-older-than <age>',
-      'drop partitions of this age that hold the history of no saga',
+      'drop partitions older than this that hold history of no saga',
       readAge,
     )
   maintain.action((options: MaintainOptions) => {
     if (options.dropOlderThan !== undefined && !options.task.includes('partitions')) {
-      maintain.error('error: --drop-older-than goes with --task partitions')
+      maintain.error('error: --drop-older-than requires --task partitions')
     }
     return runMaintain(terminal, options)
   })
 }
 
-/** Who and why: both go on record. */
+/** Who decides and why; both are recorded in the saga's history. */
 function addWords(command: Command): Command {
   return command
-    .option('--by <name>', 'who decides this; the user of this shell unless told')
-    .requiredOption('--why <text>', 'why; it goes into the history')
+    .option('--by <name>', 'name recorded for the decision (default: the shell user)')
+    .requiredOption('--why <text>', 'reason, recorded in the history')
 }
 
 function readBy(command: Command, { by }: Words, { env }: Terminal): string {
   const name = by ?? (env['USER'] || env['LOGNAME'])
-  return name || command.error('error: say who decides this, with --by <name>')
+  return name || command.error('error: specify who decides, with --by <name>')
 }
 
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new InvalidArgumentError('It is not JSON.')
+    throw new InvalidArgumentError('Must be JSON.')
   }
 }
 

@@ -18,11 +18,14 @@ interface RotateOptions {
   json?: true
 }
 
-/** What a subscription's owner does with its callback and its secret. */
+/** The commands for a subscription's callback and secret. */
 export function addTrySubscriptionCommands(subscriptions: Command, terminal: Terminal): void {
-  addVerb(subscriptions, 'verify', 'send the challenge to the callback, and activate it when it answers', [
-    'subscriptions verify 12',
-  ])
+  addVerb(
+    subscriptions,
+    'verify',
+    'send the challenge to the callback, and activate the subscription if it answers correctly',
+    ['subscriptions verify 12'],
+  )
     .argument('<id>', 'id of the subscription', readId)
     .action(async (id: string, { json }: { json?: true }) => {
       const client = await connectApi(terminal.env)
@@ -30,13 +33,17 @@ export function addTrySubscriptionCommands(subscriptions: Command, terminal: Ter
       await print(terminal, json ? toJson(verified) : `Subscription ${id} is verified and active`)
     })
 
-  addVerb(subscriptions, 'rotate-secret', 'make a new secret; the previous one signs along for a while', [
+  addVerb(subscriptions, 'rotate-secret', 'create a new secret; for a while, requests are signed with both', [
     'subscriptions rotate-secret 12 --overlap 1h',
   ])
     .argument('<id>', 'id of the subscription', readId)
-    .option('--overlap <duration>', 'how long the previous one signs along (default 24h)', readOverlap)
-    .addOption(new Option('--scheme <scheme>', 'of the signature: HMAC or ed25519').choices(['v1', 'v1a']))
-    .option('--key <key>', 'idempotency key: the same again makes no other secret')
+    .option(
+      '--overlap <duration>',
+      'how long requests are signed with both secrets (default 24h)',
+      readOverlap,
+    )
+    .addOption(new Option('--scheme <scheme>', 'signature scheme: HMAC or ed25519').choices(['v1', 'v1a']))
+    .option('--key <key>', 'idempotency key: repeating the call with it returns the same secret')
     .action(async (id: string, { overlap, scheme, key, json }: RotateOptions) => {
       const client = await connectApi(terminal.env)
       const rotated = await client.subscriptions.rotateSecret(id, {
@@ -49,13 +56,13 @@ export function addTrySubscriptionCommands(subscriptions: Command, terminal: Ter
         terminal,
         formatFields([
           ['Subscription', id],
-          ['Secret', `${rotated.secret}  (shown this once)`],
+          ['Secret', `${rotated.secret}  (shown only once)`],
           ['Previous ends', formatTime(rotated.previousExpiresAt)],
         ]),
       )
     })
 
-  addVerb(subscriptions, 'test', 'send a signed request at once; exits with 1 when it is not taken', [
+  addVerb(subscriptions, 'test', 'send a signed test request; exits with 1 if it is not accepted', [
     'subscriptions test 12',
   ])
     .argument('<id>', 'id of the subscription', readId)
@@ -91,6 +98,6 @@ export function addTrySubscriptionCommands(subscriptions: Command, terminal: Ter
 
 function readOverlap(text: string): number {
   const overlapMs = parseDuration(text)
-  if (overlapMs === undefined) throw new InvalidArgumentError('It reads 30s, 5m, 1h or 7d.')
+  if (overlapMs === undefined) throw new InvalidArgumentError('Must be a duration such as 30s, 5m, 1h or 7d.')
   return overlapMs
 }

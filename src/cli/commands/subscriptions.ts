@@ -31,18 +31,18 @@ interface UpdateOptions extends Pick<CreateOptions, 'json' | 'maxAttempts'> {
   headers?: false
 }
 
-/** Reading and writing subscriptions; what is done with their callbacks is in subscription-actions.ts. */
+/** Commands that read and write subscriptions; those for callbacks and secrets are in subscription-actions.ts. */
 export function addSubscriptionsCommands(subscriptions: Command, terminal: Terminal): void {
   const list = addVerb(
     subscriptions,
     'list',
-    'list subscriptions, newest first; deleted ones only with --deleted',
+    'list subscriptions, newest first; --deleted lists deleted ones',
     ['subscriptions list --type order.placed', 'subscriptions list --failing'],
   )
-    .option('--type <type>', 'only those to this type of events')
-    .addOption(new Option('--active', 'only active ones').conflicts('inactive'))
-    .option('--inactive', 'only those that are not active')
-    .option('--deleted', 'only deleted ones')
+    .option('--type <type>', 'filter by event type')
+    .addOption(new Option('--active', 'only active subscriptions').conflicts('inactive'))
+    .option('--inactive', 'only inactive subscriptions')
+    .option('--deleted', 'only deleted subscriptions')
     .option('--failing', 'only subscriptions whose endpoint fails or is paused')
   addListOptions(list).action(async (options: SubscriptionListOptions) => {
     const client = await connectApi(terminal.env)
@@ -77,16 +77,20 @@ export function addSubscriptionsCommands(subscriptions: Command, terminal: Termi
       await printSubscription(terminal, await client.subscriptions.get(id), json)
     })
 
-  addVerb(subscriptions, 'create', 'subscribe a callback; prints its secret, this once', [
+  addVerb(subscriptions, 'create', 'create a subscription; prints its secret, which is shown only once', [
     'subscriptions create order.placed https://receiver.example/hooks',
     `subscriptions create order.placed https://receiver.example/hooks --header 'x-tenant: north'`,
   ])
-    .argument('<type>', 'type of the events, as in order.placed')
-    .argument('<callback-url>', 'where they go; https only')
-    .option('--max-attempts <number>', 'attempts before the dead letter, 1 to 100', readAttempts)
-    .option('--header <name: value>', 'sent with every delivery; can be given several times', collectHeader)
-    .addOption(new Option('--scheme <scheme>', 'of the signature: HMAC or ed25519').choices(['v1', 'v1a']))
-    .option('--key <key>', 'idempotency key: the same again makes nothing new')
+    .argument('<type>', 'event type, such as order.placed')
+    .argument('<callback-url>', 'URL that receives the events; https only')
+    .option(
+      '--max-attempts <number>',
+      'attempts before a delivery becomes a dead letter, 1 to 100',
+      readAttempts,
+    )
+    .option('--header <name: value>', 'header sent with every delivery; repeatable', collectHeader)
+    .addOption(new Option('--scheme <scheme>', 'signature scheme: HMAC or ed25519').choices(['v1', 'v1a']))
+    .option('--key <key>', 'idempotency key: repeating the call with it creates nothing new')
     .action(async (eventType: string, callbackUrl: string, options: CreateOptions) => {
       const client = await connectApi(terminal.env)
       const { maxAttempts, header, scheme, key, json } = options
@@ -106,16 +110,16 @@ export function addSubscriptionsCommands(subscriptions: Command, terminal: Termi
       if (!json) await print(terminal, `\nNext: sagapost subscriptions verify ${created.id}`)
     })
 
-  addVerb(subscriptions, 'update', 'change what is given and leave the rest', [
+  addVerb(subscriptions, 'update', 'change the given fields of a subscription', [
     'subscriptions update 12 --url https://receiver.example/new',
     'subscriptions update 12 --max-attempts default',
   ])
     .argument('<id>', 'id of the subscription', readId)
-    .option('--type <type>', 'another type of events')
-    .option('--url <callback-url>', 'another callback; it must be verified again')
+    .option('--type <type>', 'new event type')
+    .option('--url <callback-url>', 'new callback; it must be verified again')
     .option('--max-attempts <number>', '1 to 100, or default', readAttempts)
-    .option('--header <name: value>', 'these headers in the place of all others', collectHeader)
-    .option('--no-headers', 'no headers any more')
+    .option('--header <name: value>', 'headers that replace all present ones; repeatable', collectHeader)
+    .option('--no-headers', 'remove all headers')
     .action(async (id: string, options: UpdateOptions, command: Command) => {
       const { type, url, maxAttempts, header, headers, json } = options
       const change = {
@@ -125,7 +129,7 @@ export function addSubscriptionsCommands(subscriptions: Command, terminal: Termi
         ...(header === undefined ? {} : { headers: header }),
         ...(headers === false ? { headers: {} } : {}),
       }
-      if (Object.keys(change).length === 0) command.error('error: nothing to change was given')
+      if (Object.keys(change).length === 0) command.error('error: no change specified')
       const client = await connectApi(terminal.env)
       await printSubscription(terminal, await client.subscriptions.change(id, change), json)
     })
@@ -161,7 +165,7 @@ export async function printSubscription(
       ['Created', formatTime(subscription.createdAt)],
       ['Updated', formatTime(subscription.updatedAt)],
       ...(subscription.deletedAt === null ? [] : [['Deleted', formatTime(subscription.deletedAt)] as const]),
-      ...(secret === undefined ? [] : [['Secret', `${secret}  (shown this once)`] as const]),
+      ...(secret === undefined ? [] : [['Secret', `${secret}  (shown only once)`] as const]),
     ]),
   )
 }
@@ -182,11 +186,12 @@ function describeBreaker(breaker: Subscription['breaker']): [string, string | Ce
 function readAttempts(text: string): number | 'default' {
   if (text === 'default') return text
   if (/^[1-9]\d?$|^100$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It is a number from 1 to 100, or default.')
+  throw new InvalidArgumentError('Must be a number from 1 to 100, or default.')
 }
 
 function collectHeader(text: string, before: Record<string, string> = {}): Record<string, string> {
   const [, name, value] = /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(text) ?? []
-  if (name === undefined || value === undefined) throw new InvalidArgumentError('It reads name: value.')
+  if (name === undefined || value === undefined)
+    throw new InvalidArgumentError('Must have the form name: value.')
   return { ...before, [name]: value }
 }

@@ -42,7 +42,7 @@ export function addDeadLetterRoutes(
     config: { access: access.read, refusals: ['dead_letter_not_found'] },
     schema: {
       operationId: 'getDeadLetter',
-      summary: 'One dead letter with the payload as it was',
+      summary: 'Get a dead letter with its original payload',
       tags: ['dead letters'],
       params: idParameter,
       response: { 200: deadLetterWithPayload },
@@ -66,9 +66,9 @@ export function addDeadLetterRoutes(
     },
     schema: {
       operationId: 'requeueDeadLetter',
-      summary: 'Deliver the event to the subscription again',
+      summary: 'Requeue a dead letter',
       description:
-        'A new delivery: 201. Asked again: 200 and the same delivery, so it needs no Idempotency-Key.',
+        'Creates a new delivery (201). A repeated request returns the same delivery (200), so no Idempotency-Key is needed.',
       tags: ['dead letters'],
       params: idParameter,
       response: { 200: requeued, 201: requeued },
@@ -95,10 +95,10 @@ export function addDeadLetterRoutes(
     },
     schema: {
       operationId: 'requeueDeadLetters',
-      summary: 'Requeue every dead letter that a filter finds',
+      summary: 'Requeue all dead letters that match a filter',
       description:
-        'By a saga, which the part `sagas` runs: GET /v1/sagas/{id} shows its progress in `steps[0].progress`, ' +
-        'POST /v1/sagas/{id}/cancel ends it; what was requeued by then stays so. What dies later is not among it. With ' +
+        'Starts a saga, which the part `sagas` runs: GET /v1/sagas/{id} shows its progress in `steps[0].progress`, ' +
+        'POST /v1/sagas/{id}/cancel stops it; deliveries requeued by then remain. Later dead letters are not included. With ' +
         'an `Idempotency-Key`, the same request again gets the same saga.',
       tags: ['dead letters'],
       body: requeueRequest,

@@ -31,7 +31,7 @@ export function addDeliveryRoutes(api: Api, { pools, log }: ApiOptions): void {
     config: { access: access.read, refusals: ['delivery_not_found'] },
     schema: {
       operationId: 'getDelivery',
-      summary: 'One delivery with its attempts, oldest first',
+      summary: 'Get a delivery with its attempts, oldest first',
       tags: ['deliveries'],
       params: idParameter,
       response: { 200: deliveryWithAttempts },
@@ -51,8 +51,8 @@ export function addDeliveryRoutes(api: Api, { pools, log }: ApiOptions): void {
       operationId: 'cancelDelivery',
       summary: 'Cancel a delivery',
       description:
-        'Answers 202 with the delivery in its current state. It ends as a dead letter with `cancelled`, which can be ' +
-        'requeued. A request in flight is not called back; if it succeeds, the delivery completes. Repeatable without ' +
+        'Returns 202 with the delivery in its current state. It ends as a dead letter with `cancelled`, which can be ' +
+        'requeued. A request in flight is not aborted; if it succeeds, the delivery completes. Repeatable without ' +
         'an Idempotency-Key.',
       tags: ['deliveries'],
       params: idParameter,

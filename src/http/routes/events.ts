@@ -76,7 +76,7 @@ export function addPublishRoutes(
       operationId: 'publishEvent',
       summary: 'Publish an event',
       description:
-        'Stored durably when it is answered with 202. An `Idempotency-Key` header counts as the event’s ' +
+        'The event is stored durably when the response is 202. An `Idempotency-Key` header counts as the event’s ' +
         '`idempotencyKey`; `sagapost-correlation-id` and `traceparent` are kept with the event.',
       tags: ['events'],
       body: newEvent,
@@ -111,7 +111,7 @@ export function addPublishRoutes(
       operationId: 'publishEvents',
       summary: 'Publish up to 1,000 events',
       description:
-        'Answered item by item, in order; one bad item does not stop the rest. With an `Idempotency-Key` header, ' +
+        'Returns one result per item, in order; an invalid item does not affect the others. With an `Idempotency-Key` header, ' +
         'items without a key of their own get `<header>[<index>]`, so that the same batch can be sent again.',
       tags: ['events'],
       body: newEventBatch,
@@ -195,9 +195,9 @@ export function addEventReadRoutes(api: Api, { pools }: ApiOptions): void {
     config: { access: access.read, refusals: ['query_invalid'] },
     schema: {
       operationId: 'listSetAsideEvents',
-      summary: 'List events that the database refuses to route, newest first',
+      summary: 'List events that were set aside because the database refused to route them, newest first',
       description:
-        'They hold up no other event. Once the cause is gone, `sagapost events requeue` routes them.',
+        'They do not block other events. Once the cause is fixed, `sagapost events requeue` routes them.',
       tags: ['events'],
       querystring: pageFilter,
       response: { 200: pageOf(setAsideEvent) },
@@ -211,8 +211,9 @@ export function addEventReadRoutes(api: Api, { pools }: ApiOptions): void {
     config: { access: access.read, refusals: ['event_not_found'] },
     schema: {
       operationId: 'getEvent',
-      summary: 'One event with its payload and deliveries',
-      description: 'By its id or its webhookId. A webhookId of another event that once had the same id: 404.',
+      summary: 'Get an event with its payload and deliveries',
+      description:
+        'By id or webhookId. Returns 404 for the webhookId of another event that once had the same id.',
       tags: ['events'],
       params: eventIdParameter,
       response: { 200: eventWithPayload },

@@ -13,7 +13,7 @@ export function addStateRoutes(api: Api, { checkReadiness, metrics }: StateOptio
     config: { access: 'keyless' },
     schema: {
       operationId: 'health',
-      summary: 'Is the process alive?',
+      summary: 'Liveness of the process',
       tags: ['operation'],
       response: { 200: z.object({ status: z.literal('ok') }) },
     },
@@ -27,7 +27,7 @@ export function addStateRoutes(api: Api, { checkReadiness, metrics }: StateOptio
     config: { access: 'keyless' },
     schema: {
       operationId: 'readiness',
-      summary: 'Can it take work?',
+      summary: 'Readiness of the process',
       tags: ['operation'],
       response: {
         200: z.object({ status: z.literal('ready') }),
@@ -53,7 +53,7 @@ export function addStateRoutes(api: Api, { checkReadiness, metrics }: StateOptio
     config: { access: access.read },
     schema: {
       operationId: 'metrics',
-      summary: 'Metrics, as Prometheus reads them',
+      summary: 'Metrics in the Prometheus format',
       tags: ['operation'],
       response: { 200: { description: 'the metrics', content: { 'text/plain': { schema: z.string() } } } },
     },

@@ -28,7 +28,7 @@ export function addLiveRoutes(api: Api, { pools, log }: ApiOptions): void {
     onError: (error) =>
       log[outageOf(error) ? 'debug' : 'warn'](
         { err: error },
-        'looking at the system for the dashboard failed; will try again',
+        'reading the system state for the dashboard failed; will retry',
       ),
   })
   const closings = new Set<() => void>()
@@ -37,10 +37,10 @@ export function addLiveRoutes(api: Api, { pools, log }: ApiOptions): void {
     config: { access: access.read, refusals: ['overloaded'], isStream: true },
     schema: {
       operationId: 'watchSystem',
-      summary: 'What happens now, every two seconds, for as long as the connection lasts',
+      summary: 'Stream the current state of the system every two seconds',
       description:
         'Server-sent events, each with a snapshot as JSON: rates, percentiles, backlogs and what needs attention. ' +
-        'The dashboard is made of them, and they may change with it; for programs, `/metrics` and ' +
+        'The format belongs to the dashboard and may change with it; programs should use `/metrics` and ' +
         '`/v1/statistics` stay as they are.',
       tags: ['operation'],
       response: {

@@ -53,7 +53,7 @@ export function addSagaRoutes(api: Api, { pools, onSagaChanged }: ApiOptions): v
     config: { access: access.read, refusals: ['saga_not_found'] },
     schema: {
       operationId: 'getSaga',
-      summary: 'One saga with its steps and its history',
+      summary: 'Get a saga with its steps and history',
       tags: ['sagas'],
       params: sagaIdParameter,
       response: { 200: sagaWithSteps },
@@ -70,8 +70,8 @@ export function addSagaRoutes(api: Api, { pools, onSagaChanged }: ApiOptions): v
     },
     schema: {
       operationId: 'cancelSaga',
-      summary: 'Stop a saga and undo what it has done',
-      description: 'It is asked to: 202, and the saga as it is now. Asked again: the same.',
+      summary: 'Cancel a saga and compensate its completed steps',
+      description: 'Returns 202 with the saga in its current state. Repeatable.',
       tags: ['sagas'],
       params: sagaIdParameter,
       body: sagaCancel,
@@ -98,9 +98,9 @@ export function addSagaRoutes(api: Api, { pools, onSagaChanged }: ApiOptions): v
     },
     schema: {
       operationId: 'resolveSaga',
-      summary: 'Say what becomes of a saga that waits for an operator',
+      summary: 'Decide how a saga that waits for an operator continues',
       description:
-        'Of a Failed one whose undo failed, or, with `skip`, of a Running one with a step that waits for what does not come.',
+        'For a Failed saga whose compensation failed or, with `skip`, a Running saga with a step that waits for something that will not arrive.',
       tags: ['sagas'],
       params: sagaIdParameter,
       body: sagaResolution,

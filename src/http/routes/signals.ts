@@ -23,7 +23,7 @@ export function addSignalRoutes(api: Api, { pools, onSagaChanged }: ApiOptions):
       operationId: 'sendSignal',
       summary: 'Send a signal to the sagas that wait for it, now or later',
       description:
-        'Kept until `expiresAt`. The first one of a name and key counts: the same again is answered with ' +
+        'Kept until `expiresAt`. Only the first signal with a name and key counts: a repeated one is answered with ' +
         '`duplicate: true`, another payload with 409.',
       tags: ['sagas'],
       body: newSignal,

@@ -16,7 +16,7 @@ import { subscriptionNotFound } from './subscriptions.js'
 
 const refusals = ['subscription_not_found', 'subscription_deleted', 'subscription_secret_invalid'] as const
 
-/** What a subscription's owner does with its callback and its secret. */
+/** The commands for a subscription's callback and secret. */
 export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: ApiOptions): void {
   const pool = pools.subscriptions
 
@@ -26,9 +26,8 @@ export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: Ap
     config: { access: access.trySubscriptions, refusals: [...refusals, 'verification_failed'] },
     schema: {
       operationId: 'verifySubscription',
-      summary: 'Ask the callback’s owner, and activate the subscription if they agree',
-      description:
-        'A signed request with a challenge, which the callback must repeat. It makes nothing: ask again at will.',
+      summary: 'Verify the callback and activate the subscription',
+      description: 'Sends a signed request with a challenge, which the callback must return. Safe to repeat.',
       tags: ['subscriptions'],
       params: idParameter,
       response: { 200: verifiedSubscription },
@@ -49,8 +48,8 @@ export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: Ap
     config: { access: access.trySubscriptions, refusals },
     schema: {
       operationId: 'testSubscription',
-      summary: 'Send a signed request at once',
-      description: 'To a subscription in any state. No event and no delivery is made.',
+      summary: 'Send a signed test request',
+      description: 'Works for a subscription in any state. No event or delivery is created.',
       tags: ['subscriptions'],
       params: idParameter,
       response: { 200: testOutcome },
@@ -77,10 +76,10 @@ export function addSubscriptionActionRoutes(api: Api, { pools, box, sender }: Ap
     },
     schema: {
       operationId: 'rotateSecret',
-      summary: 'Make a new signing secret',
+      summary: 'Rotate the signing secret',
       description:
-        'The previous one signs along until `previousExpiresAt`. With an `Idempotency-Key`, the same request again ' +
-        'gets the same secret.',
+        'Requests are signed with both secrets until `previousExpiresAt`. With an `Idempotency-Key`, a repeated request ' +
+        'returns the same secret.',
       tags: ['subscriptions'],
       params: idParameter,
       body: rotation,

@@ -50,9 +50,9 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
     },
     schema: {
       operationId: 'createSubscription',
-      summary: 'Subscribe a callback to a type of events',
+      summary: 'Create a subscription',
       description:
-        'The answer has the signing secret, this once. Nothing is sent before it is verified. With an ' +
+        'The response contains the signing secret, which is shown only once. Nothing is sent before the callback is verified. With an ' +
         '`Idempotency-Key`, the same request again gets the same answer.',
       tags: ['subscriptions'],
       body: newSubscription,
@@ -97,7 +97,7 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
     config: { access: access.readSubscriptions, refusals: ['subscription_not_found'] },
     schema: {
       operationId: 'getSubscription',
-      summary: 'One subscription, also after its deletion',
+      summary: 'Get a subscription, including a deleted one',
       tags: ['subscriptions'],
       params: idParameter,
       response: { 200: subscription },
@@ -119,7 +119,7 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
     },
     schema: {
       operationId: 'changeSubscription',
-      summary: 'Change what is given and leave the rest',
+      summary: 'Change the given fields of a subscription',
       description:
         'Another `callbackUrl` clears `verified` and `active`. `active: true` needs a verification. Open deliveries of an ' +
         'inactive subscription are held until it is active again.',
@@ -140,10 +140,10 @@ export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: Ap
     config: { access: access.changeSubscriptions, refusals: ['subscription_not_found'] },
     schema: {
       operationId: 'deleteSubscription',
-      summary: 'End a subscription, for good',
+      summary: 'Delete a subscription permanently',
       description:
-        'Final, and repeatable. Open deliveries end as dead letters with `subscription_deleted`, and nothing more is sent; ' +
-        'it stays readable with `deletedAt`.',
+        'Permanent and repeatable. Open deliveries end as dead letters with `subscription_deleted`, and nothing more is sent; ' +
+        'the subscription stays readable with `deletedAt`.',
       tags: ['subscriptions'],
       params: idParameter,
       response: { 204: z.null().describe('deleted') },

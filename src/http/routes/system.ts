@@ -19,7 +19,7 @@ export function addSystemRoutes(api: Api, { pools }: ApiOptions): void {
     config: { access: access.read },
     schema: {
       operationId: 'readStatistics',
-      summary: 'What was published and delivered, point by point, oldest first',
+      summary: 'Published and delivered counts over time, oldest first',
       description: 'An hour by the minute, or a day by ten minutes. Counts are written every two seconds.',
       tags: ['operation'],
       querystring: statisticsFilter,
@@ -34,7 +34,7 @@ export function addSystemRoutes(api: Api, { pools }: ApiOptions): void {
     config: { access: access.readSubscriptions },
     schema: {
       operationId: 'readEndpointHealth',
-      summary: 'How the endpoints of subscriptions have fared within the last hour',
+      summary: 'Health of subscription endpoints over the last hour',
       tags: ['operation'],
       querystring: healthFilter,
       response: { 200: z.object({ data: z.array(endpointHealth) }) },
@@ -48,7 +48,7 @@ export function addSystemRoutes(api: Api, { pools }: ApiOptions): void {
     config: { access: access.read },
     schema: {
       operationId: 'describeSystem',
-      summary: 'Processes with their leases, sizes, use of indexes, slow statements',
+      summary: 'Processes and their leases, table sizes, index usage, slow statements',
       tags: ['operation'],
       response: { 200: systemDescription },
     },

@@ -194,5 +194,5 @@ function refuseNoHost({ httpVersion, headers }: IncomingMessage): void {
 /** Nothing is unpacked here: a small body could hold a large one. */
 function refuseEncoding(encoding: string | undefined): void {
   if (encoding === undefined || encoding === 'identity') return
-  throw refuse('content_type_unsupported', `the content encoding "${encoding.slice(0, 40)}" is not taken`)
+  throw refuse('content_type_unsupported', `the content encoding "${encoding.slice(0, 40)}" is not supported`)
 }

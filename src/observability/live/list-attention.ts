@@ -83,7 +83,7 @@ export async function listAttention(pool: pg.Pool, stages: readonly StageBacklog
     if (!lost || (leases === 0 && (seenAt?.getTime() ?? 0) < Date.now() - LOST_NEWS_MS)) continue
     const held = leases > 0 ? ` and holds ${leases} leases` : ''
     const since = seenAt ? ` since ${seenAt.toISOString()}` : ''
-    const text = `Process ${id} was not heard of${since}${held}`
+    const text = `Process ${id} has not reported${since}${held}`
     found.push({ kind: 'lost_process', severity: leases > 0 ? 'failing' : 'attention', text, subject: id })
   }
   for (const row of endpoints.rows) {

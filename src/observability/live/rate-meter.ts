@@ -9,7 +9,7 @@ export interface Rates {
   eventsPerS: number
   attemptsPerS: number
   failedPerS: number
-  /** Of the attempts of the last minute; null: there were none. */
+  /** Of the attempts of the last minute; null: no attempts. */
   successRate: number | null
   p50Ms: number | null
   p95Ms: number | null

@@ -20,7 +20,7 @@ export interface Snapshot extends Rates {
 const unanswered: Attention = {
   kind: 'database',
   severity: 'failing',
-  text: 'The database does not answer',
+  text: 'The database does not respond',
   subject: null,
 }
 

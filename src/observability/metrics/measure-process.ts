@@ -28,10 +28,10 @@ export function measureProcess(registry: Registry): () => void {
   const cpuUser = counter('process_cpu_user_seconds_total', 'CPU time in user mode')
   const cpuSystem = counter('process_cpu_system_seconds_total', 'CPU time in system mode')
   const residentMemory = gauge('process_resident_memory_bytes', 'Resident memory')
-  const heapTotal = gauge('nodejs_heap_size_total_bytes', 'Heap that V8 has reserved')
-  const heapUsed = gauge('nodejs_heap_size_used_bytes', 'Heap that is in use')
-  const externalMemory = gauge('nodejs_external_memory_bytes', 'Memory outside of the heap, buffers included')
-  const loopActive = counter('nodejs_eventloop_active_seconds_total', 'Time that the event loop was busy')
+  const heapTotal = gauge('nodejs_heap_size_total_bytes', 'Heap reserved by V8')
+  const heapUsed = gauge('nodejs_heap_size_used_bytes', 'Heap in use')
+  const externalMemory = gauge('nodejs_external_memory_bytes', 'Memory outside the heap, including buffers')
+  const loopActive = counter('nodejs_eventloop_active_seconds_total', 'Time the event loop was busy')
   const lagP50 = gauge(
     'nodejs_eventloop_lag_p50_seconds',
     'Lag of the event loop since the last scrape, median',

@@ -11,13 +11,13 @@ export function showBacklog(registry: Registry, collector: BacklogCollector): ()
   })
   const backlog = new Gauge({
     name: 'sagapost_backlog',
-    help: 'What waits at each stage, counted up to a limit of 100,000',
+    help: 'Items waiting at each stage, counted up to 100,000',
     labelNames: ['stage'],
     registers,
   })
   const oldestAge = new Gauge({
     name: 'sagapost_oldest_age_seconds',
-    help: 'How long the oldest of a stage has waited, by the clock of the database',
+    help: 'Age of the oldest item waiting at a stage, by the database clock',
     labelNames: ['stage'],
     registers,
   })

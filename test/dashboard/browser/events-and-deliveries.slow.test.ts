@@ -92,11 +92,11 @@ it('[E1] a megabyte of payload is shown in part and given whole', async () => {
   const large = { text: 'x'.repeat(900_000), numbers: [1, 2, 3] }
   const id = await dashboard.system.publish('large.one', large)
   const page = await dashboard.open(`/events/${id}`)
-  await page.getByText('copy and download give all of it').waitFor()
+  await page.getByText('Copy or download the payload').waitFor()
   const downloading = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Download' }).click()
   expect(await readFile(await (await downloading).path(), 'utf8')).toBe(JSON.stringify(large))
-  await page.getByText('Delivered to nobody').waitFor()
+  await page.getByText('No deliveries', { exact: true }).waitFor()
 })
 
 it('[E1] numbers that no script can hold are shown as they were published', async () => {
@@ -140,8 +140,8 @@ it('[S17, J5] a delivery tells its attempts, and a hostile answer is text', asyn
   const page = await dashboard.open(`/deliveries/${body.data[0].id}`)
   await page.getByText('Attempt 3').waitFor()
   expect(await page.getByText('http_500').count()).toBeGreaterThan(2)
-  await page.getByText('Dead-lettered: the limit').waitFor()
-  await page.getByText('What came back').first().click()
+  await page.getByText('Dead-lettered: the maximum').waitFor()
+  await page.locator('summary').first().click()
   expect(await page.getByLabel('Response').first().textContent()).toContain('<script>window.pwned')
   expect(await page.evaluate(`'pwned' in window`)).toBe(false)
 })

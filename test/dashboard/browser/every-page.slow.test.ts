@@ -95,7 +95,7 @@ describe('the overview', () => {
     for (const range of ['Last hour', 'Last day', '5 min, live']) {
       await page.getByRole('button', { name: range }).click()
       await page
-        .getByRole('img', { name: /^Time to answer, now/ })
+        .getByRole('img', { name: /^Response time, now/ })
         .locator('canvas')
         .waitFor()
     }

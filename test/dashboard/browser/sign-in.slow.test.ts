@@ -34,7 +34,7 @@ it('[O2] a key that is revoked ends its sessions, and the stream of whoever watc
   await page.getByText('Live', { exact: true }).waitFor()
   const { rows } = await dashboard.database.pool.query('SELECT max(id) AS id FROM sagapost.api_keys')
   await revokeKey(dashboard.database.as('api_key_admin'), rows[0].id)
-  await page.getByText('Not connected').waitFor()
+  await page.getByText('Disconnected').waitFor()
   await page.getByRole('link', { name: 'Events' }).click()
   await page.getByLabel('API key').waitFor()
 })
@@ -54,7 +54,7 @@ it('[O2] what a key may not do is neither offered nor done', async () => {
   expect(refused).toBe(403)
 
   const publisher = await dashboard.open('/', { key: await dashboard.keyOf('ingest') })
-  await publisher.getByText('This key sees nothing here').waitFor()
+  await publisher.getByText('This key has no access to the dashboard').waitFor()
 
   const owner = await dashboard.open('/', { key: await dashboard.keyOf('subscriptions') })
   await owner.getByRole('heading', { name: 'Subscriptions' }).waitFor()
