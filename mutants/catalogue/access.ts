@@ -38,7 +38,7 @@ export const access: readonly Mutant[] = [
         replace: '(wasGood || askInTurn ? askAtOnce(hash) : askInTurn(hash))',
       },
     ],
-    test: keyTests('[O2] asks about a flood of unknown keys together, and finds the good one among them'),
+    test: keyTests('[O2] looks up a flood of unknown keys in batches, and finds the valid key among them'),
   },
   {
     id: 'flood-evicts-good-keys',
@@ -51,7 +51,7 @@ export const access: readonly Mutant[] = [
         replace: 'keep(known, name, entry)',
       },
     ],
-    test: keyTests('[O2] a flood of unknown keys takes no good key’s place'),
+    test: keyTests('[O2] a flood of unknown keys does not evict a valid key'),
   },
   {
     id: 'forwarded-address-of-strangers',
@@ -80,7 +80,7 @@ export const access: readonly Mutant[] = [
       },
     ],
     test: sessionTests(
-      '[O2] that was signed out is refused on every server, a copy of its cookie too; others go on',
+      '[O2] that was signed out is refused on every server, a copy of its cookie too; others stay valid',
     ),
   },
   {
@@ -94,7 +94,7 @@ export const access: readonly Mutant[] = [
         replace: '[\\p{Zl}]/gu',
       },
     ],
-    test: formatTests('of --json escape what a terminal would obey, and mean the same'),
+    test: formatTests('as --json escape control characters and keep the value'),
   },
   {
     id: 'requeued-dead-letters-alarm',
@@ -107,7 +107,7 @@ export const access: readonly Mutant[] = [
         replace: 'WHERE heir.requeued_from = -letter.id AND',
       },
     ],
-    test: doctorTests('[O6] finds that all invariants hold'),
+    test: doctorTests('[O6] reports that all invariants hold'),
   },
   {
     id: 'revoked-key-comes-back',
@@ -159,7 +159,7 @@ export const access: readonly Mutant[] = [
         replace: 'IN ACCESS SHARE MODE',
       },
     ],
-    test: migrateTests('[G11] says that it waits for a migrator that is at work, and goes on after it'),
+    test: migrateTests('[G11] reports that it waits for a migrator at work, and continues after it'),
   },
   {
     id: 'readers-hold-up-migrators',
@@ -172,7 +172,7 @@ export const access: readonly Mutant[] = [
         replace: 'IN ACCESS EXCLUSIVE MODE',
       },
     ],
-    test: migrateTests('[O2] is not held up by the role of any part, whatever that locks'),
+    test: migrateTests('[O2] is not blocked by the role of any part, whatever that locks'),
   },
   {
     id: 'migration-lock-of-anyone',
@@ -185,7 +185,7 @@ export const access: readonly Mutant[] = [
         replace: "'SELECT pg_advisory_xact_lock(1935763297); LOCK TABLE sagapost.saga_schema_version IN",
       },
     ],
-    test: migrateTests('[O2] is not held up by the role of any part, whatever that locks'),
+    test: migrateTests('[O2] is not blocked by the role of any part, whatever that locks'),
   },
   {
     id: 'failed-look-forgets-a-sign-out',
@@ -199,7 +199,7 @@ export const access: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/api-keys/ended-sessions.test.ts')(
-      '[O2] a sign-out is not forgotten when an earlier look at the session fails',
+      '[O2] a sign-out holds even when an earlier session lookup fails',
     ),
   },
 ]

@@ -9,7 +9,7 @@ const stopping = testsOf('test/outages/stop.slow.test.ts')
 const systemFile = 'src/runtime/start-system.ts'
 const readinessFile = 'src/database/readiness.ts'
 const goesAway = toldOnce(
-  '[O5, O7] a database that goes away is told once, with host and role, and once more when it is back',
+  '[O5, O7] an outage of the database is reported once, with host and role, and once more when it is over',
 )
 
 /** A database that is away or takes no writes, and processes that stop. */
@@ -26,7 +26,7 @@ export const availability: readonly Mutant[] = [
       },
     ],
     test: unwritable(
-      '[O7] a hot standby is not ready, says so to publishers and to the doctor, and is ready once promoted',
+      '[O7] a hot standby is not ready, tells publishers and the doctor, and is ready once promoted',
     ),
   },
   {
@@ -56,7 +56,7 @@ export const availability: readonly Mutant[] = [
       },
     ],
     test: stopping(
-      '[J8] a statement that takes too long is ended on the server too, and its transaction with it',
+      '[J8] a statement that takes too long is cancelled on the server too, and its transaction with it',
     ),
   },
   {
@@ -64,9 +64,7 @@ export const availability: readonly Mutant[] = [
     rules: ['E1'],
     breaks: 'Each stranger who asks for readiness costs the database a look.',
     edits: [{ file: readinessFile, find: 'underWay ??= look()', replace: 'underWay = look()' }],
-    test: shared(
-      '[O2] one look at the database serves all who ask at the same time, and those who ask soon after',
-    ),
+    test: shared('[O2] one query serves all callers at the same time, and those soon after'),
   },
   {
     id: 'readiness-tells-the-drivers-words',
@@ -79,7 +77,7 @@ export const availability: readonly Mutant[] = [
         replace: 'detail: cause, cause })',
       },
     ],
-    test: shared('[O2, O7] a stranger who asks learns a code and our own sentence, not what the driver said'),
+    test: shared('[O2, O7] an unauthenticated caller gets a code and our own sentence, not the driver’s'),
   },
   {
     id: 'stop-without-deadline',
@@ -93,7 +91,7 @@ export const availability: readonly Mutant[] = [
       },
     ],
     test: stopping(
-      '[O5, J8] a stop while the database has vanished ends at its deadline, and says in one line what it gave up',
+      '[O5, J8] a stop while the database has vanished ends at its deadline, and reports in one line what it gave up',
     ),
     needsBuild: true,
   },
@@ -102,7 +100,7 @@ export const availability: readonly Mutant[] = [
     rules: ['E1'],
     breaks: 'The API closes its port before load balancers have heard of it.',
     edits: [{ file: systemFile, find: '    if (drainMs > 0) await sleep(drainMs)\n', replace: '' }],
-    test: stopping('[O2] says that it is not ready and serves on, before it closes its port'),
+    test: stopping('[O2] reports not ready and keeps serving before it closes its port'),
     needsBuild: true,
   },
   {

@@ -17,7 +17,7 @@ export const backlogs: readonly Mutant[] = [
         replace: 'if (pace.hasMore()) loop.wake()',
       },
     ],
-    test: routerTests('[R1] lets the events of other types pass a burst'),
+    test: routerTests('[R1] a burst does not delay events of other types'),
   },
   {
     id: 'backlog-holds-up-first-jobs',
@@ -30,7 +30,7 @@ export const backlogs: readonly Mutant[] = [
         replace: 'if (more) firstJobs.wake()',
       },
     ],
-    test: loopTests('[S7] lets the deliveries of other subscriptions pass a backlog'),
+    test: loopTests('[S7] a backlog does not delay the deliveries of other subscriptions'),
   },
   {
     id: 'backlog-passes-itself',
@@ -43,7 +43,7 @@ export const backlogs: readonly Mutant[] = [
         replace: 'WHERE place > 0 AND',
       },
     ],
-    test: orchestrate('[S7, S16] the deliveries of other subscriptions pass the backlog of one'),
+    test: orchestrate('[S7, S16] a backlog of one subscription does not delay the deliveries of others'),
   },
   {
     id: 'burst-passes-itself',
@@ -57,7 +57,7 @@ export const backlogs: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/delivery/router/routing-queue.test.ts')(
-      '[R1] a few events of each other type pass the burst that is first in the queue',
+      '[R1] a few events of other types overtake a burst at the head of the queue',
     ),
   },
   {
@@ -72,7 +72,7 @@ export const backlogs: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/delivery/orchestrator/backlog-mark.test.ts')(
-      '[S7] a look past a backlog goes back over what may have been committed late',
+      '[S7] a read past a backlog also covers rows that may have been committed late',
     ),
   },
   {
@@ -87,7 +87,7 @@ export const backlogs: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/loop/bulk-pace.test.ts')(
-      '[R1, S7] full rounds wait for their turn only while more is left and workers have a backlog',
+      '[R1, S7] full rounds keep their distance only while work is left and workers have a backlog',
     ),
   },
   {
@@ -102,7 +102,7 @@ export const backlogs: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/delivery/worker/lanes.test.ts')(
-      '[R1] an endpoint that answers and has all the jobs that are held for it makes the worker busy',
+      '[R1] a worker is busy when an endpoint that answers runs all the jobs held for it',
     ),
   },
 ]

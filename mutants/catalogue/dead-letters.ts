@@ -60,7 +60,7 @@ export const deadLetters: readonly Mutant[] = [
   IF NOT FOUND AND NEW.event_id IS NULL THEN`,
       },
     ],
-    test: guards('[D3] a delivery whose event is not there cannot be dead-lettered'),
+    test: guards('[D3] a delivery whose event is missing cannot be dead-lettered'),
   },
   {
     id: 'two-letters-of-one-saga',
@@ -112,7 +112,7 @@ export const deadLetters: readonly Mutant[] = [
         replace: 'WHERE id = letter.subscription_id AND active AND verified;',
       },
     ],
-    test: requeueTests('[D4] waits for a switch-off that is under way, and is then refused'),
+    test: requeueTests('[D4] waits for a deactivation that is under way, and is then refused'),
   },
   {
     id: 'requeue-meets-another',
@@ -144,7 +144,7 @@ export const deadLetters: readonly Mutant[] = [
       },
     ],
     test: requeueTests(
-      '[D4, O7] a request that another overtakes between its look and its entry answers with the delivery of the other',
+      '[D4, O7] a request that another overtakes between its lookup and its insert answers with the delivery of the other',
     ),
   },
   {
@@ -190,7 +190,7 @@ export const deadLetters: readonly Mutant[] = [
       },
     ],
     test: requeueTests(
-      '[D4, S19] makes a new Pending delivery that is due now, and no job, and leaves the dead one alone',
+      '[D4, S19] makes a new Pending delivery that is due now, and no job, and leaves the dead one unchanged',
     ),
   },
   {

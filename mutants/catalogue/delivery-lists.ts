@@ -12,7 +12,7 @@ const openFile = 'src/delivery/reading/list-open-deliveries.ts'
 const inView = listPlans(
   '[S21] (InProgress, counted by the view) reads no more than there are, and finds each once',
 )
-const inSmallSteps = ofSubscription('[S1, S21] come all, however little a page may look through: %i')
+const inSmallSteps = ofSubscription('[S1, S21] are listed completely, however little a page may search: %i')
 
 /** Deliveries by their status: found whole, and with an end to what one page reads. */
 export const deliveryLists: readonly Mutant[] = [
@@ -49,7 +49,9 @@ export const deliveryLists: readonly Mutant[] = [
     edits: [
       { file: walkFile, find: 'ORDER BY id DESC LIMIT $5', replace: 'ORDER BY id DESC LIMIT $5 * 1000' },
     ],
-    test: bounds('[S21] a page of Completed ends after so many deliveries, and the next one goes on there'),
+    test: bounds(
+      '[S21] a page of Completed ends after a bounded number of deliveries, and the next one continues there',
+    ),
   },
   {
     id: 'short-page-ends-the-list',
@@ -62,7 +64,9 @@ export const deliveryLists: readonly Mutant[] = [
         replace: 'rows.length < rowsRead) return page',
       },
     ],
-    test: bounds('[S21] a page of Completed ends after so many deliveries, and the next one goes on there'),
+    test: bounds(
+      '[S21] a page of Completed ends after a bounded number of deliveries, and the next one continues there',
+    ),
   },
   {
     id: 'pending-read-whole',
@@ -71,7 +75,9 @@ export const deliveryLists: readonly Mutant[] = [
     edits: [
       { file: openFile, find: 'ORDER BY status LIMIT $4', replace: 'ORDER BY status LIMIT $4 + 1000000' },
     ],
-    test: bounds('[S21] a page of Pending ends after so many deliveries, and the next one goes on there'),
+    test: bounds(
+      '[S21] a page of Pending ends after a bounded number of deliveries, and the next one continues there',
+    ),
   },
   {
     id: 'active-jobs-read-whole',
@@ -84,7 +90,7 @@ export const deliveryLists: readonly Mutant[] = [
         replace: 'ORDER BY saga_id DESC LIMIT $5 + 1000000',
       },
     ],
-    test: bounds('[S21] a page ends after so many active jobs, and the next one goes on there'),
+    test: bounds('[S21] a page ends after a bounded number of active jobs, and the next one continues there'),
   },
   {
     id: 'page-goes-beyond-its-search',

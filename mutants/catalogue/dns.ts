@@ -22,7 +22,7 @@ export const dns: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/webhook/dead-names.test.ts')(
-      'names that no server answers for delay neither other endpoints nor the database’s connections',
+      'names without an answer from any server delay neither other endpoints nor the database’s connections',
     ),
   },
   {
@@ -37,7 +37,7 @@ export const dns: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/webhook/dead-names.test.ts')(
-      'a name that no server answers for ends with dns_failed, well before the request’s own deadline',
+      'a name without an answer ends with dns_failed, well before the request’s own deadline',
     ),
   },
   {
@@ -77,7 +77,7 @@ export const dns: readonly Mutant[] = [
         replace: 'KEPT_MS_MAX',
       },
     ],
-    test: resolverTests('is kept as long as its server says, and for a second to five minutes'),
+    test: resolverTests('is cached as long as its server says, within a second and five minutes'),
   },
   {
     id: 'first-server-decides',
@@ -103,7 +103,7 @@ export const dns: readonly Mutant[] = [
         replace: 'untilMs: 0',
       },
     ],
-    test: resolverTests('is waited for once by all who ask for the same name'),
+    test: resolverTests('is shared by all callers that ask for the same name'),
   },
   {
     id: 'lookups-without-limit',
@@ -117,7 +117,7 @@ export const dns: readonly Mutant[] = [
       },
     ],
     test: resolverTests(
-      'more names at once than the limit are refused, not queued behind names that no server answers for',
+      'more names at once than the limit are refused, not queued behind names without an answer',
     ),
   },
   {

@@ -57,7 +57,7 @@ export const doctorFindings: readonly Mutant[] = [
         replace: 'const NO_PROCESS = -1',
       },
     ],
-    test: outages('[O6] ten minutes on: a session that waits for a prepared transaction: lock_waited_for'),
+    test: outages('[O6] ten minutes ahead: a session that waits for a prepared transaction: lock_waited_for'),
   },
   {
     id: 'doctor-exhaustion-is-nearly',
@@ -80,7 +80,7 @@ export const doctorFindings: readonly Mutant[] = [
       },
     ],
     test: outages(
-      '[O2, O6] a login at its limit, for all who ask: connections_exhausted, database_unreachable',
+      '[O2, O6] a login at its limit, for every caller: connections_exhausted, database_unreachable',
     ),
   },
   {
@@ -146,7 +146,7 @@ export const doctorFindings: readonly Mutant[] = [
         replace: "nothing_runs: {\n    severity: 'attention'",
       },
     ],
-    test: command('[O6] says how it stands, and that nothing runs'),
+    test: command('[O6] prints the state, and that no part is running'),
   },
   {
     id: 'doctor-role-logins-unseen',
@@ -159,9 +159,7 @@ export const doctorFindings: readonly Mutant[] = [
         replace: '(error: Error) => [explainRefusal(role, error)].slice(1),',
       },
     ],
-    test: outages(
-      '[O6] what is wrong with the logins of a URL with {role}, and nothing else when they are right',
-    ),
+    test: outages('[O6] every fault in the logins of a URL with {role}, and nothing when they are right'),
   },
   {
     id: 'doctor-lost-results-unseen',

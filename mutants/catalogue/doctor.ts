@@ -1,7 +1,9 @@
 import type { Mutant } from '../mutant.js'
 import { testsOf } from './named-tests.js'
 
-const schema = testsOf('test/doctor/compare-schema.test.ts')('[G11] $by is named, and its statements mend it')
+const schema = testsOf('test/doctor/compare-schema.test.ts')(
+  '[G11] $by is named, and its statements repair it',
+)
 const outages = testsOf('test/outages/doctor.test.ts')
 const manyPartitions = testsOf('test/doctor/many-partitions.test.ts')
 const fewLocks = testsOf('test/doctor/few-locks.test.ts')
@@ -115,7 +117,7 @@ export const doctor: readonly Mutant[] = [
       },
     ],
     test: outages(
-      '[O6] ten minutes on: a transaction that is idle with a snapshot, and a prepared one: snapshot_held',
+      '[O6] ten minutes ahead: a transaction that is idle with a snapshot, and a prepared one: snapshot_held',
     ),
   },
   {
@@ -155,7 +157,7 @@ export const doctor: readonly Mutant[] = [
         replace: `coalesce(to_id, (SELECT max(last.to_id) FROM sagapost.partitions AS last))::text`,
       },
     ],
-    test: manyPartitions('[R1] what waits in the queue beyond the last partition is looked at too'),
+    test: manyPartitions('[R1] queue entries beyond the last partition are checked too'),
   },
   {
     id: 'doctor-locks-kept',
@@ -181,7 +183,7 @@ export const doctor: readonly Mutant[] = [
         replace: `ISOLATION LEVEL READ COMMITTED READ ONLY`,
       },
     ],
-    test: manyPartitions('[E2] all ranges are looked at as they were at one moment'),
+    test: manyPartitions('[E2] all ranges are checked in the same snapshot'),
   },
   {
     id: 'doctor-history-of-one-span',
@@ -220,7 +222,7 @@ export const doctor: readonly Mutant[] = [
         replace: `LEFT JOIN pg_catalog.pg_inherits ON inhrelid = own.oid AND indrelid IS NULL`,
       },
     ],
-    test: fewLocks('[O6] the doctor says that few locks fit, and what to set'),
+    test: fewLocks('[O6] the doctor reports that too few locks fit, and what to set'),
   },
   {
     id: 'doctor-believes-lost-processes',
@@ -234,7 +236,7 @@ export const doctor: readonly Mutant[] = [
       },
     ],
     test: withoutProcess(
-      '[G14] sagas whose definition no running process has are named, a cancelled one as well',
+      '[G14] sagas whose definition no running process has are named, cancelled ones included',
     ),
   },
   {
@@ -249,7 +251,7 @@ export const doctor: readonly Mutant[] = [
       },
     ],
     test: withoutProcess(
-      '[G14] sagas whose definition no running process has are named, a cancelled one as well',
+      '[G14] sagas whose definition no running process has are named, cancelled ones included',
     ),
   },
   {
@@ -264,7 +266,7 @@ export const doctor: readonly Mutant[] = [
       },
     ],
     test: withoutProcess(
-      '[G14] a process says which sagas it runs, children included, and is believed until it stops',
+      '[G14] a process registers the sagas it runs, children included, and counts until it stops',
     ),
   },
 ]

@@ -17,7 +17,7 @@ const answeredAfterCommit = postTests(
 
 const burnedIds = testsOf('test/delivery/ingestion/burned-ids.test.ts')
 const overHttp = burnedIds(
-  '[E1] an event that finds no partition over HTTP has one made, and is stored when it comes again',
+  '[E1] an event without a partition over HTTP has one created, and is stored on its retry',
 )
 
 /** Events, their keys, and what is acknowledged. */
@@ -33,7 +33,7 @@ export const events: readonly Mutant[] = [
         replace: '  payload        jsonb        NOT NULL,',
       },
     ],
-    test: publishTests('[E1] stores the event with its bytes as they came, whatever JSON they are'),
+    test: publishTests('[E1] stores the event byte for byte, whatever JSON it is'),
   },
   {
     id: 'events-can-be-changed',
@@ -136,7 +136,7 @@ export const events: readonly Mutant[] = [
         replace: `  new_id := nextval('sagapost.events_id_seq');\n  IF idempotency_key IS NOT NULL THEN`,
       },
     ],
-    test: burnedIds('[E3] a key that is known takes no id, however often it comes'),
+    test: burnedIds('[E3] a known key consumes no id, however often it is published'),
   },
   {
     id: 'batch-takes-ids-for-known-keys',
@@ -149,7 +149,7 @@ export const events: readonly Mutant[] = [
         replace: 'WHERE false)',
       },
     ],
-    test: burnedIds('[E3] in a batch only what is new takes an id, in the order of the items'),
+    test: burnedIds('[E3] in a batch only new events consume an id, in the order of the items'),
   },
   {
     id: 'missing-partition-is-not-asked-for',
@@ -188,7 +188,7 @@ export const events: readonly Mutant[] = [
         replace: `created_at < greatest(older_than, sagapost.now() - interval '1 minute')`,
       },
     ],
-    test: publishTests('[E3] forgets keys older than the window, in bounded steps, and no younger ones'),
+    test: publishTests('[E3] deletes keys older than the window, in bounded steps, and no younger ones'),
   },
   {
     id: 'acknowledged-before-commit',
@@ -252,7 +252,7 @@ export const events: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: transactionTests('[S22] what was done in it is there for others when it is done'),
+    test: transactionTests('[S22] committed changes are visible to other transactions'),
   },
   {
     id: 'ingest-reads-deliveries',
@@ -279,7 +279,7 @@ export const events: readonly Mutant[] = [
         replace: '    } while (endsAt > 0)',
       },
     ],
-    test: turnTests('[E1] of %s is read in turns with what else there is to do'),
+    test: turnTests('[E1] of %s is read in turns with other work'),
   },
   {
     id: 'large-string-in-one-piece',
@@ -292,7 +292,7 @@ export const events: readonly Mutant[] = [
         replace: 'text.length',
       },
     ],
-    test: turnTests('[E1] of %s is read in turns with what else there is to do'),
+    test: turnTests('[E1] of %s is read in turns with other work'),
   },
   {
     id: 'body-of-any-depth',
@@ -318,7 +318,7 @@ export const events: readonly Mutant[] = [
         replace: '  return skipSpace(text, at)',
       },
     ],
-    test: scanTests('[O3] goes through a million %s in a row, and no further'),
+    test: scanTests('[O3] scans a million %s in a row, and no further'),
   },
   {
     id: 'number-without-end',
@@ -331,7 +331,7 @@ export const events: readonly Mutant[] = [
         replace: 'if (pattern.lastIndex < 0)',
       },
     ],
-    test: scanTests('[O3] goes through a million %s in a row, and no further'),
+    test: scanTests('[O3] scans a million %s in a row, and no further'),
   },
   {
     id: 'bytes-of-all-keys-together',
@@ -344,7 +344,7 @@ export const events: readonly Mutant[] = [
         replace: "caller === null ? 'none' : 'administrator'",
       },
     ],
-    test: flightTests('[E1] of one key hold 64 MiB at most; small ones and other keys are not told to wait'),
+    test: flightTests('[E1] of one key hold at most 64 MiB; small ones and other keys are not refused'),
   },
   {
     id: 'chunked-bytes-are-free',
@@ -357,7 +357,7 @@ export const events: readonly Mutant[] = [
         replace: 'if (chunk.length < 0)',
       },
     ],
-    test: flightTests('[E1] that do not tell their length count by what has come'),
+    test: flightTests('[E1] without a length count by the bytes received'),
   },
   {
     id: 'gone-client-keeps-its-bytes',
@@ -371,7 +371,7 @@ export const events: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: flightTests('[E1] whose client goes while its key is looked up leave nothing behind'),
+    test: flightTests('[E1] whose client disconnects while its key is looked up leave nothing behind'),
   },
   {
     id: 'busy-pause-ends-rest',
@@ -424,14 +424,14 @@ export const events: readonly Mutant[] = [
         replace: 'key.length < 1',
       },
     ],
-    test: secretTests('[O2] of less than 32 characters is refused, in a file too, and not repeated'),
+    test: secretTests('[O2] of less than 32 characters is refused, in a file too, and not printed'),
   },
   {
     id: 'secret-keeps-its-newline',
     rules: ['O2'],
     breaks: 'The newline at the end of a file is part of the secret.',
     edits: [{ file: 'src/config/read-secret.ts', find: ".replace(/\\r?\\n$/, '')", replace: '' }],
-    test: secretTests('[O2] are read like those of the environment, without %j at the end'),
+    test: secretTests('[O2] are read like those of the environment, without a trailing %j'),
   },
   {
     id: 'reserved-type-over-http',
@@ -444,7 +444,7 @@ export const events: readonly Mutant[] = [
         replace: 'return RESERVED_PREFIXES.includes(type)',
       },
     ],
-    test: reservedTests('[E4] are refused from %s, and those that look alike are not'),
+    test: reservedTests('[E4] are refused from %s, and similar ones are not'),
   },
   {
     id: 'reserved-type-by-function',
@@ -483,7 +483,7 @@ export const events: readonly Mutant[] = [
         replace: "SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') AND false",
       },
     ],
-    test: reservedTests('[E4] are refused from %s, and those that look alike are not'),
+    test: reservedTests('[E4] are refused from %s, and similar ones are not'),
   },
   {
     id: 'keys-never-required',
@@ -496,6 +496,6 @@ export const events: readonly Mutant[] = [
         replace: 'requireKey && false ? refuseKeyless :',
       },
     ],
-    test: keyTests('[E3] refuses an event without one, and takes one from the body or the header'),
+    test: keyTests('[E3] refuses an event without one, and accepts one from the body or the header'),
   },
 ]

@@ -70,7 +70,7 @@ export const generalSagas: readonly Mutant[] = [
         replace: 'updated_at <= older_than AND NOT awaiting_operator',
       },
     ],
-    test: cleanup('[G8] keeps a saga updated at the very moment, and removes it a microsecond later'),
+    test: cleanup('[G8] keeps a saga updated exactly at the limit, and removes it a microsecond later'),
   },
   {
     id: 'cleanup-takes-stuck-sagas',
@@ -148,7 +148,7 @@ export const generalSagas: readonly Mutant[] = [
         replace: 'WHERE saga.id = change.saga_id AND saga.version >= change.version',
       },
     ],
-    test: storage('lets the same write through once'),
+    test: storage('accepts the same write once'),
   },
   {
     id: 'undone-first-first',
@@ -162,7 +162,7 @@ export const generalSagas: readonly Mutant[] = [
       },
     ],
     test: coordinator(
-      '[G14, G6] undoes in reverse order what was done when a step fails for good, the failed one first',
+      '[G14, G6] undoes the finished steps in reverse order when a step fails for good, the failed one first',
     ),
   },
   {
@@ -176,7 +176,7 @@ export const generalSagas: readonly Mutant[] = [
         replace: 'step.error?.retryable !== false && step.attempts <= step.maxAttempts',
       },
     ],
-    test: coordinator('[G14] tries again by policy: %s'),
+    test: coordinator('[G14] retries by policy: %s'),
   },
   {
     id: 'outputs-in-the-clear',

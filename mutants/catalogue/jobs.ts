@@ -80,7 +80,7 @@ export const jobs: readonly Mutant[] = [
         replace: 'attempt_count FROM decided WHERE retry',
       },
     ],
-    test: orchestrate('[S10, S12] a retry gets its job when it is due and not a moment before'),
+    test: orchestrate('[S10, S12] a retry gets its job when it is due and not before'),
   },
   {
     id: 'claim-without-lock',
@@ -93,7 +93,7 @@ export const jobs: readonly Mutant[] = [
         replace: 'ORDER BY lease_until LIMIT $3',
       },
     ],
-    test: jobTests('[J4] a claim passes over a job that another worker is about to claim'),
+    test: jobTests('[J4] a claim passes over a job that another worker has locked'),
   },
   {
     id: 'claim-waits-for-others',
@@ -106,7 +106,7 @@ export const jobs: readonly Mutant[] = [
         replace: 'ORDER BY lease_until LIMIT $3 FOR UPDATE',
       },
     ],
-    test: jobTests('[J4] a claim passes over a job that another worker is about to claim'),
+    test: jobTests('[J4] a claim passes over a job that another worker has locked'),
   },
   {
     id: 'lease-from-when-the-job-was-free',
@@ -189,7 +189,7 @@ export const jobs: readonly Mutant[] = [
         replace: 'response_status = CASE WHEN result.error_code IS NULL THEN result.response_status END,',
       },
     ],
-    test: jobTests('[J6] completes or fails the job, with what came back'),
+    test: jobTests('[J6] completes or fails the job, with the response'),
   },
   {
     id: 'worker-may-make-jobs',
@@ -243,7 +243,7 @@ export const jobs: readonly Mutant[] = [
         replace: 'ORDER BY lease_until LIMIT $3',
       },
     ],
-    test: jobTests('[J8] a cleaner passes over a job that another one is about to reset'),
+    test: jobTests('[J8] a cleaner passes over a job that another cleaner has locked'),
   },
   {
     id: 'claim-by-a-scan',
@@ -251,7 +251,7 @@ export const jobs: readonly Mutant[] = [
     breaks: 'The claim compares the status as text, which no index serves.',
     edits: [{ file: claimFile, find: `WHERE status = 'Pending'`, replace: `WHERE status::text = 'Pending'` }],
     test: testsOf('test/delivery/worker/claim-cost.test.ts')(
-      '[J9] a claim reads its batch, however much waits that the statistics do not know of',
+      '[J9] a claim reads only its batch, however large the backlog that the statistics miss',
     ),
   },
   {
@@ -279,7 +279,7 @@ export const jobs: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/database/durability.slow.test.ts')(
-      '[S22, J10] what a worker has reported and the orchestrator applied is there after the server was killed',
+      '[S22, J10] reported and applied results survive a kill of the server',
     ),
   },
   {
@@ -363,6 +363,6 @@ export const jobs: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: jobTests('[J12] a released job is free at once, and only for the holder to release'),
+    test: jobTests('[J12] a released job is free at once, and only its holder can release it'),
   },
 ]

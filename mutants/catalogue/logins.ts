@@ -26,7 +26,7 @@ export const loginMutants: readonly Mutant[] = [
       },
       { file: 'src/database/role-pool.ts', find: 'session.role !== role', replace: "session.role === ''" },
     ],
-    test: pools('[O2] run under its role, with our settings, whatever the URL says: %s'),
+    test: pools('[O2] run under its role, with our settings, whatever the URL contains: %s'),
   },
   {
     id: 'dropped-role-is-taken',
@@ -35,7 +35,7 @@ export const loginMutants: readonly Mutant[] = [
     edits: [
       { file: 'src/database/role-pool.ts', find: 'session.role !== role', replace: "session.role === ''" },
     ],
-    test: pools('[O2] are refused when the role did not arrive'),
+    test: pools('[O2] are refused when the role was not set'),
   },
   {
     id: 'worker-as-the-orchestrator',
@@ -83,7 +83,7 @@ export const loginMutants: readonly Mutant[] = [
         replace: 'CREATE FUNCTION sagapost.ensure_partitions() RETURNS bigint\nLANGUAGE plpgsql',
       },
     ],
-    test: logins('[O2] the login makes partitions by the function for it, and they are the owner’s'),
+    test: logins('[O2] the login creates partitions by the function for it, and they belong to the owner'),
   },
   {
     id: 'partitions-of-any-range-by-anyone',
@@ -113,6 +113,8 @@ END $$;`,
     rules: ['O2', 'O6'],
     breaks: 'An administrator who asks the doctor is named as if the parts ran under his login.',
     edits: [{ file: examination, find: 'AND NOT EXISTS (SELECT FROM connected)', replace: '' }],
-    test: logins('[O2, O6] the doctor finds nothing at the logins, also when an administrator asks'),
+    test: logins(
+      '[O2, O6] the doctor finds nothing wrong with the logins, also when an administrator runs it',
+    ),
   },
 ]

@@ -22,7 +22,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
         replace: ';\n  IF fitting',
       },
     ],
-    test: madeDeliveries('[U5] is refused to a subscription that is $what, for every role'),
+    test: madeDeliveries('[U5] is refused for a subscription that is $what, for every role'),
   },
   {
     id: 'delivery-of-other-type',
@@ -35,7 +35,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
         replace: 'made.event_id IN (\n    SELECT event.id FROM',
       },
     ],
-    test: madeDeliveries('[R2] is refused to a subscription of another type'),
+    test: madeDeliveries('[R2] is refused for a subscription of another type'),
   },
   {
     id: 'delivery-of-missing-event',
@@ -48,7 +48,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
         replace: 'WHERE subscription.event_type IS NULL\n',
       },
     ],
-    test: madeDeliveries('[U5, R2] is refused of an event that is not there'),
+    test: madeDeliveries('[U5, R2] is refused for an event that does not exist'),
   },
   {
     id: 'one-fitting-delivery-is-enough',
@@ -66,7 +66,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
     edits: [
       { file: schema.deliveries, find: ' AND made.requeued_from IS NULL) LIMIT 1', replace: ') LIMIT 1' },
     ],
-    test: madeDeliveries('[D4] goes to the subscription of its dead letter, whatever type that is of by now'),
+    test: madeDeliveries('[D4] is sent to the subscription of its dead letter, whatever its type is by now'),
   },
   {
     id: 'delivery-in-later-partition-unchecked',
@@ -105,7 +105,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
     rules: ['S21'],
     breaks: 'Routing locks every partition of the events, however many there are.',
     edits: [{ file: schema.deliveries, find: 'OFFSET 24', replace: 'OFFSET 2400' }],
-    test: rangeLocks('[S21, J9] no statement of a part locks more partitions the more there are'),
+    test: rangeLocks('[S21, J9] no statement of a part locks more partitions when there are more of them'),
   },
   {
     id: 'made-deliveries-in-later-snapshot',
@@ -118,7 +118,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
         replace: 'LANGUAGE plpgsql SECURITY DEFINER',
       },
     ],
-    test: switchedOff('[U5, R1] refuses nothing when that is while its delivery is being inserted'),
+    test: switchedOff('[U5, R1] causes no refusal when it changes while its delivery is being inserted'),
   },
   {
     id: 'event-set-aside-for-a-switch',
@@ -132,7 +132,7 @@ export const madeDeliveriesMutants: readonly Mutant[] = [
       },
     ],
     test: switchedOff(
-      '[U5, R1] sets no event aside, though one is switched off in each of the router’s tries',
+      '[U5, R1] sets no event aside, though one is deactivated in each of the router’s tries',
     ),
   },
 ]

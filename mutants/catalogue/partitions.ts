@@ -5,7 +5,7 @@ import { testsOf } from './named-tests.js'
 const partitionTests = testsOf('test/schema/partitions.test.ts')
 const windowFile = 'src/database/work-window.ts'
 const lockTest = testsOf('test/schema/range-locks.slow.test.ts')(
-  '[S21, J9] no statement of a part locks more partitions the more there are',
+  '[S21, J9] no statement of a part locks more partitions when there are more of them',
 )
 const windowTests = testsOf('test/database/window-reader.test.ts')
 
@@ -23,7 +23,7 @@ export const partitions: readonly Mutant[] = [
           '  event_publisher, event_ingest_writer, router_worker, saga_orchestrator, saga_readonly_role;',
       },
     ],
-    test: partitionTests('[O7] that are made later can be read by every role that reads events'),
+    test: partitionTests('[O7] that are created later can be read by every role that reads events'),
   },
   {
     id: 'bounds-as-parameters',
@@ -73,7 +73,7 @@ export const partitions: readonly Mutant[] = [
       { file: windowFile, find: 'const PROBED_AT_A_TIME = 16', replace: 'const PROBED_AT_A_TIME = 16_000' },
     ],
     test: windowTests(
-      '[S21, R1] has what is open again in an older range after a few looks, and no look is at all of them',
+      '[S21, R1] includes an older range whose work is open again after a few reads, and no read covers all ranges',
     ),
   },
   {
@@ -88,7 +88,7 @@ export const partitions: readonly Mutant[] = [
       },
     ],
     test: windowTests(
-      '[S21, R1] has what is open again in an older range after a few looks, and no look is at all of them',
+      '[S21, R1] includes an older range whose work is open again after a few reads, and no read covers all ranges',
     ),
   },
   {
@@ -96,9 +96,7 @@ export const partitions: readonly Mutant[] = [
     rules: ['S21'],
     breaks: 'A range is left while the last result of its deliveries is not applied yet.',
     edits: [{ file: windowFile, find: 'nowMs - atMs > LINGER_MS', replace: 'nowMs - atMs >= 0' }],
-    test: windowTests(
-      '[S21] keeps a range for a while whose last result may not be applied yet, and then lets it go',
-    ),
+    test: windowTests('[S21] keeps a range while its last results may not be applied yet, and then drops it'),
   },
   {
     id: 'plan-for-one-partition',
@@ -127,7 +125,7 @@ export const partitions: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/delivery/worker/start-worker.test.ts')(
-      '[J9, R1] is claimed from in turn, when there are more of them than are looked at in one round',
+      '[J9, R1] is claimed from in turn, when there are more than are visited in one round',
     ),
   },
   {
@@ -165,7 +163,9 @@ export const partitions: readonly Mutant[] = [
     rules: ['S21', 'J9'],
     breaks: 'A range that leaves the fresh one with open work is found again when its turn comes.',
     edits: [{ file: windowFile, find: 'if (known && BigInt', replace: 'if (false && known && BigInt' }],
-    test: windowTests('[S21, J9] has what leaves the fresh range with open work in the very next look'),
+    test: windowTests(
+      '[S21, J9] includes a range that leaves the fresh one with open work at the very next read',
+    ),
   },
   {
     id: 'switch-forgotten-by-the-window',
@@ -179,7 +179,7 @@ export const partitions: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/delivery/worker/stopped-while-waiting.test.ts')(
-      '[U5] a switch is not forgotten while something is held in a range that the window does not have yet',
+      '[U5] a deactivation is not forgotten while a job is held in a range that the window does not have yet',
     ),
   },
   {
@@ -193,8 +193,6 @@ export const partitions: readonly Mutant[] = [
         replace: 'if (lanes',
       },
     ],
-    test: testsOf('test/delivery/worker/start-worker.test.ts')(
-      '[J9] costs a worker that has nothing to do no more than its polls',
-    ),
+    test: testsOf('test/delivery/worker/start-worker.test.ts')('[J9] costs an idle worker only its polls'),
   },
 ]

@@ -23,7 +23,7 @@ export const payload: readonly Mutant[] = [
         replace: 'octet_length(payload::text) > 0)',
       },
     ],
-    test: limits('[E1] holds for %s: as many bytes are stored, one more is refused'),
+    test: limits('[E1] holds for %s: that many bytes are stored, one more is refused'),
   },
   {
     id: 'limit-by-stored-size',
@@ -62,7 +62,7 @@ export const payload: readonly Mutant[] = [
         replace: 'heldBytes += 0',
       },
     ],
-    test: large('[J4] is not read while those before it fill the memory that is for them'),
+    test: large('[J4] is not read while those before it fill the memory reserved for them'),
   },
   {
     id: 'unreadable-payload-is-read',
@@ -102,7 +102,7 @@ export const payload: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: parameters('[O1] is never answered with a 500, whichever parameter has them'),
+    test: parameters('[O1] is never answered with a 500, whichever parameter holds them'),
   },
   {
     id: 'query-is-a-500',
@@ -115,7 +115,7 @@ export const payload: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: parameters('[O1] that no path has is answered with 404, or refused as no request'),
+    test: parameters('[O1] that no path has is answered with 404, or refused as an invalid request'),
   },
   {
     id: 'weeks-become-months',
@@ -156,7 +156,7 @@ export const payload: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/sagas/run/control.test.ts')(
-      '[G14, G6] of a saga that never began ends it at once, where no process has its definition',
+      '[G14, G6] of a saga that never began ends it at once, even where no process has its definition',
     ),
   },
   {
@@ -171,7 +171,7 @@ export const payload: readonly Mutant[] = [
       },
     ],
     test: unmigrated(
-      '[G11, O2] every operation on a schema that is not migrated throws schema_outdated, not what the driver says',
+      '[G11, O2] every operation on a schema that is not migrated throws schema_outdated, not the driver’s error',
     ),
   },
 ]

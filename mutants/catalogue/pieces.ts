@@ -35,9 +35,7 @@ export const pieces: readonly Mutant[] = [
         replace: '  ORDER BY id LIMIT (SELECT rows_max FROM size)',
       },
     ],
-    test: spread(
-      '[R1] lets pass the events that come after it, of its type or another, and does not wait for them',
-    ),
+    test: spread('[R1] does not delay the events after it, of its type or another'),
   },
   {
     id: 'cut-event-is-done',
@@ -76,7 +74,9 @@ export const pieces: readonly Mutant[] = [
         replace: 'AND verified ORDER BY id DESC`',
       },
     ],
-    test: spread('[R5, U5] get it if they are active when its place comes to them: once, or not at all'),
+    test: spread(
+      '[R5, U5] get it once if they are active when its position reaches them, and not at all otherwise',
+    ),
   },
   {
     id: 'place-by-itself',
@@ -91,7 +91,7 @@ export const pieces: readonly Mutant[] = [
     const last = piece.at(-1)`,
       },
     ],
-    test: spread('[R3] keeps its place and its deliveries together: what was not committed is made again'),
+    test: spread('[R3] keeps its position and its deliveries together: what was not committed is repeated'),
   },
   {
     id: 'refused-event-goes-on',
@@ -104,7 +104,9 @@ export const pieces: readonly Mutant[] = [
         replace: 'isLastCut',
       },
     ],
-    test: spread('[R1, R3] is set aside once, holds up no other, and gets the rest when it is requeued'),
+    test: spread(
+      '[R1, R3] is set aside once, delays no other event, and reaches the remaining subscriptions when it is requeued',
+    ),
   },
   {
     id: 'routed-event-still-queued',
@@ -132,7 +134,7 @@ export const pieces: readonly Mutant[] = [
       },
     ],
     test: spread(
-      '[G14] is open for a saga that waits for its deliveries, though those that are made have ended',
+      '[G14] is open for a saga that waits for its deliveries, though all deliveries so far have ended',
     ),
   },
   {
@@ -146,6 +148,6 @@ export const pieces: readonly Mutant[] = [
         replace: 'hasLarge ||= large && false',
       },
     ],
-    test: router('[R1] goes on with an event that another router has left half-way'),
+    test: router('[R1] continues an event that another router has left half-way'),
   },
 ]

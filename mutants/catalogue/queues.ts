@@ -101,9 +101,7 @@ export const queues: readonly Mutant[] = [
         replace: 'FROM changed) AS finished',
       },
     ],
-    test: resultQueue(
-      '[J12, J8] gets nothing of a claim or of a lease that was taken back, not even beside a result',
-    ),
+    test: resultQueue('[J12, J8] gets no row for a claim or a released lease, not even beside a result'),
   },
   {
     id: 'only-the-first-row-queued',
@@ -116,14 +114,14 @@ export const queues: readonly Mutant[] = [
         replace: '  GROUP BY part ORDER BY part LIMIT 1;\n  RETURN NULL;',
       },
     ],
-    test: resultQueue('[S13, S17] results of one statement fill rows of 50 at most, and each is counted'),
+    test: resultQueue('[S13, S17] results of one statement fill rows of at most 50, and each is counted'),
   },
   {
     id: 'result-of-a-running-job',
     rules: ['S13', 'S17'],
     breaks: 'A job that is queued counts as failed, though it has not ended.',
     edits: [{ file: applyFile, find: ` AND job.status::text IN ('Completed', 'Failed')`, replace: '' }],
-    test: resultQueue('[S13, S17] a job that has not ended counts nothing, whoever queues it'),
+    test: resultQueue('[S13, S17] a job that has not ended counts nothing, however it was queued'),
   },
   {
     id: 'results-stay-queued',
@@ -136,7 +134,7 @@ export const queues: readonly Mutant[] = [
         replace: 'SELECT FROM sagapost.delivery_result_queue WHERE id = ANY ($3::bigint[])',
       },
     ],
-    test: resultQueue('[S13, S17] results of one statement fill rows of 50 at most, and each is counted'),
+    test: resultQueue('[S13, S17] results of one statement fill rows of at most 50, and each is counted'),
   },
   {
     id: 'results-gone-before-the-moves',
@@ -153,25 +151,21 @@ export const queues: readonly Mutant[] = [
 `,
       },
     ],
-    test: resultQueue('[S4, S17, D3] a row goes with the moves or not at all'),
+    test: resultQueue('[S4, S17, D3] a row is removed with all its moves or not at all'),
   },
   {
     id: 'results-applied-by-two',
     rules: ['S13', 'S4'],
     breaks: 'Orchestrators do not lock the results that they apply.',
     edits: [{ file: applyFile, find: '\n  FOR UPDATE SKIP LOCKED`)', replace: '`)' }],
-    test: resultQueue(
-      '[S13, S4] passes over rows that another orchestrator is about to apply, and takes the next',
-    ),
+    test: resultQueue('[S13, S4] passes over rows that another orchestrator has locked, and takes the next'),
   },
   {
     id: 'orchestrator-waits-for-others',
     rules: ['S13'],
     breaks: 'An orchestrator waits for the results that another one applies, instead of passing over them.',
     edits: [{ file: applyFile, find: '\n  FOR UPDATE SKIP LOCKED`)', replace: '\n  FOR UPDATE`)' }],
-    test: resultQueue(
-      '[S13, S4] passes over rows that another orchestrator is about to apply, and takes the next',
-    ),
+    test: resultQueue('[S13, S4] passes over rows that another orchestrator has locked, and takes the next'),
   },
   {
     id: 'cut-results-are-gone',
@@ -310,7 +304,7 @@ export const queues: readonly Mutant[] = [
     breaks: 'Routers do not lock the events that they take.',
     edits: [{ file: routeFile, find: '\n  FOR UPDATE SKIP LOCKED`)', replace: '`)' }],
     test: routingQueue(
-      '[R1, R3] a router passes over rows that another one is about to route, and takes the next',
+      '[R1, R3] a router passes over rows that another router has locked, and takes the next',
     ),
   },
   {
@@ -324,7 +318,7 @@ export const queues: readonly Mutant[] = [
         replace: 'WHERE id = ($1::bigint[])[1]',
       },
     ],
-    test: routingQueue('[R1] events of one statement fill rows of 50 at most, and each is routed'),
+    test: routingQueue('[R1] events of one statement fill rows of at most 50, and each is routed'),
   },
   {
     id: 'cut-events-are-gone',

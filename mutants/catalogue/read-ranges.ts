@@ -4,12 +4,14 @@ import { testsOf } from './named-tests.js'
 
 const rangesFile = 'src/database/read-ranges.ts'
 const rangeTests = testsOf('test/database/read-ranges.test.ts')
-const sameRows = rangeTests('[S21, E1] of events (%s) has the rows of one statement over all, in its order')
-const sameCount = rangeTests('[S21, D4] of dead letters is that of one statement over all')
+const sameRows = rangeTests(
+  '[S21, E1] of events (%s) has the same rows as one statement over all ranges, in the same order',
+)
+const sameCount = rangeTests('[S21, D4] of dead letters equals that of one statement over all ranges')
 const foundById = rangeTests('[S21] (number %i) is found by its id')
 const foundFile = 'src/delivery/reading/find-in-each-range.ts'
-const foundTest = rangeTests('[S21] (%s) has all of them, newest first, however short the search is')
-const lockTest = rangeTests('[S21] no read locks more partitions the more there are')
+const foundTest = rangeTests('[S21] (%s) returns all of them, newest first, however short the search is')
+const lockTest = rangeTests('[S21] no read locks more partitions when there are more of them')
 
 /** What reads many partitions a group at a time. */
 export const readRangesMutants: readonly Mutant[] = [
@@ -66,7 +68,7 @@ export const readRangesMutants: readonly Mutant[] = [
       },
     ],
     test: rangeTests(
-      '[S21] the newest group has no end and the oldest no beginning, and there is one for few ranges',
+      '[S21] the newest group has no upper bound and the oldest no lower bound, and there is one group for few ranges',
     ),
   },
   {

@@ -41,7 +41,9 @@ export const routing: readonly Mutant[] = [
         replace: `  IF parent = 'event' THEN`,
       },
     ],
-    test: testsOf('test/schema/publish.test.ts')('[R1] gets events that are put into a partition directly'),
+    test: testsOf('test/schema/publish.test.ts')(
+      '[R1] queues events that are inserted into a partition directly',
+    ),
   },
   {
     id: 'first-subscription-only',
@@ -55,7 +57,7 @@ export const routing: readonly Mutant[] = [
       },
     ],
     test: routeTests(
-      '[R2, U5] makes one saga for each active and verified subscription of the type, and for no other',
+      '[R2, U5] makes one delivery for each active and verified subscription of the type, and for no other',
     ),
   },
   {
@@ -69,7 +71,7 @@ export const routing: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: routeTests('[R3, S3] routing again makes no second saga'),
+    test: routeTests('[R3, S3] routing again makes no second delivery'),
   },
   {
     id: 'failed-batch-is-gone',
@@ -128,7 +130,7 @@ export const routing: readonly Mutant[] = [
       },
     ],
     test: routeTests(
-      '[R5] a subscription that commits just before the routing transaction gets its saga, with a warm cache',
+      '[R5] a subscription that commits just before the routing transaction gets its delivery, with a warm cache',
     ),
   },
   {

@@ -86,7 +86,7 @@ export const sagaMoves: readonly Mutant[] = [
         replace: `NEW.status <> 'Pending' OR NEW.final_error_code IS NOT NULL`,
       },
     ],
-    test: guards('[S5] of a delivery is Pending with 0 attempts and no error, whoever inserts it'),
+    test: guards('[S5] of a delivery is Pending with 0 attempts and no error, for every role'),
   },
   {
     id: 'saga-moved-to-another-subscription',
@@ -177,7 +177,7 @@ GRANT UPDATE (status, updated_at) ON sagapost.webhook_delivery_sagas TO job_work
     rules: ['S10'],
     breaks: 'The database lets a retry begin before its time.',
     edits: [{ file: schema.deliveries, find: ' AND OLD.next_attempt_at <= sagapost.now())', replace: ')' }],
-    test: transitions('[S10] a delivery that waits for its retry is not taken up before the time has come'),
+    test: transitions('[S10] a delivery that waits for its retry is not taken up before it is due'),
   },
   {
     id: 'retry-asked-for-too-early',
@@ -190,7 +190,7 @@ GRANT UPDATE (status, updated_at) ON sagapost.webhook_delivery_sagas TO job_work
         replace: `next_attempt_at <= sagapost.now() + interval '1 second'`,
       },
     ],
-    test: orchestrate('[S10, S12] a retry gets its job when it is due and not a moment before'),
+    test: orchestrate('[S10, S12] a retry gets its job when it is due and not before'),
   },
   {
     id: 'terminal-guard-missing',
@@ -304,7 +304,7 @@ GRANT UPDATE (status, updated_at) ON sagapost.webhook_delivery_sagas TO job_work
         replace: '    LIMIT $3',
       },
     ],
-    test: orchestrate('[S16, S9] passes over deliveries that another orchestrator is about to take up'),
+    test: orchestrate('[S16, S9] passes over deliveries that another orchestrator has locked'),
   },
   {
     id: 'orchestrator-may-delete-sagas',

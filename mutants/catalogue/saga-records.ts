@@ -9,12 +9,12 @@ const shapes = testsOf('test/sagas/storage/stored-shapes.test.ts')
 const members = shapes('[G5] has every member of its shape, null where there is nothing')
 const thrown = shapes('[G5] keeps of a thrown error its details, its causes, its stacks and its time')
 const spans = shapes('[G17] has a span of its own for each attempt at a step, and for each undo')
-const runTimes = shapes('[G2] tells when the first and the last run of a step began')
+const runTimes = shapes('[G2] records when the first and the last run of a step began')
 const sealed = shapes(
   '[G15] stacks, details and causes are unreadable at rest, and what steps were given and returned',
 )
 const told = shapes(
-  '[G1, G2, G3] says what a saga is about, what its steps were given and returned, and who ran it',
+  '[G1, G2, G3] records what a saga is about, what its steps were given and returned, and which coordinator ran it',
 )
 
 /** What the tables of general sagas keep of a run. */
@@ -253,7 +253,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
         replace: `event.error ->> 'message' AS "errorCode"`,
       },
     ],
-    test: shapes('[G5] tells receivers of a failure nothing but its code'),
+    test: shapes('[G5] gives receivers of a failure only its code'),
   },
   {
     id: 'memory-at-many-moments',
@@ -267,7 +267,7 @@ ALTER TABLE sagapost.saga_events ADD CONSTRAINT fk_saga_events_saga
       },
     ],
     test: testsOf('test/sagas/run/constructs.test.ts')(
-      '[G13] all that one write in memory says is of one moment, though the clock goes on meanwhile',
+      '[G13] everything that one write in memory stores has one time, though the clock moves meanwhile',
     ),
   },
   {

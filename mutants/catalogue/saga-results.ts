@@ -18,7 +18,7 @@ export const sagaResults: readonly Mutant[] = [
       },
     ],
     test: resultQueue(
-      '[S4, S13] a result that is queued again counts no second time, not even while a later attempt is under way',
+      '[S4, S13] a result that is queued again is not counted twice, even while a later attempt is under way',
     ),
   },
   {
@@ -45,14 +45,16 @@ export const sagaResults: readonly Mutant[] = [
         replace: 'NEW.attempt_count >= OLD.attempt_count',
       },
     ],
-    test: transitions('[S13] moves by one when a result is applied, and never by more or back'),
+    test: transitions('[S13] increases by one when a result is applied, and never by more or back'),
   },
   {
     id: 'backoff-off-by-one',
     rules: ['S14'],
     breaks: 'The first wait is twice the base delay: the exponent counts from 1.',
     edits: [{ file: applyFile, find: '$5 * 2.0 ^ attempt_count', replace: '$5 * 2.0 ^ (attempt_count + 1)' }],
-    test: orchestrate('[S17, S14, D3] failures wait by the formula and end as a dead letter at the limit'),
+    test: orchestrate(
+      '[S17, S14, D3] failures are retried by the formula and end as a dead letter at the limit',
+    ),
   },
   {
     id: 'retry-after-cut-to-an-hour',
@@ -66,14 +68,14 @@ export const sagaResults: readonly Mutant[] = [
           '* least(greatest($5 * 2.0 ^ attempt_count, least(coalesce(retry_after_s, 0), $7) * 1000.0), $6)',
       },
     ],
-    test: orchestrate('[S14] Retry-After of %s s makes a wait of %s s'),
+    test: orchestrate('[S14] Retry-After of %s s gives a delay of %s s'),
   },
   {
     id: 'retry-after-of-a-day',
     rules: ['S14'],
     breaks: 'Retry-After is heeded for a day, whatever the longest delay is.',
     edits: [{ file: applyFile, find: '        policy.retryAfterMaxS,', replace: '        86_400,' }],
-    test: orchestrate('[S14] Retry-After of %s s makes a wait of %s s'),
+    test: orchestrate('[S14] Retry-After of %s s gives a delay of %s s'),
   },
   {
     id: 'backoff-without-cap',
@@ -86,7 +88,7 @@ export const sagaResults: readonly Mutant[] = [
         replace: '$5 * 2.0 ^ attempt_count + 0 * $6',
       },
     ],
-    test: orchestrate('[S14] the wait grows by powers of two up to one hour'),
+    test: orchestrate('[S14] the delay doubles up to one hour'),
   },
   {
     id: 'limit-of-subscription-ignored',
@@ -99,9 +101,7 @@ export const sagaResults: readonly Mutant[] = [
         replace: '$4, (SELECT max_attempts FROM sagapost.subscriptions WHERE id = saga.subscription_id))',
       },
     ],
-    test: orchestrate(
-      '[S15, S17] a limit of %i of the subscription counts, though it is %s than the default',
-    ),
+    test: orchestrate('[S15, S17] the subscription’s limit of %i applies, though it is %s than the default'),
   },
   {
     id: 'limit-of-zero',
@@ -127,7 +127,9 @@ export const sagaResults: readonly Mutant[] = [
         replace: 'saga.attempt_count > coalesce(',
       },
     ],
-    test: orchestrate('[S17, S14, D3] failures wait by the formula and end as a dead letter at the limit'),
+    test: orchestrate(
+      '[S17, S14, D3] failures are retried by the formula and end as a dead letter at the limit',
+    ),
   },
   {
     id: 'dead-letter-in-a-second-transaction',
@@ -170,7 +172,7 @@ export const sagaResults: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/database/durability.slow.test.ts')(
-      '[S22, J10] what a worker has reported and the orchestrator applied is there after the server was killed',
+      '[S22, J10] reported and applied results survive a kill of the server',
     ),
   },
 ]

@@ -86,7 +86,7 @@ export const sagaUpkeep: readonly Mutant[] = [
         replace: 'index.indislive AS is_valid',
       },
     ],
-    test: maintenance('[G16] what an interrupted rebuild leaves behind is seen'),
+    test: maintenance('[G16] the leftovers of an interrupted rebuild are shown'),
   },
   {
     id: 'vacuum-without-statistics',
@@ -99,7 +99,7 @@ export const sagaUpkeep: readonly Mutant[] = [
         replace: "saga_events: 'VACUUM sagapost.saga_events'",
       },
     ],
-    test: maintenance('[G16] the owner vacuums and rebuilds indexes, and the tables tell when'),
+    test: maintenance('[G16] the owner vacuums and rebuilds indexes, and the tables show when'),
   },
   {
     id: 'slow-statements-are-the-fast-ones',
@@ -113,7 +113,7 @@ export const sagaUpkeep: readonly Mutant[] = [
       },
     ],
     test: maintenance(
-      '[G16] slow queries are told where pg_stat_statements is at work, and otherwise that it is not',
+      '[G16] slow queries are shown where pg_stat_statements is installed, and otherwise reported as missing',
     ),
   },
   {
@@ -122,7 +122,7 @@ export const sagaUpkeep: readonly Mutant[] = [
     breaks: 'Retention drops a partition that holds the history of a saga that is still there.',
     edits: [{ file: schema.sagaUpkeep, find: 'IF NOT needed THEN', replace: 'IF NOT needed OR needed THEN' }],
     test: maintenance(
-      '[G15, G16, G18] schema_maintainer makes and drops partitions, and there are none to begin with',
+      '[G15, G16, G18] schema_maintainer creates and drops partitions, and initially there are none',
     ),
   },
   {
@@ -138,7 +138,7 @@ export const sagaUpkeep: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/schema/partitions.test.ts')(
-      '[O7] after a restore whose ids are far ahead, partitions are made where the ids are',
+      '[O7] after a restore whose ids are far ahead, partitions are created where the ids are',
     ),
   },
 ]

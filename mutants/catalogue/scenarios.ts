@@ -44,7 +44,7 @@ export const scenarioMutants: readonly Mutant[] = [
       },
     ],
     test: scenarios(
-      '[O6, J8, O2] a worker that is killed in mid-request: its job comes back and is delivered by another',
+      '[O6, J8, O2] a worker that is killed in mid-request: its job becomes free and another worker delivers it',
     ),
     needsBuild: true,
   },

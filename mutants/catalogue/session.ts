@@ -4,7 +4,7 @@ import { testsOf } from './named-tests.js'
 const settingsFile = 'src/database/session-settings.ts'
 const lazyCommits = testsOf('test/database/lazy-commits.slow.test.ts')
 const crashed = lazyCommits(
-  '[S22, J10, G14] what was acknowledged is there after a crash, though the database has synchronous_commit = off',
+  '[S22, J10, G14] acknowledged work survives a crash, although the database has synchronous_commit = off',
 )
 const sessions = testsOf('test/database/session-settings.test.ts')
 const hostile = testsOf('test/embedding/hostile-settings.slow.test.ts')(
@@ -53,7 +53,7 @@ export const session: readonly Mutant[] = [
       },
     ],
     test: sessions(
-      '[O3] takes no write from us until it is open again, and a migration finds that nothing is to be done',
+      '[O3] gets no write from us until it is writable again, and a migration finds nothing to do',
     ),
   },
   {
@@ -71,7 +71,7 @@ export const session: readonly Mutant[] = [
       { file: settingsFile, find: `  default_transaction_isolation: 'read committed',\n`, replace: '' },
     ],
     test: testsOf('test/database/role-pool.test.ts')(
-      '[O2] run under its role, with our settings, whatever the URL says: %s',
+      '[O2] run under its role, with our settings, whatever the URL contains: %s',
     ),
   },
   {
@@ -82,7 +82,7 @@ export const session: readonly Mutant[] = [
       { file: settingsFile, find: 'WHERE set_to IS NULL AND name IN', replace: 'WHERE false AND name IN' },
     ],
     test: sessions(
-      '[O3, S22] must bring them along behind a pooler: it is refused with what to do, and then works',
+      '[O3, S22] must have its settings stored behind a pooler: it is refused with instructions, and works afterwards',
     ),
   },
   {
@@ -112,7 +112,7 @@ export const session: readonly Mutant[] = [
       },
     ],
     test: durability(
-      '[S22, O6] names synchronous_commit where it is set: for the database, a login, a login here; and how to reset it',
+      '[S22, O6] names where synchronous_commit is set (database, login, or login in this database) and how to reset it',
     ),
   },
   {

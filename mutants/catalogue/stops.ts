@@ -6,13 +6,13 @@ const waiting = testsOf('test/delivery/worker/stopped-while-waiting.test.ts')
 const stopSending = testsOf('test/runtime/stop-sending.test.ts')
 const switchesFile = 'src/delivery/worker/switches.ts'
 const endsAsDeadLetters = stopSending(
-  '[S5, S15, S17, D3] gets nothing more but what is on its way: all that is open ends as dead letters',
+  '[S5, S15, S17, D3] gets only requests already under way: everything open ends as dead letters',
 )
 const isHeld = stopSending(
-  '[U5, S13, J12] has its open deliveries held, and they use no attempt; when it is active again they go on',
+  '[U5, S13, J12] has its open deliveries held without using attempts; they continue when it is active again',
 )
 const isCancelled = stopSending(
-  '[S5, S17, D3, D4] ends as a dead letter wherever it stands, is Completed if it arrives, and can be requeued',
+  '[S5, S17, D3, D4] ends as a dead letter in any state, is Completed if it arrives, and can be requeued',
 )
 
 const asideTests = testsOf('test/delivery/worker/put-aside.test.ts')
@@ -45,7 +45,7 @@ export const stops: readonly Mutant[] = [
       },
     ],
     test: stopSending(
-      '[S15, S17, J11] ends what waits for a retry at once, and a failure on its way with it; rows and log name the last job',
+      '[S15, S17, J11] ends a waiting retry at once, and a failure under way with it; rows and log name the last job',
     ),
   },
   {
@@ -59,7 +59,7 @@ export const stops: readonly Mutant[] = [
         replace: 'dead',
       },
     ],
-    test: orchestrate('[S14, S15, S17] is what the SQL does, on random histories'),
+    test: orchestrate('[S14, S15, S17] matches the SQL on random histories'),
   },
   {
     id: 'disabled-still-sent',
@@ -170,7 +170,7 @@ export const stops: readonly Mutant[] = [
         replace: '      throw error\n    })\n    if (outcome === null)',
       },
     ],
-    test: waiting('[J8] a job whose payload could not be read is given back, and uses no lease up'),
+    test: waiting('[J8] a job whose payload could not be read is given back, and uses up no lease'),
   },
   {
     id: 'sent-job-holds-up-retries',
@@ -185,7 +185,7 @@ export const stops: readonly Mutant[] = [
       },
     ],
     test: waiting(
-      '[S10, S12, R1] a delivery that waits although its job may still be sent holds up no other, with a limit of %s',
+      '[S10, S12, R1] a delivery that waits although its job may still be sent delays no other, with a limit of %s',
     ),
   },
   {
@@ -201,7 +201,7 @@ export const stops: readonly Mutant[] = [
       },
     ],
     test: waiting(
-      '[S10, S12, R1] a delivery that waits although its job may still be sent holds up no other, with a limit of %s',
+      '[S10, S12, R1] a delivery that waits although its job may still be sent delays no other, with a limit of %s',
     ),
   },
   {
@@ -230,7 +230,7 @@ export const stops: readonly Mutant[] = [
         replace: 'false AND subscription.deleted_at',
       },
     ],
-    test: waiting('[U5] a switch is not forgotten while a job is held that is to go on'),
+    test: waiting('[U5] a deactivation is not forgotten while a job is held that is to continue'),
   },
   {
     id: 'lost-event-stops-retries',
@@ -243,7 +243,7 @@ export const stops: readonly Mutant[] = [
         replace: 'retryThose(` AND ${hasNoActiveJob}`)',
       },
     ],
-    test: waiting('[S12, S17, R1] a stopped delivery whose event is gone holds up no other'),
+    test: waiting('[S12, S17, R1] a stopped delivery whose event is missing delays no other'),
   },
   {
     id: 'put-aside-without-its-lease',

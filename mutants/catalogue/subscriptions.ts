@@ -110,7 +110,7 @@ $$;`,
       },
     ],
     test: testsOf('test/delivery/router/route-events.test.ts')(
-      '[R2, U5] makes one saga for each active and verified subscription of the type, and for no other',
+      '[R2, U5] makes one delivery for each active and verified subscription of the type, and for no other',
     ),
   },
   {
@@ -125,7 +125,7 @@ $$;`,
       },
     ],
     test: testsOf('test/subscriptions/change-subscription.test.ts')(
-      '[U5] leaves one alone that was changed after the observation',
+      '[U5] leaves a subscription alone that was changed after the observation',
     ),
   },
   {
@@ -155,7 +155,7 @@ $$;`,
       },
     ],
     test: testsOf('test/subscriptions/change-subscription.test.ts')(
-      '[U4, U6] of any character of the URL takes them back: %s',
+      '[U4, U6] of any character of the URL revokes them: %s',
     ),
   },
 ]

@@ -55,7 +55,7 @@ export const system: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/schema/publish.test.ts')(
-      '[O5] keeps the correlation id and hands it to the routing queue',
+      '[O5] keeps the correlation id and passes it to the routing queue',
     ),
   },
   {
@@ -75,7 +75,7 @@ export const system: readonly Mutant[] = [
       },
     ],
     test: testsOf('test/http/subscriptions.test.ts')(
-      '[O8, O7] makes one subscription, with the same answer, secret included, for as long as it is asked',
+      '[O8, O7] creates one subscription, with the same answer, secret included, for as long as the key is kept',
     ),
   },
 ]

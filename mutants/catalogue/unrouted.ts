@@ -18,7 +18,7 @@ export const unroutedEvents: readonly Mutant[] = [
         replace: `if (!isRefusal(error) || error.code !== '23505') throw error`,
       },
     ],
-    test: refused('[R1] an event without a partition holds up nothing that came after it'),
+    test: refused('[R1] an event without a partition does not delay the events after it'),
   },
   {
     id: 'whole-batch-set-aside',
@@ -33,7 +33,7 @@ export const unroutedEvents: readonly Mutant[] = [
       },
     ],
     test: refused(
-      '[R1] are set aside with their reason, and every other event is routed, of the same row as well',
+      '[R1] are set aside with their reason, and every other event is routed, even from the same row',
     ),
   },
   {
@@ -49,7 +49,7 @@ export const unroutedEvents: readonly Mutant[] = [
       },
     ],
     test: refused(
-      '[R1, R3] are routed once an operator has them tried again, and refused again while the cause is there',
+      '[R1, R3] are routed when an operator requeues them, and refused again while the cause persists',
     ),
   },
   {
@@ -77,7 +77,7 @@ export const unroutedEvents: readonly Mutant[] = [
       },
     ],
     test: lost(
-      '[R1] is found when its row was deleted from the queue, and is routed when it is put back, once',
+      '[R1] is found when its row was deleted from the queue, and is routed once when it is put back',
     ),
   },
   {
@@ -105,7 +105,9 @@ export const unroutedEvents: readonly Mutant[] = [
         replace: 'PERFORM FROM sagapost.subscription_routes WHERE subscription_id = OLD.id;',
       },
     ],
-    test: lost('[R5, U5] about events of the time when a subscription was off, of another type, or deleted'),
+    test: lost(
+      '[R5, U5] about events from the time when a subscription was inactive, of another type, or deleted',
+    ),
   },
   {
     id: 'set-aside-counts-as-delivered',

@@ -55,7 +55,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: lostAnswers(
-      '[J5] of a report: the repeated report is accepted, since the result stands under its own lease',
+      '[J5] of a report: the repeated report is accepted, since the result was written under its own lease',
     ),
   },
   {
@@ -69,7 +69,7 @@ export const worker: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: lostAnswers('[J5] of a report: one that is repeated after the lease was lost for good is refused'),
+    test: lostAnswers('[J5] of a report: a repeated report is refused after the lease was lost for good'),
   },
   {
     id: 'give-back-tried-once',
@@ -83,7 +83,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: lostAnswers(
-      '[J12] of what is given back, or the statement itself (cut %s it): it is free, and sent once',
+      '[J12] of a release, or the statement itself (cut %s it): the job is free, and sent once',
     ),
   },
   {
@@ -98,7 +98,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: workerTests(
-      '[J3] has its share of the slots at once; one that never has is tried with one delivery first',
+      '[J3] has its share of the slots at once; an endpoint that never answered is tried with one delivery first',
     ),
   },
   {
@@ -112,7 +112,9 @@ export const worker: readonly Mutant[] = [
         replace: 'if (stoppedAtMs !== undefined || probing >= concurrency) return undefined',
       },
     ],
-    test: workerTests('[J7] is probed in slots of its own: one that hangs takes none of those that answer'),
+    test: workerTests(
+      '[J7] is probed in slots of its own: a hanging probe takes none from endpoints that answer',
+    ),
   },
   {
     id: 'doubtful-in-order-of-jobs',
@@ -125,9 +127,7 @@ export const worker: readonly Mutant[] = [
         replace: 'line.add(id)',
       },
     ],
-    test: turnTests(
-      '[J3] each has its turn, those that were never tried first, and goes to the end of the line',
-    ),
+    test: turnTests('[J3] each has its turn, untried ones first, and then goes to the end of the line'),
   },
   {
     id: 'silent-lane-keeps-its-slots',
@@ -141,7 +141,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: laneTests(
-      '[J3] a lane without an answer for two seconds gives its slots away, and begins nothing until it has one',
+      '[J3] a lane without an answer for two seconds gives its slots away, and begins nothing until it has an answer',
     ),
   },
   {
@@ -152,7 +152,7 @@ export const worker: readonly Mutant[] = [
       { file: 'src/delivery/worker/lanes.ts', find: 'FAILING_SHARE = 0.6', replace: 'FAILING_SHARE = 1' },
     ],
     test: workerTests(
-      '[J3] come before those that are known to fail, however many of theirs wait, and wait for none of their slots',
+      '[J3] come before those known to fail, however long that backlog, and wait for none of their slots',
     ),
   },
   {
@@ -167,7 +167,7 @@ export const worker: readonly Mutant[] = [
         replace: 'end()',
       },
     ],
-    test: paceTests('[J3] lets answers be read between two starts, also where the pauses are over at once'),
+    test: paceTests('[J3] lets answers be read between two starts, even where the pauses are over at once'),
   },
   {
     id: 'failed-probe-not-reported',
@@ -195,7 +195,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: workerTests(
-      '[J12] whose request was made and whose sender fails is not put back: its lease runs out, and is counted',
+      '[J12] whose request was sent before the sender failed is not given back: its lease expires, and is counted',
     ),
   },
   {
@@ -223,7 +223,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: workerTests(
-      '[J3, J7] gets nothing that was being claimed when its breaker opened: it goes back unsent',
+      '[J3, J7] gets nothing that was being claimed when its breaker opened: it is given back unsent',
     ),
   },
   {
@@ -239,7 +239,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: keeperTests(
-      '[J7] nothing more is sent from the fiftieth failure on, before any other worker knows, and then by all',
+      '[J7] nothing more is sent from the fiftieth failure on: first by this worker, then by all',
     ),
   },
   {
@@ -253,7 +253,7 @@ export const worker: readonly Mutant[] = [
         replace: 'OR excluded.failures >= $8',
       },
     ],
-    test: breakerTests('[J7] opens after fifty failures in a row of all workers, however short the time'),
+    test: breakerTests('[J7] opens after fifty consecutive failures of all workers, however short the time'),
   },
   {
     id: 'old-request-closes-breaker',
@@ -267,7 +267,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: keeperTests(
-      '[J7] what was begun before the breaker opened closes it no more; a probe that succeeds does, and the count begins anew',
+      '[J7] a request from before the breaker opened no longer closes it; a successful probe does, and counting restarts',
     ),
   },
   {
@@ -281,7 +281,7 @@ export const worker: readonly Mutant[] = [
         replace: 'waiting.set(id, setTimeout(isSilent, SILENT_MS * 1_000))',
       },
     ],
-    test: workerTests('[J3] are all sent to, though none of those before them answers'),
+    test: workerTests('[J3] are all tried, though none of those before them answers'),
   },
   {
     id: 'first-tries-in-one-turn',
@@ -294,7 +294,7 @@ export const worker: readonly Mutant[] = [
         replace: 'waiting.size < atOnce',
       },
     ],
-    test: workerTests('[J3] are sent to a few at a time, so that others get their turn in between'),
+    test: workerTests('[J3] are tried a few at a time, so that others get their turn in between'),
   },
   {
     id: 'first-tries-without-bound',
@@ -308,7 +308,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: firstTryTests(
-      '[J3] no more than so many wait for their answer, and each that is answered makes room for one',
+      '[J3] the number of unanswered requests is bounded, and each answer makes room for one',
     ),
   },
   {
@@ -323,7 +323,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: firstTryTests(
-      '[J3] with answers more wait together, up to a limit, and fewer again when some are silent',
+      '[J3] with answers more requests wait together, up to a limit, and fewer again when some are silent',
     ),
   },
   {
@@ -338,7 +338,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: laneTests(
-      '[J3] for each free slot four that nobody has tried are held, and as many as there are slots at the most',
+      '[J3] four jobs of untried endpoints are held for each free slot, and at most as many as there are slots',
     ),
   },
   {
@@ -353,7 +353,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: spacingTests(
-      '[J3] while most of what is claimed goes back, few are claimed at a time, and the rest is not forgotten',
+      '[J3] while most claimed jobs are given back, few are claimed at a time, and the rest is not forgotten',
     ),
   },
   {
@@ -368,7 +368,7 @@ export const worker: readonly Mutant[] = [
       },
     ],
     test: spacingTests(
-      '[J3] a claim that passes over thousands and finds little is repeated the later, the more they are',
+      '[J3] a claim that passes over thousands and finds little is repeated later, the more they are',
     ),
   },
 ]

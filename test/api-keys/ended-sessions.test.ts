@@ -6,7 +6,7 @@ import { useDatabase } from '../support/database.js'
 const database = useDatabase()
 const inAnHour = () => new Date(Date.now() + 3_600_000)
 
-it('[O2] a sign-out is not forgotten when an earlier look at the session fails', async () => {
+it('[O2] a sign-out holds even when an earlier session lookup fails', async () => {
   const sessions = createEndedSessions(database.as('api_key_admin'))
   const id = randomBytes(16)
   const holder = await database.pool.connect()

@@ -44,7 +44,7 @@ describe('keys', () => {
     ['a long name', { name: 'x'.repeat(101), scope: 'read' }],
     ['two lines', { name: 'a\nb', scope: 'read' }],
     ['an unknown scope', { name: 'a', scope: 'root' }],
-  ])('[O2] are not made with %s', async (_what, input) => {
+  ])('[O2] are not created with %s', async (_what, input) => {
     await expect(createKey(pool(), input as { name: string; scope: Scope })).rejects.toMatchObject({
       code: 'api_key_invalid',
     })
@@ -60,7 +60,7 @@ describe('keys', () => {
 })
 
 describe('the authenticator', () => {
-  it('[O2] knows the key of the environment without a database, and no key that is only like it', async () => {
+  it('[O2] accepts the key of the environment without a database, and no similar key', async () => {
     const unreachable = { query: () => Promise.reject(new Error('asked')) } as unknown as ReturnType<
       typeof pool
     >
@@ -72,7 +72,7 @@ describe('the authenticator', () => {
     expect(await none.authenticate('undefined')).toBeNull()
   })
 
-  it('[O2] asks once for many requests, and again after three seconds: a revoked key is then refused', async () => {
+  it('[O2] looks a key up once for many requests, and again after three seconds: a revoked key is then refused', async () => {
     const { id, key } = await make('operator')
     const { pool: counting, asked } = counted()
     let now = 1_000_000
@@ -95,7 +95,7 @@ describe('the authenticator', () => {
     expect(asked()).toBe(2)
   })
 
-  it('[O2] asks about a flood of unknown keys together, and finds the good one among them', async () => {
+  it('[O2] looks up a flood of unknown keys in batches, and finds the valid key among them', async () => {
     const { id, key } = await make('read')
     const { pool: counting, asked } = counted()
     const authenticator = createAuthenticator({ pool: counting, apiKey: undefined })
@@ -109,7 +109,7 @@ describe('the authenticator', () => {
     await authenticator.close()
   })
 
-  it('[O2] a flood of unknown keys takes no good key’s place', async () => {
+  it('[O2] a flood of unknown keys does not evict a valid key', async () => {
     const { key } = await make('read')
     const authenticator = createAuthenticator({ pool: pool(), apiKey: undefined })
     await authenticator.authenticate(key)
@@ -121,7 +121,7 @@ describe('the authenticator', () => {
     await authenticator.close()
   })
 
-  it('[O2] keeps the time of the last use, at most once a minute', async () => {
+  it('[O2] stores the time of the last use, at most once a minute', async () => {
     const { id, key } = await make()
     let now = 1_000_000
     const authenticator = createAuthenticator({ pool: pool(), apiKey: undefined, now: () => now })

@@ -43,7 +43,7 @@ describe('the benchmark', () => {
     // Nine systems one after the other, each with processes of its own: 170 s at load 14.
   }, 1_200_000)
 
-  it('[O5] refuses what it does not know with one line and the usage', async () => {
+  it('[O5] refuses an unknown argument with one line and the usage', async () => {
     const failed = await bench('--only', 'everything').catch((error) => error)
     expect(failed.code).toBe(2)
     expect(failed.stderr).toMatch(/^--only knows throughput, .*, not "everything"/)

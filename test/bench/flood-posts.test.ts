@@ -40,7 +40,7 @@ const flood = (url: string, options: Partial<Parameters<typeof floodPosts>[0]> =
 const accepted = 'HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\nok'
 
 describe('the flood of posts', () => {
-  it('[O5] posts every body once, whole, over the connections that it was given', async () => {
+  it('[O5] posts every body once, complete, over the given connections', async () => {
     const bodies: string[] = []
     const url = await serve((socket, request) => {
       const [head = '', body = ''] = request.split('\r\n\r\n')
@@ -55,7 +55,7 @@ describe('the flood of posts', () => {
     expect(bodies.sort()).toEqual(Array.from({ length: 10 }, (_, index) => `"é ${index}"`))
   })
 
-  it('[O5] has a request under way on each of its connections', async () => {
+  it('[O5] keeps one request under way on each connection', async () => {
     const callers = new Set<Socket>()
     const url = await serve((socket) => {
       callers.add(socket)
@@ -66,7 +66,7 @@ describe('the flood of posts', () => {
     expect(callers.size).toBe(3)
   })
 
-  it('[O5] takes an answer for whole when its last byte is there, and not before', () => {
+  it('[O5] counts an answer as complete when its last byte has arrived, and not before', () => {
     for (let end = 0; end < accepted.length; end++) expect(readAnswer(accepted.slice(0, end))).toBeUndefined()
     expect(readAnswer(accepted)).toEqual({ status: 202, body: 'ok' })
   })
@@ -82,7 +82,7 @@ describe('the flood of posts', () => {
     await expect(flood(await serve((socket) => socket.write(answer)))).rejects.toThrow(message)
   })
 
-  it('[O5] fails when a connection is closed, or silent for too long', async () => {
+  it('[O5] fails when a connection is closed or silent for too long', async () => {
     await expect(flood(await serve((socket) => socket.end(accepted.slice(0, 30))))).rejects.toThrow('closed')
     await expect(flood(await serve(() => {}), { silenceMsMax: 1 })).rejects.toThrow('no answer for 1 ms')
   })

@@ -60,7 +60,7 @@ const setActive = (id: string, active: boolean) =>
   database.pool.query('UPDATE sagapost.subscriptions SET active = $2 WHERE id = $1', [id, active])
 
 describe('a requeue by filter', () => {
-  it('[D4, S19] requeues what the filter finds, once, and tells how many', async () => {
+  it('[D4, S19] requeues what the filter matches, once, and reports how many', async () => {
     const subscriptionId = await insertSubscription(database.pool)
     const letters = await insertDeadLetters(database.pool, { count: 1_234, subscriptionId })
     const others = await insertDeadLetters(database.pool, { count: 7, subscriptionId, errorCode: 'timeout' })
@@ -96,14 +96,14 @@ describe('a requeue by filter', () => {
     expect(rows).toEqual([{ status: 'Pending', attempt_count: 0, subscription_id: subscriptionId }])
   })
 
-  it('[D4] that finds nothing ends at once', async () => {
+  it('[D4] that matches nothing ends at once', async () => {
     runSagas()
     const { sagaId, matching } = await start({ errorCode: 'tls_invalid_certificate' })
     expect(matching).toBe(0)
     expect(await ended(sagaId)).toMatchObject({ state: 'Completed', progress: { matching: 0, remaining: 0 } })
   })
 
-  it('[D4] leaves out what dies after it was asked for, also with a lower id', async () => {
+  it('[D4] leaves out dead letters that are created after the request, even with a lower id', async () => {
     const subscriptionId = await insertSubscription(database.pool)
     const letters = await insertDeadLetters(database.pool, { count: 5, subscriptionId })
     // Written before, committed after: its id is lower than that of the last one.
@@ -123,7 +123,7 @@ describe('a requeue by filter', () => {
     expect(await requeuedTimes(database.pool, [held as string, after as string])).toEqual({ 0: 2 })
   })
 
-  it('[D4, U5] counts what it may not requeue, with the reason, and what is requeued meanwhile; not what was before', async () => {
+  it('[D4, U5] counts what it cannot requeue, with the reason, and what others requeue meanwhile, but not what was requeued before', async () => {
     const type = 'order.refused'
     const [active, inactive, deleted] = await Promise.all([
       insertSubscription(database.pool, { type }),
@@ -159,7 +159,7 @@ describe('a requeue by filter', () => {
     expect(await requeuedTimes(database.pool, [...letters, ...refused])).toEqual({ 0: 49, 1: 601 })
   })
 
-  it('[D4, S19] beside requeues of single ones, and another with the same letters: each is taken up once, all counts fit', async () => {
+  it('[D4, S19] beside single requeues and another batch over the same dead letters: each is requeued once and all counts agree', async () => {
     const subscriptionId = await insertSubscription(database.pool)
     const letters = await insertDeadLetters(database.pool, { count: 4_000, subscriptionId })
     runSagas()
@@ -208,7 +208,7 @@ describe('a requeue by filter', () => {
   const begun = (sagaId: string) =>
     expect.poll(async () => (await look(sagaId)).progress?.['requeued']).toBeGreaterThan(0)
 
-  it('[D4] cancelled before it began, or between two batches, requeues no more; what was done stays', async () => {
+  it('[D4] cancelled before it begins, or between two batches, requeues no more; finished batches stay', async () => {
     const eventType = 'order.cancelled'
     const { letters, letGo } = await insertHeldLetters(eventType)
     const cancel = (id: string) =>
@@ -232,7 +232,7 @@ describe('a requeue by filter', () => {
     expect(await batchesLeft(sagaId)).toBe(0)
   })
 
-  it('[D4] what was planned by one that was cancelled before it began is cleared away by the part itself', async () => {
+  it('[D4] the plan of a requeue that was cancelled before it began is removed by the part itself', async () => {
     const eventType = 'order.left'
     const subscriptionId = await insertSubscription(database.pool, { type: eventType })
     await insertDeadLetters(database.pool, { count: 3, subscriptionId, type: eventType })
@@ -245,7 +245,7 @@ describe('a requeue by filter', () => {
     await expect.poll(() => batchesLeft(sagaId)).toBe(0)
   })
 
-  it('[D4] lets go soon when its process stops, and another goes on', async () => {
+  it('[D4] releases its saga soon after its process stops, and another process continues', async () => {
     const eventType = 'order.stopped'
     const { letters, letGo } = await insertHeldLetters(eventType)
     const first = runSagas()
@@ -263,14 +263,14 @@ describe('a requeue by filter', () => {
   })
 })
 
-describe('asking for one', () => {
+describe('requesting a requeue', () => {
   let subscriptionId: string
   beforeAll(async () => {
     subscriptionId = await insertSubscription(database.pool)
     await insertDeadLetters(database.pool, { count: 12, subscriptionId })
   })
 
-  it('[O8] again with the same key finds the first, with another filter it is refused', async () => {
+  it('[O8] again with the same key returns the first; with another filter it is refused', async () => {
     const first = await start({ subscriptionId, to: new Date('2100-01-01') }, 'key-1')
     await insertDeadLetters(database.pool, { count: 1, subscriptionId })
     expect(await start({ to: new Date('2100-01-01T00:00:00Z'), subscriptionId }, 'key-1')).toEqual({
@@ -284,7 +284,7 @@ describe('asking for one', () => {
     expect(new Set(answers.map(({ matching }) => matching))).toEqual(new Set([13]))
   })
 
-  it('[D4] counts as the list does, with every filter, less what was requeued', async () => {
+  it('[D4] counts as the list does, with every filter, without those already requeued', async () => {
     const count = (filter: RequeueFilter) => countMatching(database.as('saga_readonly_role'), filter)
     const { rows } = await database.pool.query(
       `SELECT count(*)::int AS all, count(*) FILTER (WHERE final_error_code = 'timeout')::int AS timeout

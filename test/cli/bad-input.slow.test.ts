@@ -43,14 +43,14 @@ describe('sagapost dev with a DATABASE_URL that cannot be used', () => {
 })
 
 describe('a data directory that cannot be used', () => {
-  it('[O3] one that holds something else', async () => {
+  it('[O3] a directory that holds something else', async () => {
     const dataDir = join(folder, 'photos')
     mkdirSync(dataDir)
     writeFileSync(join(dataDir, 'cat.jpg'), 'miaow')
     expect(await refusal({ SAGAPOST_DATA_DIR: dataDir })).toContain('[data_dir_not_ours]')
   })
 
-  it('[O3] one that every user can write to, or that cannot be made', async () => {
+  it('[O3] a directory that every user can write to, or that cannot be created', async () => {
     const dataDir = join(folder, 'open')
     mkdirSync(dataDir)
     chmodSync(dataDir, 0o777)

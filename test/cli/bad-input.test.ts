@@ -68,7 +68,7 @@ describe('a DATABASE_URL that cannot be used', () => {
     expect(await refusal(['migrate'], { DATABASE_URL: url.href })).toContain('[database_login_refused]')
   })
 
-  it('[O3] a database that takes no connections, or is not in UTF8, or not for this login', async () => {
+  it('[O3] a database that allows no connections, is not in UTF8, or does not admit this login', async () => {
     const server = new pg.Client({ connectionString: inject('serverUrl') })
     await server.connect()
     try {
@@ -93,7 +93,7 @@ describe('a DATABASE_URL that cannot be used', () => {
     }
   })
 
-  it('[O3] a login that may not look at the schema', async () => {
+  it('[O3] a login that may not read the schema', async () => {
     const own = new pg.Client({ connectionString: database.url })
     await own.connect()
     try {
@@ -132,7 +132,7 @@ describe('other settings and words', () => {
     expect(await refusal(['dev'], { PORT })).toMatch(/PORT must be .*"?.*\[config_invalid\]/)
   })
 
-  it('[O2] an unknown command or option is told, with a hint, and exits with 2', async () => {
+  it('[O2] an unknown command or option is reported with a hint, and the exit code is 2', async () => {
     for (const args of [['delvier'], ['migrate', '--statsu']]) {
       const { code, stdout, stderr } = await runCli(args)
       expect(code).toBe(2)

@@ -25,7 +25,7 @@ const isAlive = (pid: number) => {
 }
 
 describe('sagapost dev', () => {
-  it('[O2] brings up the embedded database, migrates it and answers; a signal stops all of it', async () => {
+  it('[O2] starts the embedded database, migrates it and answers; a signal stops all of it', async () => {
     const dataDir = join(folder, 'data')
     const env = { SAGAPOST_DATA_DIR: dataDir, PORT: '0' }
     const keys = new Set<string>()
@@ -56,7 +56,7 @@ describe('sagapost dev', () => {
     expect(keys.size).toBe(1)
   })
 
-  it('[O2] ends with a clear line when its PostgreSQL dies under it', async () => {
+  it('[O2] ends with a clear line when its PostgreSQL dies', async () => {
     const dataDir = join(folder, 'crash')
     const dev = spawnCli(['dev'], { SAGAPOST_DATA_DIR: dataDir, PORT: '0' })
     await dev.printed(READY)
@@ -83,7 +83,7 @@ describe('sagapost dev', () => {
 })
 
 describe('sagapost dev on a database of the user', () => {
-  it('[O2] reports not ready when the schema is not the one it knows, and stays alive', async () => {
+  it('[O2] reports not ready when the schema version is unknown to it, and keeps running', async () => {
     const dev = spawnCli(['dev'], {
       DATABASE_URL: database.url,
       PORT: '0',

@@ -25,7 +25,7 @@ describe('sagapost doctor', () => {
   }
   let staged: Staged
 
-  it('[O6] says how it stands, and that nothing runs', async () => {
+  it('[O6] prints the state, and that no part is running', async () => {
     const { code, stdout, stderr } = await doctor()
     expect(stderr).toBe('')
     const told = stdout
@@ -76,14 +76,14 @@ describe('sagapost doctor', () => {
       )
     })
 
-    it('[O6] finds that all invariants hold', async () => {
+    it('[O6] reports that all invariants hold', async () => {
       const { code, stdout } = await doctor('--invariants')
       expect(stdout).toMatch(new RegExp(`^ok +invariants +all ${invariants.length} hold$`, 'm'))
       expect(stdout).toMatch(/^ok +dead_letters +none of the last day left to requeue$/m)
       expect(code).toBe(0)
     })
 
-    it('[O6] finds what is not settled, as JSON', async () => {
+    it('[O6] reports what is not settled, as JSON', async () => {
       const { code, stdout } = await doctor('--settled', '--json')
       const { findings, violations } = JSON.parse(stdout)
       expect(findings).toContainEqual({ check: 'breakers', severity: 'ok', detail: 'no endpoint is paused' })
@@ -93,7 +93,7 @@ describe('sagapost doctor', () => {
       expect(code).toBe(1)
     })
 
-    it('[S11, O6] keeps hashes of what is final, and says what has changed since, each time', async () => {
+    it('[S11, O6] keeps hashes of final rows, and reports what has changed since, each time', async () => {
       const file = join(folder, 'final')
       expect(await doctor('--hashes', file)).toMatchObject({ code: 0 })
       const kept = readFileSync(file, 'utf8')
@@ -113,7 +113,7 @@ describe('sagapost doctor', () => {
       expect(readFileSync(file, 'utf8')).toBe(kept)
     })
 
-    it('[S12, O6] names the rule that is broken, where, and exits with 1', async () => {
+    it('[S12, O6] names the broken rule and the rows, and exits with 1', async () => {
       await tamper(
         'webhook_delivery_sagas',
         `UPDATE sagapost.webhook_delivery_sagas SET attempt_count = attempt_count + 1 WHERE id = ${staged.completed.deliveryId}`,
@@ -179,7 +179,7 @@ describe('sagapost doctor', () => {
       expect((await doctor()).stdout).toMatch(/^ok +results +every recent result is applied or queued$/m)
     })
 
-    it('[O6] says which part does not work when something waits', async () => {
+    it('[O6] names the part that does not work when work is waiting', async () => {
       await database.pool.query('DELETE FROM sagapost.processes')
       for (const queue of ['event_routing_queue', 'delivery_result_queue']) {
         await database.pool.query(
@@ -228,7 +228,7 @@ describe('sagapost doctor', () => {
 describe('sagapost doctor on a database that is not migrated', () => {
   const database = useDatabase({ migrated: false })
 
-  it('[O6] says so', async () => {
+  it('[O6] reports that the database is not migrated', async () => {
     const { code, stdout } = await runCli(['doctor', '--invariants'], { DATABASE_URL: database.url })
     expect(stdout).toMatch(/^failing +database +the database is not migrated: .* \[schema_outdated\]$/m)
     expect(code).toBe(1)
@@ -244,7 +244,7 @@ describe('sagapost doctor --schema', () => {
   })
   const doctor = (...args: string[]) => runCli(['doctor', ...args], { DATABASE_URL: database.url })
 
-  it('[G11, O6] compares the schema, prints the statements that mend it, and exits with 1', async () => {
+  it('[G11, O6] compares the schema, prints the statements that repair it, and exits with 1', async () => {
     expect(await doctor('--schema')).toMatchObject({ code: 0 })
     await database.pool.query('CREATE INDEX of_the_operator ON sagapost.api_keys (name)')
     expect(await doctor('--schema')).toMatchObject({

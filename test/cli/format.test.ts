@@ -26,7 +26,7 @@ describe('tables', () => {
     expect(text.split('\n')[1]).toBe(`${'x'.repeat(79)}…  y`)
   })
 
-  it('of --json escape what a terminal would obey, and mean the same', () => {
+  it('as --json escape control characters and keep the value', () => {
     const value = { text: 'a\u001b[2J\u007f\u009b31m\u202e\u2028\u{e0001}ü日本🎉' }
     const hostile = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}]/u
     expect(toJson(value)).not.toMatch(hostile)
@@ -38,7 +38,7 @@ describe('tables', () => {
     expect(JSON.parse(shown)).toEqual({ id: '1', payload: { a: '\u009b2J', n: 1.5 } })
   })
 
-  it('write control characters out, and leave other letters alone', () => {
+  it('escape control characters and leave other letters alone', () => {
     expect(makeVisible('a\u001b[2J\r\nb\u202e\u0000ü日本🎉')).toBe(
       'a\\u{1b}[2J\\u{d}\\u{a}b\\u{202e}\\u{0}ü日本🎉',
     )
@@ -47,7 +47,7 @@ describe('tables', () => {
 })
 
 describe('values', () => {
-  it('times are told as a person would', () => {
+  it('times are written in readable units', () => {
     const now = Date.parse('2026-01-01T00:00:00Z')
     const ago = (seconds: number) => formatAgo(new Date(now - seconds * 1_000).toISOString(), now)
     expect([0, 0.4, 1, 59, 60, 3_599, 3_600, 86_399, 86_400, 86_400 * 400].map(ago)).toEqual([

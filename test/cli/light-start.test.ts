@@ -17,7 +17,7 @@ async function loadedWith(file: URL, seen = new Set<string>()): Promise<Set<stri
   return seen
 }
 
-it('[O2] a short command loads no driver, no server and no sender: it starts at once', async () => {
+it('[O2] a short command loads no driver, no server and no sender, so that it starts quickly', async () => {
   const packages = [...(await loadedWith(run))].filter((name) => !/^(file|node):/.test(name))
   expect(packages.sort()).toEqual(['commander', 'picocolors'])
 })

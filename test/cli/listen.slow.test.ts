@@ -90,7 +90,7 @@ describe('sagapost listen', () => {
     expect(cli.stderr()).toBe('')
   })
 
-  it('[U4] passes the verification of a subscription, before it knows a secret and after', async () => {
+  it('[U4] passes the verification of a subscription, with and without its secret', async () => {
     const admin = database.as('subscription_admin')
     const box = createSecretBox(Buffer.alloc(32, 7))
     const { url, sender, cli } = await listen()
@@ -114,13 +114,13 @@ describe('sagapost listen', () => {
     await other.cli.printed(/sagapost\.subscription\.verification {2}ver_\w+ {2}✓ verified {2}200 {2}\{/)
   })
 
-  it('without a secret answers and says that nothing was verified', async () => {
+  it('without a secret answers and reports that nothing was verified', async () => {
     const { cli, send } = await listen()
     expect(await send({ secrets: [generateSecret()] })).toMatchObject({ responseStatus: 200 })
     await cli.printed(/evt_42 {2}attempt 2 {2}not verified {2}200/)
   })
 
-  it('with a secret refuses what was signed with another, challenges too', async () => {
+  it('with a secret refuses what was signed with another, challenges included', async () => {
     const { cli, send } = await listen(['--secret', publicKeyOf(generateSecret('v1a'))])
     expect(await send()).toMatchObject({ responseStatus: 401 })
     await cli.printed(/evt_42 {2}attempt 2 {2}✗ no_matching_signature {2}401/)
@@ -162,7 +162,7 @@ describe('sagapost listen', () => {
     ])
   })
 
-  it('--status answers every delivery so', async () => {
+  it('--status answers every delivery with that status', async () => {
     const { statuses, cli } = await listen(['--status', '410'])
     expect(await statuses('evt_1', 'evt_1', 'evt_2')).toEqual([410, 410, 410])
     await cli.printed(/evt_2 {2}attempt 2 {2}not verified {2}410/)
@@ -175,13 +175,13 @@ describe('sagapost listen', () => {
     ])
   })
 
-  it('--fail-first with --status fails so, and counts only what was verified', async () => {
+  it('--fail-first with --status fails with that status, and counts only verified requests', async () => {
     const { statuses, send } = await listen(['--fail-first', '1', '--status', '503', '--secret', secret])
     expect((await send({ webhookId: 'evt_1', secrets: [generateSecret()] })).responseStatus).toBe(401)
     expect(await statuses('evt_1', 'evt_1')).toEqual([503, 200])
   })
 
-  it('--delay holds the answer back; a sender that gives up is told as such, and it still stops', async () => {
+  it('--delay holds the answer back; a sender that gives up is reported, and the listener still stops', async () => {
     const { cli, send } = await listen(['--delay', '1h'], { requestTimeoutMs: 500 })
     const told = cli.printed(
       /evt_42 {2}attempt 2 {2}not verified {2}no response: the sender disconnected {2}\{/,
@@ -223,13 +223,13 @@ describe('sagapost listen', () => {
     expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST'])
   })
 
-  it('says when a sender does not trust it', async () => {
+  it('reports when a sender does not trust its certificate', async () => {
     const { url, cli } = await listen()
     await expect(fetch(url)).rejects.toThrow()
     await expect.poll(() => cli.stderr()).toMatch(/^A sender failed to connect: .*listen-ca\.pem\?\)\n/)
   })
 
-  it('ends when nobody reads what it prints', async () => {
+  it('exits when its output is closed', async () => {
     const { cli, send } = await listen()
     cli.child.stdout?.destroy()
     await send()
@@ -239,7 +239,7 @@ describe('sagapost listen', () => {
 })
 
 describe('the certificate', () => {
-  it('is made once, its key for nobody else to read, and used again at the next start', async () => {
+  it('is created once, with a private key that only its owner can read, and used again at the next start', async () => {
     const files = ['listen-ca.pem', 'listen-cert.pem', 'listen-key.pem'].map((name) => join(dataDir, name))
     await listen()
     const before = files.map((file) => readFileSync(file, 'utf8'))
@@ -256,7 +256,7 @@ describe('options that cannot be used', () => {
     ['--status=600', /^sagapost: --status must be/],
     ['--secret=nonsense-word', /^sagapost: --secret cannot be used: .*whsec_/],
     [`--secret=${secret.slice(0, -3)}`, /^sagapost: --secret cannot be used: .*base64/],
-  ])('[O2] %# are one line, without the secret', async (option, line) => {
+  ])('[O2] %# are reported in one line, without the secret', async (option, line) => {
     const { code, stdout, stderr } = await runCli(['listen', '--port', '0', option], {
       SAGAPOST_DATA_DIR: join(folder, 'bad'),
     })

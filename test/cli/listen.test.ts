@@ -15,7 +15,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('the certificate', () => {
-  it('is the same for processes that start at once, in a folder that the embedded PostgreSQL still takes', async () => {
+  it('is the same for processes that start at the same time, in a folder that the embedded PostgreSQL still accepts', async () => {
     const fresh = join(folder, 'fresh')
     const kept = await Promise.all(Array.from({ length: 5 }, () => keepCertificate(fresh, ['localhost'])))
     expect(new Set(kept.map(({ privateKey }) => privateKey.trim())).size).toBe(1)

@@ -10,7 +10,7 @@ const database = useDatabase({ migrated: false })
 const env = { DATABASE_URL: database.url }
 
 describe('sagapost migrate --status', () => {
-  it('[G11] makes no database where there is none', async () => {
+  it('[G11] creates no database where there is none', async () => {
     const dataDir = join(tmpdir(), `sagapost-status-${process.pid}`)
     const { code, stdout } = await runCli(['migrate', '--status'], { SAGAPOST_DATA_DIR: dataDir })
     expect(code).toBe(0)
@@ -20,7 +20,7 @@ describe('sagapost migrate --status', () => {
 })
 
 describe('sagapost migrate', () => {
-  it('[G11] shows the status, applies, and says when there is nothing to do', async () => {
+  it('[G11] shows the status, applies migrations, and says when there are none to apply', async () => {
     const migrations = await loadMigrations(migrationsFolder)
     const before = await runCli(['migrate', '--status'], env)
     expect(before).toMatchObject({ code: 0, stderr: '' })

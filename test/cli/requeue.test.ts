@@ -19,7 +19,7 @@ const insertLetters = async (count: number, options: { active?: boolean } = {}) 
 }
 
 describe('sagapost dead-letters requeue', () => {
-  it('[D4] by filter: counts, requeues, and tells what became of it, in a pipe and as JSON', async () => {
+  it('[D4] by filter: counts, requeues, and reports the outcome, in a pipe and as JSON', async () => {
     const subscription = await insertLetters(700)
     const filter = ['--subscription', subscription, '--error', 'http_418', '--event-type', 'order.placed']
     expect(await requeue(...filter, '--from', '1h', '--dry-run')).toEqual({
@@ -52,7 +52,7 @@ describe('sagapost dead-letters requeue', () => {
     expect((await runCli(['sagas', 'show', sagaId], env())).stdout).toMatch(/\nProgress\n\{.*"requeued":700/)
   })
 
-  it('[D4, U5] tells what was refused, and why', async () => {
+  it('[D4, U5] reports what was refused, and why', async () => {
     const subscription = await insertLetters(4)
     await database.pool.query('UPDATE sagapost.subscriptions SET active = false WHERE id = $1', [
       subscription,
@@ -69,7 +69,7 @@ describe('sagapost dead-letters requeue', () => {
     [['--follow', 'x', '--all'], 'say which'],
     [['--all', '--dry-run', '--detach'], 'exclude each other'],
     [['--from', 'yesterday'], 'It reads'],
-  ])('[O7] %j is not understood', async (args, message) => {
+  ])('[O7] %j is rejected', async (args, message) => {
     const { code, stdout, stderr } = await requeue(...args)
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toContain(message)

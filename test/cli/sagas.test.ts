@@ -48,7 +48,7 @@ describe('sagapost sagas', () => {
     expect(await output(['list', '--definition', 'none'])).toBe('No sagas\n')
   })
 
-  it('[G14] show: what it is, its steps and its history', async () => {
+  it('[G14] show: the definition, its steps and its history', async () => {
     const id = await insertStuckSaga(app())
     const text = await output(['show', id])
     expect(text).toMatch(/^Saga +[0-9a-f-]{36}\nDefinition +stuck, version 1\n/)
@@ -59,7 +59,7 @@ describe('sagapost sagas', () => {
     expect(await outputJson(['show', id])).toEqual(JSON.parse(JSON.stringify(await client().sagas.get(id))))
   })
 
-  it('[G14] cancel and resolve: on record with who and why', async () => {
+  it('[G14] cancel and resolve: recorded with the operator and the reason', async () => {
     const id = await insertSaga(app())
     expect(await output(['cancel', id, '--why', 'ordered twice'])).toBe(
       `Saga ${id} is Cancelled; none of its steps had run\n`,
@@ -103,7 +103,7 @@ describe('sagapost sagas', () => {
     expect(await failure(args)).toEqual([code, expect.stringContaining(words)])
   })
 
-  it('asks who decides where the shell has no user', async () => {
+  it('requires the operator’s name where the shell has no user', async () => {
     const [code, text] = await failure(['cancel', 'x', '--why', 'y'], { USER: '', LOGNAME: '' })
     expect([code, text]).toEqual([2, expect.stringContaining('--by <name>')])
   })
@@ -115,7 +115,7 @@ describe('sagapost sagas cleanup', () => {
       .rows[0].n
   const old = `state IN (3, 5, 6, 7, 8) AND updated_at < sagapost.now() - interval '2 days'`
 
-  it('[G8] removes ended sagas of an age with their history, up to a limit, and says how far it is', async () => {
+  it('[G8] removes ended sagas of an age with their history, up to a limit, and reports its progress', async () => {
     const instances = 20_000
     await loadSagas(loaded.pool, {
       instances,
@@ -176,7 +176,7 @@ describe('sagapost sagas tables and maintain', () => {
     expect(slowQueries).toBeNull()
   })
 
-  it('[G16] maintain: vacuum and partitions, or what it is told, and says what it did', async () => {
+  it('[G16] maintain: vacuum and partitions, or the given task, and reports what it did', async () => {
     expect(await output(['maintain'])).toBe(
       [
         ...['saga_instances', 'saga_steps', 'saga_events'].map((table) => `Vacuumed and analyzed ${table}`),
@@ -192,7 +192,7 @@ describe('sagapost sagas tables and maintain', () => {
     expect(Date.parse(table.vacuumedAt)).toBeGreaterThan(0)
   })
 
-  it('[G16, G12] maintain: a login that is not the owner is refused what it may not do, with one line', async () => {
+  it('[G16, G12] maintain: a login that does not own the schema gets one line about what it may not do', async () => {
     await database.pool.query(
       `CREATE ROLE upkeep LOGIN PASSWORD 'upkeep' IN ROLE schema_maintainer, saga_readonly_role`,
     )

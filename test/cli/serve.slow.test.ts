@@ -13,7 +13,7 @@ const env = {
 }
 
 describe('sagapost serve', () => {
-  it('[S18] refuses to start with another master key than the one that sealed the secrets', async () => {
+  it('[S18] refuses to start with a master key other than the one that sealed the secrets', async () => {
     const callback = { eventType: 'flow.sealed', callbackUrl: 'https://127.0.0.1/hooks' }
     const options = { box: createSecretBox(masterKey), allowedCidrs: ['127.0.0.0/8'] }
     await createSubscription(database.as('subscription_admin'), callback, options)
@@ -27,7 +27,7 @@ describe('sagapost serve', () => {
     }
   })
 
-  it('[O5] without the API it serves health and metrics where PORT says, and nothing else', async () => {
+  it('[O5] without the API it serves health and metrics at PORT, and nothing else', async () => {
     const worker = spawnCli(['serve', '--only', 'worker,cleaner'], { ...env, PORT: '0' })
     const [, url] = await worker.printed(/"url":"(http:[^"]+)"/)
     const get = async (path: string, key = '') =>
@@ -38,7 +38,7 @@ describe('sagapost serve', () => {
     expect([await worker.exit, worker.stderr()]).toEqual([0, ''])
   })
 
-  it('[O2] refuses to start without its keys, or with a part that it does not know', async () => {
+  it('[O2] refuses to start without its keys, or with an unknown part', async () => {
     const bare = spawnCli(['serve'], { DATABASE_URL: database.url })
     expect([await bare.exit, bare.stderr()]).toEqual([1, expect.stringContaining('[config_invalid]')])
     const odd = spawnCli(['serve', '--only', 'router,typo'], env)

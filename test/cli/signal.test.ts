@@ -9,7 +9,7 @@ const server = useSagapost(database)
 const signal = (...args: string[]) =>
   runCli(['sagas', 'signal', ...args], { SAGAPOST_URL: server.url, SAGAPOST_API_KEY: adminKey })
 
-it('[G14] sagas signal sends one, says when it had come before, and refuses another payload', async () => {
+it('[G14] sagas signal sends a signal, reports when it was already sent, and refuses another payload', async () => {
   const first = await signal('paid', 'order-7', '--payload', '{"cents":5}', '--json')
   expect([first.code, first.stderr]).toEqual([0, ''])
   const receipt = JSON.parse(first.stdout)

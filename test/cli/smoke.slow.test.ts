@@ -71,7 +71,7 @@ beforeAll(async () => {
   ids.stuck = await insertStuckSaga(database.as('saga_app_role'))
 })
 
-it('[O2] every command is tried', () => {
+it('[O2] every command is covered', () => {
   const namesOf = ({ commands }: Command, before = ''): string[] =>
     commands.flatMap((each) =>
       each.commands.length > 0 ? namesOf(each, `${each.name()} `) : [before + each.name()],

@@ -75,7 +75,7 @@ describe('publish', () => {
     expect((await client().events.get(id ?? '')).correlationId).toBe('c-9')
   })
 
-  it('refuses what is no payload, before anything is sent', async () => {
+  it('refuses an invalid payload before sending anything', async () => {
     expect(await refusal(['publish', 'cli.bad', '{"a":}'])).toContain('[payload_invalid]')
     expect(await refusal(['publish', 'cli.bad', '--file', join(folder, 'none')])).toContain(
       '[payload_invalid]',
@@ -116,7 +116,7 @@ describe('lists', () => {
     expect((await output([...list, '--all'])).trimEnd().split('\n')).toHaveLength(206)
   })
 
-  it('that are empty say so', async () => {
+  it('that are empty are reported as empty', async () => {
     expect(await output(['events', 'list', '--type', 'cli.none', '--from', '1h', '--all'])).toBe(
       'No events\n',
     )
@@ -127,7 +127,7 @@ describe('lists', () => {
     expect(await output(['dead-letters', 'list', '--to', '2020-01-01T00:00:00Z'])).toBe('No dead letters\n')
   })
 
-  it('say where to go on when a page found nothing and there may be more', async () => {
+  it('say where to continue when a page found nothing and there may be more', async () => {
     const page = Array.from({ length: 1_000 }, (_, payload) => ({ type: 'cli.unheard', payload }))
     await client().events.publishBatch(page)
     const list = ['deliveries', 'list', '--type', 'cli.unheard']
@@ -139,7 +139,7 @@ describe('lists', () => {
     expect(await output([...list, '--all'])).toBe('No deliveries\n')
   })
 
-  it('refuse options that make no sense, with exit code 2', async () => {
+  it('refuse invalid options, with exit code 2', async () => {
     for (const args of [
       ['events', 'show', 'evt_..'],
       ['events', 'list', '--limit', '0'],
@@ -198,7 +198,7 @@ describe('subscriptions', () => {
     expect(deleted.data).toHaveLength(1)
   })
 
-  it('[U1, O6] whose endpoint is paused are listed and shown so', async () => {
+  it('[U1, O6] are listed and shown as paused when their endpoint is paused', async () => {
     const callbackUrl = 'https://127.0.0.1:1/hooks'
     const { id } = await client().subscriptions.create({ eventType: 'cli.paused', callbackUrl })
     await database.pool.query(
@@ -217,7 +217,7 @@ describe('subscriptions', () => {
     expect(shown).toMatch(/^Paused until +\S+Z \(in \S+\)\nNext probe +\S/m)
   })
 
-  it('[U4] whose callback is not there: verify says why, test exits with 1 and what came back', async () => {
+  it('[U4] whose callback is unreachable: verify gives the reason, test exits with 1 and the response', async () => {
     const { id } = await client().subscriptions.create({
       eventType: 'cli.away',
       callbackUrl: 'https://127.0.0.1:1/hooks',
@@ -232,7 +232,7 @@ describe('subscriptions', () => {
 })
 
 describe('deliveries and dead letters', () => {
-  it('[O6, D4] are listed, shown with attempts, and requeued; control characters of others do nothing', async () => {
+  it('[O6, D4] are listed, shown with attempts, and requeued; control characters in foreign text are escaped', async () => {
     const { id } = await client().subscriptions.create({
       eventType: 'cli.dead',
       callbackUrl: `${server.receiver.url}hooks`,
@@ -288,7 +288,7 @@ describe('deliveries and dead letters', () => {
 })
 
 describe('keys', () => {
-  it('[O2] are made, used within their scope, listed without the key, and revoked', async () => {
+  it('[O2] are created, used within their scope, listed without the key, and revoked', async () => {
     const { id, key } = await outputJson(['keys', 'create', '--scope', 'ingest', '--name', 'checkout'])
     expect(key).toMatch(/^spk_/)
     const withKey = { SAGAPOST_API_KEY: key }
@@ -322,7 +322,7 @@ describe('failures', () => {
     )
   })
 
-  it('of the connection say how to go on', async () => {
+  it('of the connection say what to do', async () => {
     const away = await refusal(['events', 'list'], { SAGAPOST_URL: 'http://127.0.0.1:1' })
     expect(away).toMatch(/127\.0\.0\.1:1 cannot be reached.*npm start.*\[server_unreachable\]/)
     for (const SAGAPOST_URL of ['nonsense', 'ftp://127.0.0.1']) {

@@ -30,7 +30,7 @@ async function subscribe(eventType: string, more: { maxAttempts?: number } = {})
 }
 
 describe('events', () => {
-  it('[E3] publishes, tells a duplicate, and refuses the key for another event', async () => {
+  it('[E3] publishes, reports a duplicate, and refuses the key for another event', async () => {
     const { events } = connect()
     const event = { type: 'client.order', payload: { order: 7 }, idempotencyKey: 'client-7' }
     const first = await events.publish(event)
@@ -69,7 +69,7 @@ describe('events', () => {
     })
   })
 
-  it('refuses before it sends what cannot be sent as it is', async () => {
+  it('refuses before sending what cannot be sent unchanged', async () => {
     const { events } = connect()
     const publish = (event: object) => events.publish({ type: 'client.bad', ...event } as never)
     await expect(publish({ payload: undefined })).rejects.toThrow(TypeError)
@@ -80,7 +80,7 @@ describe('events', () => {
     expect((await events.list({ type: 'client.bad' })).data).toEqual([])
   })
 
-  it('publishes batches, answered in order, and the same batch again stores nothing', async () => {
+  it('publishes batches, answered in order; the same batch again stores nothing', async () => {
     const { events } = connect()
     const batch = [
       { type: 'client.batch', payload: 1 },
@@ -153,7 +153,7 @@ describe('subscriptions', () => {
     expect(all).toEqual([id])
   })
 
-  it('[U4] says why a verification failed', async () => {
+  it('[U4] gives the reason when a verification failed', async () => {
     const { subscriptions } = connect()
     const callbackUrl = 'https://127.0.0.1:1/hooks'
     const { id } = await subscriptions.create({ eventType: 'client.away', callbackUrl })
@@ -235,7 +235,7 @@ describe('errors', () => {
     await expect(connect().events.get('../subscriptions')).rejects.toMatchObject({ status: 404 })
   })
 
-  it('of a client that was made wrongly come at once', async () => {
+  it('of an invalid client configuration are thrown at once', async () => {
     for (const baseUrl of ['nonsense', 'ftp://host', 'http://user:pass@host', 'http://host/?a=1']) {
       expect(() => createClient({ baseUrl, apiKey: 'key' })).toThrow(TypeError)
     }
@@ -244,7 +244,7 @@ describe('errors', () => {
     for (const id of ['', '.', '..']) await expect(connect().events.get(id)).rejects.toThrow(TypeError)
   })
 
-  it('tell a server that is not there', async () => {
+  it('report a server that cannot be reached', async () => {
     const client = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'key', retries: 0 })
     const error = await client.events.list().catch((caught: unknown) => caught)
     expect(error).toBeInstanceOf(SagapostConnectionError)

@@ -24,7 +24,7 @@ it('[E1] finds a member’s own text among any others', () => {
   )
 })
 
-it('[E1] keeps what parsing would change, and tells when it is not there', () => {
+it('[E1] keeps what parsing would change, and reports an absent member', () => {
   const payload = '{ "a": 1e400, "a": 12345678901234567890, "payload": [ "}\\"", -0.0 ] }'
   expect(cutMember(`{"id":"1","deliveries":[{"payload":1}],"payload":${payload}}`, 'payload')).toBe(payload)
   expect(cutMember(`{"pay\\u006coad": 1.0 }`, 'payload')).toBe('1.0')

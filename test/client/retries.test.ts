@@ -25,7 +25,7 @@ const countOf = async (sql: string, values: unknown[] = []) =>
   (await database.pool.query(sql, values)).rowCount
 
 describe('a connection that is reset after the server has done its work', () => {
-  it('[O8, E3] publish stores one event, and tells that it did', async () => {
+  it('[O8, E3] publish stores one event, and reports that it did', async () => {
     const { client, proxy } = await throughFlakyProxy(2)
     const receipt = await client.events.publish({ type: 'retry.one', payload: { n: 1 } })
     expect(proxy.forwarded()).toBe(3)
@@ -41,7 +41,7 @@ describe('a connection that is reset after the server has done its work', () => 
     expect(await countOf(`SELECT FROM sagapost.events WHERE event_type = 'retry.batch'`)).toBe(20)
   })
 
-  it('[O8] subscriptions.create makes one subscription, and its secret is the one that was kept', async () => {
+  it('[O8] subscriptions.create creates one subscription, and returns the secret that was stored', async () => {
     const { client } = await throughFlakyProxy(1)
     const callbackUrl = `${sagapost.receiver.url}hooks`
     const created = await client.subscriptions.create({ eventType: 'retry.sub', callbackUrl })
@@ -53,13 +53,13 @@ describe('a connection that is reset after the server has done its work', () => 
     expect(await countOf(secrets, [created.id])).toBe(2)
   })
 
-  it('is told, after the last try', async () => {
+  it('is reported after the last try', async () => {
     const { client, proxy } = await throughFlakyProxy(9)
     await expect(client.events.list({}, { retries: 1 })).rejects.toMatchObject({ code: 'server_unreachable' })
     expect(proxy.forwarded()).toBe(2)
   })
 
-  it('is not tried again where that would do the work twice', async () => {
+  it('is not retried where a retry would do the work twice', async () => {
     const { client, proxy } = await throughFlakyProxy(9)
     await expect(client.subscriptions.test('1')).rejects.toMatchObject({ code: 'server_unreachable' })
     await expect(client.subscriptions.verify('1')).rejects.toMatchObject({ code: 'server_unreachable' })
@@ -101,7 +101,7 @@ const emptyPage = answer(200, { data: [], nextCursor: null })
 const silence = () => {}
 
 describe('a server that is busy or away', () => {
-  it.each([429, 502, 503, 504])('is asked again after %i, with the same key', async (status) => {
+  it.each([429, 502, 503, 504])('is retried after %i, with the same key', async (status) => {
     const receipt = { id: '1', type: 'a', createdAt: '2026-01-01T00:00:00Z', duplicate: false }
     const { client, requests } = await startScripted(busy(status), busy(status), answer(202, receipt))
     expect(await client.events.publish({ type: 'a', payload: 1 })).toEqual(receipt)
@@ -115,7 +115,7 @@ describe('a server that is busy or away', () => {
     expect(requests[0]).toMatchObject({ url: '/behind/v1/events', headers: { authorization: 'Bearer key' } })
   })
 
-  it('is not asked before Retry-After, and not at all when that is past the time-out', async () => {
+  it('is not retried before Retry-After, and not at all when that is past the time-out', async () => {
     const { client, requests } = await startScripted(busy(503, { 'retry-after': '1' }), emptyPage)
     const startedAt = performance.now()
     await client.events.list()
@@ -132,19 +132,19 @@ describe('a server that is busy or away', () => {
     expect(other.requests).toHaveLength(1)
   })
 
-  it.each([400, 401, 404, 409, 422, 500])('is not asked again after %i', async (status) => {
+  it.each([400, 401, 404, 409, 422, 500])('is not retried after %i', async (status) => {
     const { client, requests } = await startScripted(busy(status))
     await expect(client.events.list()).rejects.toMatchObject({ status })
     expect(requests).toHaveLength(1)
   })
 
-  it('gives up after the retries, with the last refusal', async () => {
+  it('gives up after the retries, with the last error', async () => {
     const { client, requests } = await startScripted(busy(503))
     await expect(client.deliveries.list({}, { retries: 2 })).rejects.toMatchObject({ status: 503 })
     expect(requests).toHaveLength(3)
   })
 
-  it('an answer that breaks off half-way is none', async () => {
+  it('a truncated answer counts as no answer', async () => {
     const { client, requests } = await startScripted((_request, response) => {
       response.writeHead(200, { 'content-length': '100' })
       response.write('{"data":')
@@ -156,7 +156,7 @@ describe('a server that is busy or away', () => {
 })
 
 describe('time-out and abort', () => {
-  it('a server that never answers is given up after timeoutMs', async () => {
+  it('a server that never answers is abandoned after timeoutMs', async () => {
     const { client } = await startScripted(silence)
     await expect(client.events.list({}, { timeoutMs: 50 })).rejects.toMatchObject({
       name: 'SagapostConnectionError',
@@ -185,8 +185,8 @@ describe('time-out and abort', () => {
   })
 })
 
-describe('something else that answers', () => {
-  it('is told as such, and a redirect is not followed', async () => {
+describe('an answer that is not from Sagapost', () => {
+  it('is reported as such, and a redirect is not followed', async () => {
     const page = await startScripted(answer(200, '<html>Welcome</html>', { 'content-type': 'text/html' }))
     await expect(page.client.events.list()).rejects.toMatchObject({ code: 'server_answer_unexpected' })
     const elsewhere = await startScripted(answer(302, '', { location: '/elsewhere' }))
@@ -199,7 +199,7 @@ describe('something else that answers', () => {
     await expect(proxy.client.events.list()).rejects.toMatchObject({ code: 'server_answer_unexpected' })
   })
 
-  it('may be a fetch of the caller’s', async () => {
+  it('a custom fetch can be passed', async () => {
     const seen: string[] = []
     const client = createClient({
       baseUrl: 'https://sagapost.example',
@@ -215,7 +215,7 @@ describe('something else that answers', () => {
 })
 
 describe('the plan of retries', () => {
-  it('doubles up to a limit, leaves half to chance, and never comes before Retry-After', () => {
+  it('doubles up to a limit, is half random, and never comes before Retry-After', () => {
     const longest = [1, 2, 3, 4, 5, 6, 7].map((attempt) => retryDelayMs(attempt, undefined, () => 1))
     expect(longest).toEqual([200, 400, 800, 1600, 3200, 5000, 5000])
     expect(retryDelayMs(3, undefined, () => 0)).toBe(400)

@@ -49,7 +49,7 @@ it('[O1] the example publishes an event, once, and follows its delivery', async 
   await client().subscriptions.delete(id)
 })
 
-it('[O1] the samples of docs/guides/use-the-client.md run as they stand', async () => {
+it('[O1] the samples of docs/guides/use-the-client.md run unchanged', async () => {
   const page = readFileSync(join(root, 'docs/guides/use-the-client.md'), 'utf8')
   const samples = [...page.matchAll(/^```ts\n(.*?)^```/gms)].map(([, sample = '']) => sample)
   const folder = mkdtempSync(join(tmpdir(), 'sagapost-samples-'))

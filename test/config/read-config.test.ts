@@ -14,7 +14,7 @@ describe('readConfig', () => {
     })
   })
 
-  it('[O4] reads durations and numbers, and takes an empty value for an absent one', () => {
+  it('[O4] reads durations and numbers, and treats an empty value as absent', () => {
     const env = {
       SAGAPOST_RETRY_BASE_DELAY: '500ms',
       SAGAPOST_RETRY_LIMIT: '7',
@@ -62,7 +62,7 @@ describe('readConfig', () => {
     ['SAGAPOST_REQUEST_TIMEOUT', '1y'],
     ['SAGAPOST_LOG_LEVEL', 'loud'],
     ['SAGAPOST_PREPARED_STATEMENTS', 'yes'],
-  ])('[O4] %s=%s is refused with one line that names it', (name, value) => {
+  ])('[O4] %s=%s is refused with one line that names the variable', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(name)
   })
 })

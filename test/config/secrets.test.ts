@@ -32,7 +32,7 @@ function refusalOf(env: Record<string, string>): { code: string; message: string
 }
 
 describe('secrets in files', () => {
-  it.each(['', '\n', '\r\n'])('[O2] are read like those of the environment, without %j at the end', (end) => {
+  it.each(['', '\n', '\r\n'])('[O2] are read like those of the environment, without a trailing %j', (end) => {
     const env = Object.assign({}, ...names.map((name) => inFile(name, secrets[name] + end)))
     expect(readConfig(env)).toMatchObject({
       databaseUrl: secrets.DATABASE_URL,
@@ -47,19 +47,22 @@ describe('secrets in files', () => {
     expect(readConfig(env).preparedStatements).toBe(false)
   })
 
-  it.each(names)('[O2] %s twice, in an empty file or in none is refused, and never repeated', (name) => {
-    const twice = refusalOf({ ...inFile(name, secrets[name]), [name]: secrets[name] })
-    const empty = refusalOf(inFile(name, '\n'))
-    const missing = refusalOf({ [`${name}_FILE`]: join(folder, 'missing') })
-    expect([twice, empty, missing].map(({ code }) => code)).toEqual(Array(3).fill('config_invalid'))
-    expect(twice.message).toBe(`${name} and ${name}_FILE are both set; set one of them`)
-    expect(empty.message).toBe(`${name}_FILE: ${join(folder, name)} is empty`)
-    expect(missing.message).toBe(`${name}_FILE: ${join(folder, 'missing')} cannot be read (ENOENT)`)
-  })
+  it.each(names)(
+    '[O2] %s given twice, or in an empty or missing file, is refused, and never printed',
+    (name) => {
+      const twice = refusalOf({ ...inFile(name, secrets[name]), [name]: secrets[name] })
+      const empty = refusalOf(inFile(name, '\n'))
+      const missing = refusalOf({ [`${name}_FILE`]: join(folder, 'missing') })
+      expect([twice, empty, missing].map(({ code }) => code)).toEqual(Array(3).fill('config_invalid'))
+      expect(twice.message).toBe(`${name} and ${name}_FILE are both set; set one of them`)
+      expect(empty.message).toBe(`${name}_FILE: ${join(folder, name)} is empty`)
+      expect(missing.message).toBe(`${name}_FILE: ${join(folder, 'missing')} cannot be read (ENOENT)`)
+    },
+  )
 })
 
 describe('the API key', () => {
-  it('[O2] of less than 32 characters is refused, in a file too, and not repeated', () => {
+  it('[O2] of less than 32 characters is refused, in a file too, and not printed', () => {
     const short = 'k'.repeat(31)
     for (const env of [{ SAGAPOST_API_KEY: short }, inFile('SAGAPOST_API_KEY', `${short}\n`)]) {
       const { code, message } = refusalOf(env)

@@ -14,7 +14,7 @@ const assetsOf = (html: string) =>
   [...html.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path as string)
 
 describe('the files of the dashboard', () => {
-  it('[O1] are served by the API itself, each path of a view with the page', async () => {
+  it('[O1] are served by the API itself, and each path of a view gets the page', async () => {
     const { text } = await ask('/')
     expect(text).toContain('<div id="root">')
     for (const path of [
@@ -33,7 +33,7 @@ describe('the files of the dashboard', () => {
     }
   })
 
-  it('[O1] nothing in them comes from elsewhere', async () => {
+  it('[O1] load nothing from other hosts', async () => {
     const folder = new URL('../../dist/dashboard/', import.meta.url)
     for (const name of await readdir(folder, { recursive: true })) {
       if (!/\.(html|css|js)$/.test(name)) continue
@@ -43,7 +43,7 @@ describe('the files of the dashboard', () => {
     }
   })
 
-  it('[O2] the page runs nothing but its own scripts, is never framed, and is asked for anew each time', async () => {
+  it('[O2] the page runs only its own scripts, cannot be framed, and is revalidated on each load', async () => {
     const { headers, text } = await ask('/')
     const policy = headers.get('content-security-policy')
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'")
@@ -54,7 +54,7 @@ describe('the files of the dashboard', () => {
     expect(text).not.toMatch(/<script(?![^>]*src=)[^>]*>|<style|style=|onclick=/)
   })
 
-  it('[O1] the first load is small, and its assets are kept for good', async () => {
+  it('[O1] the first load is small, and its assets are cached for good', async () => {
     const { text } = await ask('/')
     let bytes = brotliCompressSync(text).length
     for (const path of assetsOf(text)) {

@@ -19,15 +19,15 @@ describe('JSON as text', () => {
     )
   })
 
-  it('[E1] keeps what values would lose, and does what it can with a part of it', () => {
+  it('[E1] keeps what parsing would lose, and formats as much as it can of a truncated text', () => {
     expect(formatJson('{"a":1e400,"a":[],"b":{}}')).toBe('{\n  "a": 1e400,\n  "a": [],\n  "b": {}\n}')
     expect(formatJson('{"a":["x","cut of')).toBe('{\n  "a": [\n    "x",\n    "cut of')
     expect(formatJson('['.repeat(1_000)).length).toBeLessThan(200_000)
   })
 })
 
-describe('text of others', () => {
-  it('[O6] shows what would hide or turn its neighbours by its number, and nothing else', () => {
+describe('untrusted text', () => {
+  it('[O6] shows invisible and direction-changing characters by their code, and nothing else', () => {
     expect(showText('a\u202eb\u0000\u200bc\ufeff\u2066')).toBe('a\\u202eb\\u0000\\u200bc\\ufeff\\u2066')
     expect(showText('\u{e0041}')).toBe('\\udb40\\udc41')
     const plain = 'Grüße, 你好, עברית, 😀\n\t<b>&amp;</b>'
@@ -36,7 +36,7 @@ describe('text of others', () => {
 })
 
 describe('values', () => {
-  it('are told in the units that a person would use', () => {
+  it('are shown in readable units', () => {
     expect([0.24, 12.3, 950, 1_240, 61_000].map((ms) => formatDuration(ms))).toEqual([
       ...['0.2 ms', '12 ms', '950 ms', '1.24 s', '1 min 1 s'],
     ])

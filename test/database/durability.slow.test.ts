@@ -12,7 +12,7 @@ import { insertDelivery, insertJob } from '../support/fixtures.js'
 import { defaultRetryPolicy } from '../support/retry-policy.js'
 import { wholeWindow } from '../support/whole-window.js'
 
-it('[S22, J10] what was acknowledged is there after the server was killed', async () => {
+it('[S22, J10] acknowledged events survive a kill of the server', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sagapost-durable-'))
   const dataDir = join(folder, 'data')
   const first = await startEmbeddedPostgres({ dataDir })
@@ -46,7 +46,7 @@ it('[S22, J10] what was acknowledged is there after the server was killed', asyn
   }
 })
 
-it('[S22, J10] what a worker has reported and the orchestrator applied is there after the server was killed', async () => {
+it('[S22, J10] reported and applied results survive a kill of the server', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sagapost-durable-'))
   const dataDir = join(folder, 'data')
   const range = { from: '0', to: '1000000' }

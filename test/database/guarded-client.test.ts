@@ -67,7 +67,7 @@ const pools = [
 
 describe('an answer that the driver cannot parse', () => {
   it.each(pools)(
-    'fails the statement of %s, not the process, and the next one has another connection',
+    'fails the statement of %s, not the process, and the next statement gets another connection',
     async (_of, create) => {
       const pool = create()
       await pool.query('SELECT 1')
@@ -79,7 +79,7 @@ describe('an answer that the driver cannot parse', () => {
     },
   )
 
-  it.each(pools)('while a connection of %s is idle costs that connection only', async (_of, create) => {
+  it.each(pools)('while a connection of %s is idle closes that connection only', async (_of, create) => {
     const pool = create()
     await pool.query('SELECT 1')
     sendUnparsable()
@@ -96,7 +96,7 @@ describe('an answer that the driver cannot parse', () => {
     await client.end()
   })
 
-  it('makes the listener connect again', async () => {
+  it('makes the listener reconnect', async () => {
     const losses: Error[] = []
     let listening = 0
     const listener = listen({

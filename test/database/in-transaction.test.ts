@@ -4,7 +4,7 @@ import { useDatabase } from '../support/database.js'
 
 const database = useDatabase({ migrated: false })
 
-it('[S22] what was done in it is there for others when it is done', async () => {
+it('[S22] committed changes are visible to other transactions', async () => {
   const other = await database.pool.connect()
   try {
     await inTransaction(database.pool, (client) => client.query('CREATE TABLE kept (number integer)'))

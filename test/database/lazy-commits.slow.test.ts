@@ -69,7 +69,7 @@ const promises: {
   },
 ]
 
-it('[S22, J10, G14] what was acknowledged is there after a crash, though the database has synchronous_commit = off', async () => {
+it('[S22, J10, G14] acknowledged work survives a crash, although the database has synchronous_commit = off', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sagapost-lazy-'))
   const start = () => startEmbeddedPostgres({ dataDir: join(folder, 'data'), settings })
   let server = await start()

@@ -45,7 +45,7 @@ async function startServer(onConnection: (socket: Socket) => void): Promise<{ ur
 }
 
 describe('a listener', () => {
-  it('[R1] hears its channel and, after every loss, hears it again; each loss is told once', async () => {
+  it('[R1] hears its channel and, after every loss, hears it again; each loss is reported once', async () => {
     const { listener, heard, losses, times } = start()
     for (const n of [1, 2, 3]) {
       await expect.poll(times).toBe(n)
@@ -59,7 +59,7 @@ describe('a listener', () => {
     expect(heard).toEqual(['news 1', 'news 2', 'news 3'])
   })
 
-  it('[R1] tells once that a server refuses it, however often it tries', async () => {
+  it('[R1] reports once that a server refuses it, however often it tries', async () => {
     let tries = 0
     const { url } = await startServer((socket) => {
       tries += 1
@@ -70,7 +70,7 @@ describe('a listener', () => {
     expect([losses.length, listener.isListening()]).toEqual([1, false])
   })
 
-  it('[O6] tries no more after it was stopped, though it was about to', async () => {
+  it('[O6] does not reconnect after it was stopped, even when a retry was due', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     let tries = 0
     const { url } = await startServer((socket) => {
@@ -84,7 +84,7 @@ describe('a listener', () => {
     expect(tries).toBe(1)
   })
 
-  it('[O6] stops soon though the server never answers, and leaves no connection', async () => {
+  it('[O6] stops soon although the server never answers, and leaves no connection', async () => {
     // From the start: the connection's own time-out must not do the work of the stop.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     let accept = (_socket: Socket) => {}
@@ -108,7 +108,7 @@ describe('a listener', () => {
     expect(losses).toEqual([])
   })
 
-  it('[O6] stopped while it listens says goodbye and tells of no loss', async () => {
+  it('[O6] stopped while it listens disconnects cleanly and reports no loss', async () => {
     const { listener, losses, times } = start()
     await expect.poll(times).toBe(1)
     await listener.stop()

@@ -5,7 +5,7 @@ import { useDatabase } from '../support/database.js'
 
 const database = useDatabase()
 
-it('[O7] a connection outlives a statement that was refused or waited too long, and no other error', async () => {
+it('[O7] a connection survives a statement that was refused or timed out, and no other error', async () => {
   const pool = new pg.Pool({ connectionString: database.url, max: 1 })
   let connections = 0
   pool.on('connect', (client) => {

@@ -97,7 +97,7 @@ describe('a list over many ranges', () => {
     ['all', {}, [null, null, null]],
     ['a type', { type: 'type.1' }, ['type.1', null, null]],
   ])(
-    '[S21, E1] of events (%s) has the rows of one statement over all, in its order',
+    '[S21, E1] of events (%s) has the same rows as one statement over all ranges, in the same order',
     async (_, filter, values) => {
       const { rows } = await reads().query(selectEvents, [null, null, ...values, ALL])
       expect(rows.length).toBeGreaterThan(100)
@@ -114,7 +114,7 @@ describe('a list over many ranges', () => {
     ['an error', { errorCode: 'http_501' }, [null, 'http_501', null, null, null]],
     ['a type', { eventType: 'type.1' }, [null, null, 'type.1', null, null]],
   ])(
-    '[S21, D1] of dead letters (%s) has the rows of one statement over all, in its order',
+    '[S21, D1] of dead letters (%s) has the same rows as one statement over all ranges, in the same order',
     async (_, filter, values) => {
       const { rows } = await reads().query(selectDeadLetters, [null, null, ...values, ALL])
       expect(rows.length).toBeGreaterThanOrEqual(100)
@@ -141,7 +141,7 @@ describe('a list of deliveries over many ranges', () => {
     ['an event', { eventId: '10003' }, 'event_id = 10003'],
     ['a type and a status', { eventType: 'type.1', status: 'Pending' }, `status = 'Pending' AND ${ofType}`],
   ])(
-    '[S21] (%s) has all of them, newest first, however short the search is',
+    '[S21] (%s) returns all of them, newest first, however short the search is',
     async (_, filter, condition) => {
       const { rows } = await database.pool.query(
         `SELECT id FROM sagapost.webhook_delivery_sagas WHERE ${condition} ORDER BY id DESC`,
@@ -164,7 +164,7 @@ describe('a list of deliveries over many ranges', () => {
     },
   )
 
-  it('[S21] (a type) has all of them by event', async () => {
+  it('[S21] (a type) returns all of them by event', async () => {
     const { rows } = await database.pool.query(
       `SELECT saga.id FROM sagapost.webhook_delivery_sagas AS saga JOIN sagapost.events AS event ON event.id = event_id
        WHERE event_type = 'type.1' ORDER BY event.created_at DESC, event.id DESC, saga.id DESC`,
@@ -183,7 +183,7 @@ it('[S21] a page over many ranges has no more rows than one statement over all',
   expect(idsOf(rows)).toEqual(idsOf((await reads().query(selectEvents, values)).rows))
 })
 
-it('[S21] the newest group has no end and the oldest no beginning, and there is one for few ranges', async () => {
+it('[S21] the newest group has no upper bound and the oldest no lower bound, and there is one group for few ranges', async () => {
   expect(await readRanges(reads())).toEqual([
     { from: '24000', to: null },
     { from: '8000', to: '24000' },
@@ -194,13 +194,13 @@ it('[S21] the newest group has no end and the oldest no beginning, and there is 
 })
 
 describe('a count over many ranges', () => {
-  it('[S21, D4] of dead letters is that of one statement over all', async () => {
+  it('[S21, D4] of dead letters equals that of one statement over all ranges', async () => {
     const { rows } = await reads().query(countDeadLetters, [2, null, null, null, null])
     expect(rows[0].matching).toBeGreaterThan(50)
     expect(await countMatching(reads(), { subscriptionId: '2' })).toBe(rows[0].matching)
   })
 
-  it('[S21, O6] of dead letters that wait ends where it may', async () => {
+  it('[S21, O6] of waiting dead letters ends at its limit', async () => {
     const counted = (examinedMax: number) => countWaitingLetters(reads(), { withinS: 3_600, examinedMax })
     expect(await counted(ALL)).toEqual({ waiting: ROWS - ROWS / 10, more: false })
     const { waiting, more } = await counted(200)
@@ -350,7 +350,7 @@ it('[S21] deliveries of a type are found by event, also where a search stops in 
   expect(rows.length).toBeGreaterThan(50)
 })
 
-it('[S21] no read locks more partitions the more there are', async () => {
+it('[S21] no read locks more partitions when there are more of them', async () => {
   const few = await measure()
   await addPartitions(database, WIDTH, FEW_RANGES, MANY_RANGES)
   // One partition more or less is in the groups that have rows; there are thirty more.

@@ -18,7 +18,7 @@ describe('connections of a part', () => {
     '',
     '?options=-c%20statement_timeout%3D5s',
     '?application_name=mine&options=-c%20role%3Djob_worker',
-  ])('[O2] run under its role, with our settings, whatever the URL says: %s', async (query) => {
+  ])('[O2] run under its role, with our settings, whatever the URL contains: %s', async (query) => {
     // One connection for both: another, made in between, would keep the setting for itself.
     const owner = await database.pool.connect()
     const { rows: names } = await owner.query('SELECT current_database() AS name')
@@ -46,7 +46,7 @@ describe('connections of a part', () => {
     })
   })
 
-  it('[O2] give up a statement whose time is up, and its connection: the next one does not wait behind it', async () => {
+  it('[O2] cancel a timed-out statement and drop its connection: the next statement does not wait behind it', async () => {
     const pool = createRolePool({
       databaseUrl: database.url,
       role: 'saga_app_role',
@@ -105,7 +105,7 @@ describe('connections of a part', () => {
     expect(rows).toHaveLength(expected)
   })
 
-  it('[O2] come by a login for each role where the URL says {role}, without settings that a pooler would refuse', async () => {
+  it('[O2] use a login for each role where the URL has {role}, without settings that a pooler would refuse', async () => {
     const page = await readFile(new URL('../../docs/operating/database.md', import.meta.url), 'utf8')
     const [, sample = ''] = /```sql\n(CREATE ROLE login_job_worker.*?)```/s.exec(page) ?? []
     await database.pool.query(sample)
@@ -119,7 +119,7 @@ describe('connections of a part', () => {
     expect(rows).toEqual([{ role: 'job_worker', login: 'login_job_worker' }])
   })
 
-  it('[O6] that break while they are lent out fail the next statement, and nothing else', async () => {
+  it('[O6] that break while in use fail the next statement, and nothing else', async () => {
     const pool = createRolePool({ databaseUrl: database.url, role: 'router_worker', connectionsMax: 1 })
     const client = await pool.connect()
     const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
@@ -132,7 +132,7 @@ describe('connections of a part', () => {
     await pool.end()
   })
 
-  it('[O2] are refused when the role did not arrive', async () => {
+  it('[O2] are refused when the role was not set', async () => {
     // A login with a role of its own set for the database wins over nothing; a pooler that drops options looks like this.
     const pool = createRolePool({ databaseUrl: database.url, role: 'router_worker', connectionsMax: 1 })
     pool.options.connectionString = database.url
@@ -142,7 +142,7 @@ describe('connections of a part', () => {
 })
 
 describe('readiness', () => {
-  it('[G11] tells a schema that is newer, older, absent or of a development version', async () => {
+  it('[G11] reports a schema that is newer, older, absent or of a development version', async () => {
     const migrations = await loadMigrations(migrationsFolder)
     const pool = database.as('schema_maintainer')
     expect(await checkReadiness(pool, migrations)).toEqual([])
@@ -156,7 +156,7 @@ describe('readiness', () => {
     await database.pool.query('ALTER SCHEMA elsewhere RENAME TO sagapost')
   })
 
-  it('[O3] tells a database that cannot be reached', async () => {
+  it('[O3] reports a database that cannot be reached', async () => {
     const pool = createRolePool({
       databaseUrl: 'postgres://nobody@127.0.0.1:1/nowhere',
       role: 'router_worker',

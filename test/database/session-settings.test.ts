@@ -9,13 +9,13 @@ import { useDatabase } from '../support/database.js'
 /** The database's name, on a connection that was there before: a new one would begin with what is set. */
 const nameOf = async (pool: pg.Pool) => (await pool.query('SELECT current_database() AS name')).rows[0].name
 
-describe('a database that an operator has fenced off', () => {
+describe('a database that an operator has made read-only', () => {
   const database = useDatabase()
   const api = useApi(database)
   const publish = (payload: unknown) =>
     api.call('POST', '/v1/events', { body: { type: 'fence', payload } }).then(({ status }) => status)
 
-  it('[O3] takes no write from us until it is open again, and a migration finds that nothing is to be done', async () => {
+  it('[O3] gets no write from us until it is writable again, and a migration finds nothing to do', async () => {
     const owner = await database.pool.connect()
     const name = await nameOf(owner as never)
     await owner.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
@@ -38,7 +38,7 @@ describe('a database that an operator has fenced off', () => {
   })
 })
 
-describe('an empty database that an operator has fenced off', () => {
+describe('an empty database that an operator has made read-only', () => {
   const database = useDatabase({ migrated: false })
 
   it('[O3, G11] is not migrated', async () => {
@@ -125,7 +125,7 @@ describe('a login for each role', () => {
     })
   })
 
-  it('[O3, S22] must bring them along behind a pooler: it is refused with what to do, and then works', async () => {
+  it('[O3, S22] must have its settings stored behind a pooler: it is refused with instructions, and works afterwards', async () => {
     const refusal = await readThrough(poolerPort).catch((error) => error)
     expect(refusal).toMatchObject({ code: 'login_settings_missing' })
     const statements = /needs these settings: (.*)$/.exec(refusal.message)?.[1] ?? ''

@@ -148,7 +148,7 @@ describe('TLS to the database', () => {
     expect(lost.message).toMatch(/certificate/)
   })
 
-  it('[G15] refuses a connection without TLS where the server wants it, and says so', async () => {
+  it('[G15] refuses a connection without TLS where the server requires it, with a clear message', async () => {
     const { login } = await refusals(url('sslmode=disable'))
     expect(login).toMatchObject({
       code: 'database_login_refused',
@@ -165,14 +165,14 @@ describe('TLS to the database', () => {
     expect(lost.message).toContain('none.pem')
   })
 
-  it('[G15] encrypts without a look at the certificate only when asked to: sslmode=no-verify', async () => {
+  it('[G15] encrypts without checking the certificate only when asked to: sslmode=no-verify', async () => {
     const client = await connect(url('sslmode=no-verify'))
     const { rows } = await client.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
     await client.end()
     expect(rows).toEqual([{ ssl: true }])
   })
 
-  it('[G15] refuses a certificate for another host, be it dialled by name or by address', async () => {
+  it('[G15] refuses a certificate for another host, whether dialled by name or by address', async () => {
     const byAddress = await refusals(url(`sslmode=verify-full&sslrootcert=${files.good}`, '127.0.0.1'))
     expect(byAddress.login).toMatchObject({
       code: 'database_unreachable',

@@ -41,13 +41,13 @@ beforeEach(async () => {
 })
 
 describe('the window of work', () => {
-  it('[S21, R1] has every older range with open work from the start, however many ranges there are', async () => {
+  it('[S21, R1] includes every older range with open work from the start, however many ranges there are', async () => {
     for (const eventId of [2_100, 17_100, 33_100]) await waitAt(eventId)
     const read = createWindowReader(database.as('saga_orchestrator'))
     expect(startsOf(await read())).toEqual(['2000', '17000', '33000'])
   })
 
-  it('[S21, R1] has what is open again in an older range after a few looks, and no look is at all of them', async () => {
+  it('[S21, R1] includes an older range whose work is open again after a few reads, and no read covers all ranges', async () => {
     const pool = database.as('saga_orchestrator')
     const read = createWindowReader(pool)
     await read()
@@ -61,7 +61,7 @@ describe('the window of work', () => {
     queries.mockRestore()
   })
 
-  it('[S21] keeps a range for a while whose last result may not be applied yet, and then lets it go', async () => {
+  it('[S21] keeps a range while its last results may not be applied yet, and then drops it', async () => {
     await waitAt(2_200)
     const read = createWindowReader(database.as('saga_orchestrator'))
     expect(startsOf(await read())).toEqual(['2000'])
@@ -75,7 +75,7 @@ describe('the window of work', () => {
     clock.mockRestore()
   })
 
-  it('[S21, J9] has what leaves the fresh range with open work in the very next look', async () => {
+  it('[S21, J9] includes a range that leaves the fresh one with open work at the very next read', async () => {
     await waitAt(LAST_EVENT - 2 * WIDTH)
     await setNextId(LAST_EVENT - 2 * WIDTH + 1)
     const read = createWindowReader(database.as('saga_orchestrator'))
@@ -86,7 +86,7 @@ describe('the window of work', () => {
     expect(startsOf(await read())).toContain(start)
   })
 
-  it('[S21] tells of each event which range is its own', async () => {
+  it('[S21] assigns each event to its range', async () => {
     const window = await createWindowReader(database.as('saga_orchestrator'))()
     const { fresh } = window
     expect(rangeOf(window, String(LAST_EVENT))).toBe(fresh)
@@ -108,7 +108,7 @@ describe('visiting older ranges', () => {
   const ranges = (...starts: number[]) =>
     starts.map((from) => ({ from: String(from), to: String(from + 10) }))
 
-  it('[R1] comes to each in turn, also while some come and go', () => {
+  it('[R1] visits each in turn, even while ranges come and go', () => {
     const visit = visitInTurn(2)
     const starts = (older: ReturnType<typeof ranges>) => visit(older).map(({ from }) => Number(from))
     expect(starts(ranges(10, 20, 30, 40, 50))).toEqual([10, 20])

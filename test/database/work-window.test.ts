@@ -42,7 +42,7 @@ describe('the work window', () => {
     expect(await plannedOf()).toEqual({ from: '1000000', to: '3000000' })
   })
 
-  it('[S21] has the partition before in it as long as that has open work', async () => {
+  it('[S21] includes the previous partition as long as it has open work', async () => {
     await publishAt([3_500_000, 4_500_000])
     await setNextId(3_500_001)
     const waiting = await insertDelivery(database.pool, 'PendingRetry')
@@ -64,7 +64,7 @@ describe('the work window', () => {
     expect(await window()).toEqual({ fresh: { from: '4000000', to: '5000000' }, older: [] })
   })
 
-  it('[S21] reaches to both sides where partitions are so small that the next is never far', async () => {
+  it('[S21] reaches to both sides where partitions are so small that the next is always near', async () => {
     await database.pool.query('UPDATE sagapost.partition_settings SET events_per_partition = $1', [WIDTH])
     await publishAt([6_999_000, 7_000_500, 7_001_500, 7_002_500, 7_003_500])
     expect((await window()).fresh).toEqual({ from: '7002000', to: '7005000' })

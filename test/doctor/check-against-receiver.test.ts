@@ -76,7 +76,7 @@ const check = (log: ReceiverLog, acknowledged = published()) =>
 const names = async (log: ReceiverLog, acknowledged = published()) =>
   (await check(log, acknowledged)).map(({ invariant }) => invariant)
 
-describe('a receiver that got what the database says', () => {
+describe('a receiver that got what the database records', () => {
   it('[J6, S18] raises no alarm, whether or not the request of a held lease has arrived', async () => {
     expect(await check(logOf(honestRequests()))).toEqual([])
     expect(await check(logOf(honestRequests().slice(0, -1)))).toEqual([])
@@ -97,7 +97,7 @@ describe('a receiver that got what the database says', () => {
   })
 })
 
-describe('a receiver that tells something else', () => {
+describe('a receiver that disagrees with the database', () => {
   it('[E3, S22] an acknowledged event is not stored', async () => {
     const acknowledged = published().set('999999', sha256('{}'))
     expect(await check(logOf(honestRequests()), acknowledged)).toEqual([
@@ -127,12 +127,12 @@ describe('a receiver that tells something else', () => {
     expect(await names(log)).toEqual(['no_more_requests_than_leases'])
   })
 
-  it('[S10, S16] an attempt arrived that has no job', async () => {
+  it('[S10, S16] an attempt without a job arrived', async () => {
     const log = logOf([...honestRequests(), { eventId: staged.pending.eventId, attempt: 1 }])
     expect(await names(log)).toEqual(['no_more_requests_than_leases'])
   })
 
-  it('[J3] a body differs by one space, the first or a repeated one', async () => {
+  it('[J3] a body differs by one space, in the first request or a repeated one', async () => {
     const other = { eventId: staged.completed.eventId, attempt: 1, body: `${staged.payload} ` }
     expect(await names(logOf([other, ...honestRequests().slice(1)]))).toEqual(['request_body_is_payload'])
     expect(await names(logOf([...honestRequests(), other]))).toEqual([
@@ -161,12 +161,12 @@ describe('a receiver that tells something else', () => {
     expect(await names(log)).toEqual(['request_is_signed'])
   })
 
-  it('[R2] a request is of no event that is stored', async () => {
+  it('[R2] a request belongs to no stored event', async () => {
     const log = logOf([...honestRequests(), { eventId: '888888', attempt: 1 }])
     expect(await names(log)).toEqual(['request_is_of_stored_event', 'no_more_requests_than_leases'])
   })
 
-  it('[O5] a request cannot be told from its headers, or is for a subscription that is not watched', async () => {
+  it('[O5] a request cannot be identified by its headers, or is for a subscription that is not watched', async () => {
     const log = logOf(honestRequests())
     log.record(staged.subscriptionId, { headers: { 'webhook-id': 'x' }, body: Buffer.from('{}') })
     log.record('77', { headers: { 'webhook-id': 'evt_1', 'sagapost-attempt': '1' }, body: Buffer.from('{}') })

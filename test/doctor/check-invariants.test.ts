@@ -452,7 +452,7 @@ describe('broken data', () => {
     },
   )
 
-  it('[S5, S22] what was not finished is named when it should be settled', async () => {
+  it('[S5, S22] unfinished work is named when everything should be settled', async () => {
     const found = await violationsAfter(
       `UPDATE sagapost.webhook_delivery_sagas SET updated_at = now() WHERE id = $1`,
       [staged.pending.deliveryId],
@@ -474,7 +474,7 @@ describe('broken data', () => {
     ).toEqual([])
   })
 
-  it('[U5] takes what is held for an inactive subscription for no loss, when all has ended', async () => {
+  it('[U5] does not count what is held for an inactive subscription as lost, when all has ended', async () => {
     const hold = `
       WITH off AS (UPDATE sagapost.subscriptions SET active = false WHERE id = $1 RETURNING id)
       UPDATE sagapost.webhook_delivery_jobs AS job SET lease_until = sagapost.held_until(off.id)
@@ -486,7 +486,7 @@ describe('broken data', () => {
     expect(found.map(({ invariant }) => invariant)).not.toContain('work_is_within_reach')
   })
 
-  it('names at most ten examples, and says how many there are', async () => {
+  it('names at most ten examples, and reports how many there are', async () => {
     const [violation] = await violationsAfter(
       `INSERT INTO sagapost.event_routing_queue (event_ids, event_type) SELECT array_agg(id), 'stage' FROM generate_series(1000, 1099) AS id`,
       [],
@@ -498,7 +498,7 @@ describe('broken data', () => {
     expect(violation?.ids).toHaveLength(10)
   })
 
-  it('[S4, S17] a result that left the queue is put back as the docs say', async () => {
+  it('[S4, S17] a result that left the queue is put back as the docs describe', async () => {
     const page = readFileSync(new URL('../../docs/operating/doctor.md', import.meta.url), 'utf8')
     const sample = /^```sql\n(.*?)^```/ms.exec(page)?.[1] ?? ''
     const { deliveryId } = staged.reported
@@ -514,7 +514,7 @@ describe('broken data', () => {
     })
   })
 
-  it('every invariant has a break that it sees', () => {
+  it('every invariant has a break that it detects', () => {
     const seen = new Set([
       ...breaks.map(({ invariant }) => invariant),
       'nothing_left_to_route',
@@ -567,8 +567,8 @@ describe('broken data', () => {
   })
 })
 
-describe('ranges that retention has taken from one table and not yet from the others', () => {
-  it('[D3] are not looked at', async () => {
+describe('ranges that retention has removed from one table and not yet from the others', () => {
+  it('[D3] are not checked', async () => {
     const before = await snapshotTerminals(database.as('saga_readonly_role'))
     const client = await database.pool.connect()
     try {

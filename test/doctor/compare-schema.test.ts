@@ -28,7 +28,7 @@ it('[G11] the catalogue of the release is that of its migrations (npm run schema
   }
 })
 
-it('[G11] a schema as it was migrated differs in nothing', async () => {
+it('[G11] a freshly migrated schema has no differences', async () => {
   expect(await compare()).toEqual([])
 })
 
@@ -39,7 +39,7 @@ const find = (found: readonly Difference[], { code, object }: SchemaBreak) =>
   )
 
 describe('a schema of which', () => {
-  it.each(schemaBreaks)('[G11] $by is named, and its statements mend it', async (broken) => {
+  it.each(schemaBreaks)('[G11] $by is named, and its statements repair it', async (broken) => {
     const { sql, mendedBy } = broken
     await database.pool.query(sql)
     const found = await compare()
@@ -104,7 +104,7 @@ it('[G11] each object that does not belong to the owner of the schema is named w
   }
 })
 
-it('[G11, G15] saga_events that an operator has partitioned differ in nothing, and their breaks are named', async () => {
+it('[G11, G15] saga_events that an operator has partitioned have no differences, and their breaks are named', async () => {
   await database.pool.query('SELECT sagapost.partition_saga_events()')
   expect(await compare()).toEqual([])
   await database.pool.query(`

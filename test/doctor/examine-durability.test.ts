@@ -47,13 +47,13 @@ describe('the doctor', () => {
       [`${severity}: ${detail}`, ...(remedy ? [remedy] : [])].join('; '),
     )
 
-  it('[S22, O6] says that commits wait for the disk', async () => {
+  it('[S22, O6] reports that commits wait for the disk', async () => {
     expect(await examine()).toEqual([
       { check: 'durability', severity: 'ok', detail: 'commits wait for the disk' },
     ])
   })
 
-  it('[S22, O6] names synchronous_commit where it is set: for the database, a login, a login here; and how to reset it', async () => {
+  it('[S22, O6] names where synchronous_commit is set (database, login, or login in this database) and how to reset it', async () => {
     await administer(
       'CREATE ROLE shop LOGIN IN ROLE event_publisher',
       'CREATE ROLE stranger LOGIN',

@@ -42,7 +42,7 @@ it('[O6] the invariants are checked where the locks of all partitions do not fit
   expect((await snapshotTerminals(pool)).rows.size).toBe(0)
 })
 
-it('[O6] the doctor says that few locks fit, and what to set', async () => {
+it('[O6] the doctor reports that too few locks fit, and what to set', async () => {
   expect(await examineLocks(as('saga_readonly_role'))).toEqual([
     {
       check: 'locks',
@@ -75,7 +75,7 @@ it('[O6] a statement whose locks do not fit is answered with a code and a remedy
   })
 })
 
-it('[O6] memory that runs out is none of that', () => {
+it('[O6] running out of memory is not reported as that', () => {
   const error = Object.assign(new pg.DatabaseError('out of memory', 1, 'error'), {
     ...{ severity: 'ERROR', code: '53200', routine: 'AllocSetAlloc' },
   })

@@ -117,7 +117,7 @@ describe('with many partitions', () => {
     }
   })
 
-  it('[R1] what waits in the queue beyond the last partition is looked at too', async () => {
+  it('[R1] queue entries beyond the last partition are checked too', async () => {
     const client = await database.pool.connect()
     try {
       await client.query('BEGIN')
@@ -157,7 +157,7 @@ describe('with many partitions', () => {
     }
   })
 
-  it('[E2] all ranges are looked at as they were at one moment', async () => {
+  it('[E2] all ranges are checked in the same snapshot', async () => {
     const lastRange = (MANY - 1) * RANGE_IDS
     let looked = 0
     const sample = sampleLocks(database.as('saga_readonly_role'), async (sql) => {

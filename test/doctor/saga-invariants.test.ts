@@ -68,7 +68,7 @@ describe('the invariants of general sagas', () => {
     },
   )
 
-  it('[G6, G15] miss nothing of what retention has taken, and see a gap all the same', async () => {
+  it('[G6, G15] miss nothing that retention has removed, and still report a gap', async () => {
     const client = await database.pool.connect()
     const without = async (sequences: string) => {
       await client.query('SAVEPOINT before')

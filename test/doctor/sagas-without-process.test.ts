@@ -29,7 +29,7 @@ const register = (id: string, definitions: string[] | null) =>
     [id, definitions],
   )
 
-it('[G14] sagas whose definition no running process has are named, a cancelled one as well', async () => {
+it('[G14] sagas whose definition no running process has are named, cancelled ones included', async () => {
   await insertSaga(database.pool, { definition: 'parcels' })
   await insertSaga(database.pool, { definition: 'parcels' })
   const cancelled = await insertSaga(database.pool, { definition: 'orders' })
@@ -48,7 +48,7 @@ it('[G14] sagas whose definition no running process has are named, a cancelled o
   await database.pool.query('DELETE FROM sagapost.processes')
 })
 
-it('[G14] a process says which sagas it runs, children included, and is believed until it stops', async () => {
+it('[G14] a process registers the sagas it runs, children included, and counts until it stops', async () => {
   const parcels = saga<{ order: number }>('parcels').step('wait', { run: () => 0 })
   const orders = saga<{ order: number }>('orders').child('parcels', {
     saga: parcels,
@@ -72,7 +72,7 @@ it('[G14] a process says which sagas it runs, children included, and is believed
   expect(await said()).toEqual([])
 })
 
-it('[G14, S21] they are looked for by definition, and not saga by saga', async () => {
+it('[G14, S21] they are searched by definition, and not saga by saga', async () => {
   await insertSaga(database.pool, { definition: 'crowd' })
   await database.pool.query(
     `INSERT INTO sagapost.saga_instances

@@ -39,7 +39,7 @@ async function requeuedTimes(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ times, letters }) => [times, letters]))
 }
 
-it('[D4, S19, G14] 50,000 dead letters: killed and resumed twice, cancelled once, asked for again; each is requeued once', async () => {
+it('[D4, S19, G14] 50,000 dead letters: killed and resumed twice, cancelled once, requested again; each is requeued once', async () => {
   const subscriptionId = await insertSubscription(database.pool)
   await insertDeadLetters(database.pool, { count: LETTERS, subscriptionId })
   const api = await processes.serve('api', { PORT: '0' })

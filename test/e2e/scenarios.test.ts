@@ -104,7 +104,7 @@ describe('the scenarios that must pass end to end, with real processes', () => {
     await expectAllHolds(database, { published, log }, [endpoint])
   })
 
-  it('[O6, J8, O2] a worker that is killed in mid-request: its job comes back and is delivered by another', async () => {
+  it('[O6, J8, O2] a worker that is killed in mid-request: its job becomes free and another worker delivers it', async () => {
     const { log, endpoint, published } = await subscribe('scenario.killed')
     receiver.respond = () => ({ status: 200, delayMs: 600_000 })
     const [, victim] = await Promise.all([

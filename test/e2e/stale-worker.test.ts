@@ -59,8 +59,8 @@ async function overtake(eventType: string) {
   return { log, published, endpoint, stale }
 }
 
-describe('a worker that was stopped past its lease and goes on', () => {
-  it('[J5, J8] while another one sends: its report is refused and leaves the new lease alone', async () => {
+describe('a worker that was suspended past its lease and continues', () => {
+  it('[J5, J8] while another one sends: its report is refused and the new lease stays intact', async () => {
     const { log, published, endpoint, stale } = await overtake('stale.sending')
     const [answerStale, answerHeir] = held
     const leased = await jobOf(endpoint.subscriptionId)

@@ -64,7 +64,7 @@ describe('an instance', () => {
     await instance.stop()
   })
 
-  it('[R1] that runs nothing publishes, and wakes the router of another process', async () => {
+  it('[R1] that runs no part publishes, and wakes the router of another process', async () => {
     const receiver = await receive()
     const parts = embed({ databaseUrl: database.url }, receiver)
     await parts.start()
@@ -88,7 +88,7 @@ describe('an instance', () => {
     await expect.poll(routers).toBeLessThanOrEqual(2)
   })
 
-  it('[R1] that runs nothing wakes others by NOTIFY: at once, and not once for each call', async () => {
+  it('[R1] that runs no part wakes others by NOTIFY: at once, and not once for each call', async () => {
     const publisher = embed({ databaseUrl: database.url, parts: [], masterKey: undefined })
     const heard: string[] = []
     const listener = new pg.Client({ connectionString: database.url })
@@ -151,7 +151,7 @@ describe('an instance', () => {
 })
 
 describe('what can go wrong', () => {
-  it('[S22, O7] connections that break under it: it recovers and delivers, and no rejection is left alone', async () => {
+  it('[S22, O7] connections that break under it: it recovers and delivers, and no rejection is left unhandled', async () => {
     const unhandled: unknown[] = []
     const note = (error: unknown) => unhandled.push(error)
     process.on('unhandledRejection', note)
@@ -191,7 +191,7 @@ describe('what can go wrong', () => {
     }
   })
 
-  it('[O2] an application that reads bigint, times and JSON in its own way does not change ours', async () => {
+  it('[O2] an application with its own parsers for bigint, times and JSON does not change ours', async () => {
     const { getTypeParser, setTypeParser } = pg.types
     const oids = [20, 114, 1184, 3802]
     const before = oids.map((oid) => getTypeParser(oid))
@@ -212,7 +212,7 @@ describe('what can go wrong', () => {
     }
   })
 
-  it('[E3] what is refused has its code; before the statement it leaves the transaction whole', async () => {
+  it('[E3] a refusal has its code; before the statement it leaves the transaction usable', async () => {
     const instance = embed({ databaseUrl: database.url, parts: [] })
     const circular: unknown[] = []
     circular.push(circular)
@@ -246,7 +246,7 @@ describe('what can go wrong', () => {
     })
   })
 
-  it('[O2] after stop() everything is refused with one code, and nothing is opened again', async () => {
+  it('[O2] after stop() every call is refused with one code, and no connection is opened again', async () => {
     const instance = embed({ databaseUrl: database.url, parts: [] })
     await instance.stop()
     const code = { code: 'instance_stopped' }

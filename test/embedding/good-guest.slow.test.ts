@@ -18,7 +18,7 @@ const events = [
 ]
 const listeners = () => events.map((event) => process.listenerCount(event))
 
-it('[O2] listens to no signal and to no end of the process', async () => {
+it('[O2] installs no listener for signals or the end of the process', async () => {
   const before = listeners()
   const instance = embed({
     databaseUrl: database.url,

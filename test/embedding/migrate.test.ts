@@ -10,7 +10,7 @@ import { useInstances } from './use-instances.js'
 const database = useDatabase({ migrated: false })
 const { embed } = useInstances()
 
-it('[G11, O2] a schema that is not migrated is told; migrate() or migrate: true brings it up', async () => {
+it('[G11, O2] a schema that is not migrated is reported; migrate() or migrate: true migrates it', async () => {
   const instance = embed({ databaseUrl: database.url })
   await expect(instance.start()).rejects.toMatchObject({
     code: 'schema_outdated',
@@ -25,7 +25,7 @@ it('[G11, O2] a schema that is not migrated is told; migrate() or migrate: true 
   await again.start()
 })
 
-it('[G11, O2] every operation on a schema that is not migrated throws schema_outdated, not what the driver says', async () => {
+it('[G11, O2] every operation on a schema that is not migrated throws schema_outdated, not the driver’s error', async () => {
   const name = new URL(database.url).pathname.slice(1)
   const bare = new URL(database.url)
   bare.pathname = `${name}_bare`
@@ -65,7 +65,7 @@ it('[G11, O2] every operation on a schema that is not migrated throws schema_out
   expect(codes).toEqual(Object.fromEntries(Object.keys(calls).map((call) => [call, 'schema_outdated'])))
 })
 
-it('[G11, O2] a server without the roles is one that is not migrated, too', async () => {
+it('[G11, O2] a server without the roles counts as not migrated, too', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sagapost-embedding-'))
   const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data') })
   try {

@@ -5,7 +5,7 @@ import { bodies, subscribe, useInstances } from './use-instances.js'
 const database = useDatabase()
 const { embed, receive } = useInstances()
 
-it('[U2, U4, O8] subscriptions: made, read, listed, changed, verified, tested, rotated, deleted', async () => {
+it('[U2, U4, O8] subscriptions: created, read, listed, changed, verified, tested, rotated, deleted', async () => {
   const receiver = await receive()
   const { subscriptions } = embed({ databaseUrl: database.url, parts: [] }, receiver)
   const values = {
@@ -48,7 +48,7 @@ it('[U2, U4, O8] subscriptions: made, read, listed, changed, verified, tested, r
   }
 })
 
-it('[U4] a verification that fails says why', async () => {
+it('[U4] a failed verification shows the reason', async () => {
   const { subscriptions } = embed({ databaseUrl: database.url, parts: [] }, await receive())
   const { id } = await subscriptions.create({
     eventType: 'operate.shut',
@@ -61,7 +61,7 @@ it('[U4] a verification that fails says why', async () => {
   })
 })
 
-it('[E3] events: many at once, answered one by one, in order; found again by type', async () => {
+it('[E3] events: many concurrent calls, answered one by one, in order; found again by type', async () => {
   const instance = embed({ databaseUrl: database.url, parts: [] })
   const batch = [
     { type: 'operate.many', payload: { n: 1 }, idempotencyKey: 'many-1' },
@@ -88,7 +88,7 @@ it('[E3] events: many at once, answered one by one, in order; found again by typ
   expect(await instance.metrics()).toMatch(/sagapost_events_ingested_total\{outcome="stored"\} 2/)
 })
 
-it('[E3] a key that another transaction holds is told, not waited for until the end of days', async () => {
+it('[E3] a key that another transaction holds is reported, not waited for indefinitely', async () => {
   const instance = embed({ databaseUrl: database.url, parts: [] })
   const event = { type: 'operate.busy', payload: 1, idempotencyKey: 'busy-1' }
   const client = await database.pool.connect()

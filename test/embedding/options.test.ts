@@ -71,7 +71,7 @@ it.each<[string, object, string]>([
     { databaseUrl, masterKey, trustedProxies: 'proxy.internal' },
     'trustedProxies: "proxy.internal"',
   ],
-])('[O2] %s is refused at once, in the words of the options', (_, options, message) => {
+])('[O2] %s is refused at once, in terms of the options', (_, options, message) => {
   const make = () => new Sagapost(options as SagapostOptions)
   expect(make).toThrow(message)
   expect(make).toThrow(
@@ -79,7 +79,7 @@ it.each<[string, object, string]>([
   )
 })
 
-it('[O4] durations are texts or milliseconds, lists are lists, and the rest has the defaults of the environment', () => {
+it('[O4] durations are texts or milliseconds, lists are arrays, and the rest has the defaults of the environment', () => {
   const { config, parts } = readOptions({
     databaseUrl,
     masterKey,
@@ -106,7 +106,7 @@ it('[O4] durations are texts or milliseconds, lists are lists, and the rest has 
   })
 })
 
-it('[O2] an instance that runs nothing needs no master key, and the environment is not read', () => {
+it('[O2] an instance that runs no part needs no master key, and the environment is not read', () => {
   process.env['SAGAPOST_RETRY_LIMIT'] = 'nonsense'
   try {
     expect(readOptions({ databaseUrl, parts: [] }).config.masterKey).toBeUndefined()
@@ -115,7 +115,7 @@ it('[O2] an instance that runs nothing needs no master key, and the environment 
   }
 })
 
-it('[G14] sagas run by default, and alone without a master key; the names of Sagapost’s own are refused', async () => {
+it('[G14] sagas run by default, and alone without a master key; the names reserved by Sagapost are refused', async () => {
   const hello = saga('hello').step('say', { run: () => 'hello' })
   expect(readOptions({ databaseUrl, parts: ['sagas'] }).config.masterKey).toBeUndefined()
   expect(readOptions({ databaseUrl, parts: ['sagas'], sagas: [hello] }).config.masterKey).toBeUndefined()
@@ -133,7 +133,7 @@ it('[G14] sagas run by default, and alone without a master key; the names of Sag
   )
 })
 
-it('[O1] every documented variable is an option, but for those of the command line', async () => {
+it('[O1] every documented variable is an option, except those of the command line', async () => {
   const root = new URL('../../', import.meta.url)
   const page = await readFile(new URL('docs/reference/configuration.md', root), 'utf8')
   const source = await readFile(new URL('src/embedding/read-options.ts', root), 'utf8')

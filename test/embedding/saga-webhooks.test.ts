@@ -83,7 +83,7 @@ const trip = saga<{ seats: number; far: boolean }>('trip', {
   .sleep('rest', { for: '20ms' })
 
 describe('the webhooks of a saga', () => {
-  it('[G6, S18] replayed give its history exactly, whatever order they came in', async () => {
+  it('[G6, S18] replayed give its history exactly, whatever order they arrived in', async () => {
     let requests = 0
     // Every third one has to be sent again, and comes after those behind it.
     const receiver = await receive(() => ({ status: ++requests % 3 === 0 ? 500 : 204 }))
@@ -147,7 +147,7 @@ describe('a saga that delivers', () => {
       onDeadLetter: 'wait',
     })
 
-  it('[S17, D4] waits for its receivers, and is rescued by a requeue when one of them is up again', async () => {
+  it('[S17, D4] waits for its receivers, and is completed by a requeue when one of them recovers', async () => {
     let down = true
     const receiver = await receive(() => ({ status: down ? 500 : 204 }))
     const instance = embed({ databaseUrl: database.url, sagas: [order], retryLimit: 2 }, receiver)

@@ -90,7 +90,7 @@ describe('sagas inside an application', () => {
     expect(await bookings()).not.toContain('LOST')
   })
 
-  it('[G14, G17] are read, listed and cancelled, with who and why on record', async () => {
+  it('[G14, G17] are read, listed and cancelled, with the operator and the reason recorded', async () => {
     const slow = saga('slow').step('wait', {
       run: ({ signal }) =>
         new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
@@ -120,7 +120,7 @@ describe('sagas inside an application', () => {
     }
   })
 
-  it('[G14] that cannot be undone wait for an operator, who settles them', async () => {
+  it('[G14] that cannot be undone wait for an operator, who resolves them', async () => {
     const stuck = saga('stuck', { retry: once })
       .step('charge', { run: () => 1, compensate: () => Promise.reject(new Error('the bank is closed')) })
       .step('ship', { run: () => Promise.reject(new Error('no stock')) })
@@ -183,7 +183,7 @@ describe('sagas inside an application', () => {
     for (const handle of handles) expect((await handle.result()).state).toBe('Completed')
   })
 
-  it('[G14] are let go when the instance stops, and whoever waits for one hears of it', async () => {
+  it('[G14] are released when the instance stops, and callers that wait for one are notified', async () => {
     const endless = saga('endless').step('wait', {
       run: ({ signal }) =>
         new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),

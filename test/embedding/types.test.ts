@@ -23,7 +23,7 @@ import type { RotatedSecret } from '../../src/subscriptions/rotate-secret.js'
 type Renamed<Whole, From extends keyof Whole, To extends string> = Omit<Whole, From> & Record<To, Whole[From]>
 
 // Checked by tsc (npm run check): the public types are written by hand, so that a user's compiler meets no other.
-describe('[O1] the public types say what the operations take and return', () => {
+describe('[O1] the public types describe what the operations take and return', () => {
   it('of events', () => {
     expectTypeOf<face.Event>().toEqualTypeOf<Event>()
     expectTypeOf<face.EventFilter>().branded.toEqualTypeOf<EventFilter>()

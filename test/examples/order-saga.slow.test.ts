@@ -38,7 +38,7 @@ it('[O1] compiles as a user would compile it', () => {
   expect([stdout, status]).toEqual(['', 0])
 })
 
-it('[G14] one order is shipped, the other is undone, and it prints what its README says', async () => {
+it('[G14] one order is shipped, the other is undone, and the output is the one in its README', async () => {
   const child = spawn(process.execPath, ['--import', tsx, 'shop.ts'], {
     cwd: folder,
     env: {

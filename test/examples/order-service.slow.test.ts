@@ -75,7 +75,7 @@ it('[O1] compiles as a user would compile it', () => {
   expect([stdout, status]).toEqual(['', 0])
 })
 
-it('[R1, O6] an order arrives, a rolled-back one does not, and one that was placed while nobody listened comes later', async () => {
+it('[R1, O6] an order arrives, a rolled-back one does not, and one that was placed while no process listened comes later', async () => {
   const [shopPort, warehousePort] = [await freePort(), await freePort()]
   const shopUrl = `http://127.0.0.1:${shopPort}`
   const shop = await run('shop.ts', 'The shop is open', {

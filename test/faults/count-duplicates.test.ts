@@ -24,7 +24,7 @@ it('[J5] no other repeated request is excused', () => {
   expect(claimsTakenBack(evidence({ arrivals: late }), 'a')).toBe(0)
 })
 
-it('[J5] what a worker that was killed since would have said of its report, nobody knows', () => {
+it('[J5] the report of a worker that was killed since is unknown', () => {
   const unreported = new Map<string, number>()
   expect(claimsTakenBack(evidence({ unreported, workersKilled: [101_000] }), 'a')).toBe(1)
   expect(claimsTakenBack(evidence({ unreported, workersKilled: [120_000] }), 'a')).toBe(0)

@@ -8,7 +8,7 @@ const texts = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .map((file) => readFileSync(new URL(file, source), 'utf8'))
 
 it.each(Object.entries(marks))(
-  '[O6] the mark %s stands in the source, or nobody would ever be killed there',
+  '[O6] the mark %s is in the source, or no process would ever be killed there',
   (_, { text }) => {
     const found = texts.filter((each) => each.includes(text))
     expect(found.length).toBeGreaterThan(0)

@@ -52,7 +52,7 @@ async function open() {
   return { client, heard }
 }
 
-it('[O6] passes both ways, slowly too', async () => {
+it('[O6] forwards both ways, slowly too', async () => {
   const { client, heard } = await open()
   for (const behaviour of [{ kind: 'pass' }, { kind: 'delay', delayMs: 5 }, { kind: 'drip' }] as const) {
     link.behave(behaviour)
@@ -110,7 +110,7 @@ it('[O6] a mark is reached before the statement is sent, or after it was answere
   expect([reached, second.heard.text, got.split(NAME).length]).toEqual([2, '', 3])
 })
 
-it('[O6] a process that has reset a socket in the midst of its goodbye comes to its end', async () => {
+it('[O6] a process that has reset a socket during its shutdown comes to its end', async () => {
   const endAndReset = `
     import { createServer, connect } from 'node:net'
     import { resetSocket } from './faults/system/reset-socket.ts'

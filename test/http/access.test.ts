@@ -44,7 +44,7 @@ const matrix: Record<string, readonly Scope[]> = {
 const keyless = ['GET /healthz', 'GET /readyz']
 
 describe('scopes', () => {
-  it('[O2] every call of the document stands in the matrix', async () => {
+  it('[O2] every call of the document is in the matrix', async () => {
     const { paths } = (await api.call('GET', '/openapi.json')).body
     const calls = Object.entries(paths as Record<string, Record<string, unknown>>).flatMap(
       ([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
@@ -67,7 +67,7 @@ describe('scopes', () => {
     }
   })
 
-  it('[O2] nothing of it without a key; health, readiness, document and page without one', async () => {
+  it('[O2] nothing of it works without a key; health, readiness, document and page do', async () => {
     for (const name of Object.keys(matrix)) {
       const [method = '', path = ''] = name.split(' ')
       const answer = await api.call(method, path.replace('{id}', '1'), { key: null })
@@ -106,7 +106,7 @@ describe('keys', () => {
     'Bearer spk_x spk_y',
     'spk_x',
     'Bearer the-administrators-key',
-  ])('[O2] "%s" is no key', async (authorization) => {
+  ])('[O2] "%s" is not a key', async (authorization) => {
     const server = await startTestApi(database.url)
     const answer = await call(`${server.url}/v1/events`, 'GET', { key: null, headers: { authorization } })
     expect(answer).toMatchObject({ status: 401, body: { code: 'unauthenticated' } })
@@ -159,7 +159,7 @@ describe('keys', () => {
     expect(await statuses('')).toEqual([429, 429])
   })
 
-  it('[O2] a proxy that is not an address or a range stops the start', async () => {
+  it('[O2] a proxy that is not an address or a range prevents the start', async () => {
     const starting = startTestApi(database.url, { config: { ...testConfig, trustedProxies: 'proxy' } })
     await expect(starting).rejects.toThrow('SAGAPOST_TRUSTED_PROXIES: "proxy" is not an address range')
   })

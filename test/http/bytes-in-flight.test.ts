@@ -19,7 +19,7 @@ describe('bodies under way', () => {
   const large = { events: [{ type: 't', payload: 'x'.repeat(100_000) }] }
   const publish = (body: object, key = adminKey) => api.call('POST', '/v1/events/batch', { key, body })
 
-  it('[E1] of one key hold 64 MiB at most; small ones and other keys are not told to wait', async () => {
+  it('[E1] of one key hold at most 64 MiB; small ones and other keys are not refused', async () => {
     const { key: other } = await createKey(database.as('api_key_admin'), { name: 'other', scope: 'ingest' })
     const held = await Promise.all(
       Array.from({ length: 4 }, () => withholdBody(api.url, `Content-Length: ${16 * MIB}`)),
@@ -38,7 +38,7 @@ describe('bodies under way', () => {
     await expect.poll(async () => (await publish(large)).status).toBe(202)
   })
 
-  it('[E1] that do not tell their length count by what has come', async () => {
+  it('[E1] without a length count by the bytes received', async () => {
     const held = await Promise.all(
       Array.from({ length: 8 }, () => withholdBody(api.url, 'Transfer-Encoding: chunked')),
     )
@@ -93,7 +93,7 @@ describe('bodies under way', () => {
     }
   })
 
-  it('[E1] whose client goes while its key is looked up leave nothing behind', async () => {
+  it('[E1] whose client disconnects while its key is looked up leave nothing behind', async () => {
     const { key } = await createKey(database.as('api_key_admin'), { name: 'gone', scope: 'ingest' })
     const locking = await database.pool.connect()
     try {

@@ -20,7 +20,7 @@ function readPolicy(text: string): Map<string, string[]> {
 const directiveOf: Record<string, string> = { script: 'script-src', link: 'style-src', img: 'img-src' }
 
 describe('the page of the documentation', () => {
-  it('[O1] names only what we serve ourselves, and its policy allows exactly that', async () => {
+  it('[O1] loads only what the server itself serves, and its policy allows exactly that', async () => {
     const page = await get('/docs')
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     const policy = readPolicy(page.headers.get('content-security-policy') ?? '')
@@ -40,7 +40,7 @@ describe('the page of the documentation', () => {
     }
   })
 
-  it('[O1] has nothing in it that its policy forbids', async () => {
+  it('[O1] contains nothing that its policy forbids', async () => {
     const { text, headers } = await get('/docs')
     const policy = readPolicy(headers.get('content-security-policy') ?? '')
     expect(policy.get('script-src')).toEqual(["'self'"])

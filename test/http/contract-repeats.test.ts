@@ -15,7 +15,7 @@ const stored = async (type: string) =>
 
 const hundred = Array.from({ length: 100 }, (_, index) => index)
 
-describe('a hundred posts at once with one key', () => {
+describe('a hundred concurrent posts with one key', () => {
   it('[E3] are one event with one id, and 99 duplicates', async () => {
     const body = { type: 'same', payload: { order: 7 }, idempotencyKey: 'same' }
     const answers = await Promise.all(hundred.map(() => api.call('POST', '/v1/events', { body })))

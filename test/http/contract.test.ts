@@ -89,7 +89,7 @@ describe('every operation of the document', () => {
     },
   )
 
-  it('[O1] no case is for an operation that is not there', () => {
+  it('[O1] no case is for an operation that does not exist', () => {
     const ids = contract.operations.map(({ id }) => id)
     expect([...Object.keys(cases), ...Object.keys(plainBodies), ...Object.keys(elsewhere)]).toSatisfy(
       (names: string[]) => names.every((name) => ids.includes(name)),
@@ -161,7 +161,7 @@ describe('the rest of the answers', () => {
   const operationOf = (id: string) => contract.operations.find((each) => each.id === id) as Operation
   const publishing = [operationOf('publishEvent'), operationOf('publishEvents')]
 
-  it('[O2] GET /readyz: 503 with what is in the way, while GET /healthz goes on', async () => {
+  it('[O2] GET /readyz: 503 with the reason, while GET /healthz stays healthy', async () => {
     for (const state of ['database_unreachable', 'schema_outdated', 'permission_denied']) {
       const answer = await plainCall(operationOf('readiness'), state, { key: null })
       expect(contract.check(operationOf('readiness'), answer)).toBe('503')
@@ -217,7 +217,7 @@ describe('the rest of the answers', () => {
     expect(answers.filter((answer) => answer === '202')).toHaveLength(20)
   })
 
-  it('[O1] nothing at another method or path, whoever asks', async () => {
+  it('[O1] nothing at another method or path, with any key', async () => {
     const paths = new Map<string, string[]>()
     for (const { path, method } of contract.operations) paths.set(path, [...(paths.get(path) ?? []), method])
     for (const [path, methods] of paths) {

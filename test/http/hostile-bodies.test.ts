@@ -14,7 +14,7 @@ const expectClear = useCalls(database, api)
 const bytes = (text: string) => Buffer.from(text, 'latin1')
 const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
 
-describe('a body that is none', () => {
+describe('a body that is not JSON', () => {
   const bodies: Record<string, [string | Buffer, Record<string, string>?]> = {
     'a brace': ['{'],
     'two objects': ['{}{}'],
@@ -166,7 +166,7 @@ describe('a body of the wrong shape', () => {
   })
 })
 
-describe('a body of millions of small things', () => {
+describe('a body with millions of small members', () => {
   it('[O3] is read to its end, and only the first of them are kept', () => {
     const items = `[${'1,'.repeat(1_000_000)}1]`
     expect(atOnce(scanArray(items, { start: 0, end: items.length }, 1_001))).toHaveLength(1_001)

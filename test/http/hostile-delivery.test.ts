@@ -19,7 +19,7 @@ const ARRIVAL_MS_MAX = 120_000
 const ITEMS_PER_BATCH = 50
 
 it(
-  '[E1, D2, J3] every hostile payload that is accepted arrives byte for byte, and is shown so',
+  '[E1, D2, J3] every hostile payload that is accepted arrives and is shown byte for byte',
   async () => {
     const receiver = await startReceiver({
       respond: ({ body }) => {

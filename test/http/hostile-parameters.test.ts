@@ -44,7 +44,7 @@ async function ask(request: string, bytes = head(request, close)): Promise<strin
 }
 
 describe('a request with values that PostgreSQL refuses', () => {
-  it('[O1] is never answered with a 500, whichever parameter has them', async () => {
+  it('[O1] is never answered with a 500, whichever parameter holds them', async () => {
     const answers: string[] = []
     for (const url of [...queries, ...paths]) answers.push(`${await ask(`GET ${url}`)}: ${url}`)
     expect(answers.filter((answer) => !/^(200|400|404|422) /.test(answer))).toEqual([])
@@ -56,7 +56,7 @@ describe('a request with values that PostgreSQL refuses', () => {
     await api.expectUnharmed()
   })
 
-  it('[O1] is never answered with a 500, whichever field of a body has them', async () => {
+  it('[O1] is never answered with a 500, whichever field of a body holds them', async () => {
     const answers: string[] = []
     for (const text of ['\0', 'a\0b', '\ud800', '9999999999999999999', 'x'.repeat(300)]) {
       for (const [path, body] of Object.entries(bodiesWith(text))) {
@@ -92,7 +92,7 @@ function bodiesWith(text: string): Record<string, object> {
 }
 
 describe('a method', () => {
-  it('[O1] that no path has is answered with 404, or refused as no request', async () => {
+  it('[O1] that no path has is answered with 404, or refused as an invalid request', async () => {
     const answers: string[] = []
     // An answer to HEAD has no body; CONNECT is no request to a path.
     const others = METHODS.filter((method) => method !== 'HEAD' && method !== 'CONNECT')

@@ -138,7 +138,7 @@ describe('any cursor, filter and id', () => {
     await api.expectUnharmed()
   })
 
-  it('[O3] nothing has an id like that', async () => {
+  it('[O3] no record has an id like that', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...lists),

@@ -18,7 +18,7 @@ const countRaw = async () =>
       .count,
   )
 
-describe('what is not a request', () => {
+describe('input that is not a request', () => {
   it.each<[string, string | Buffer, { end?: boolean }?]>([
     ['no HTTP', 'nonsense\r\n\r\n'],
     ['bytes of every kind', Buffer.from(Array.from({ length: 256 }, (_, n) => n))],
@@ -58,7 +58,7 @@ describe('what is not a request', () => {
     expect(await countRaw()).toBe(before)
   })
 
-  it('[O1] a CONNECT, and an upgrade that nobody offers, leave nothing hanging', async () => {
+  it('[O1] a CONNECT, and an upgrade to an unsupported protocol, leave nothing hanging', async () => {
     expect(await api.exchange('CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n')).toMatchObject({ closed: true })
     const upgrade = { connection: 'upgrade', upgrade: 'websocket' }
     const { status } = await api.exchange(
@@ -81,13 +81,13 @@ describe('what is not a request', () => {
       `${head('POST /v1/subscriptions', chunked)}1a\r\n${event}\r\n`,
     ],
     ['before the answer', `${head(post, { 'content-length': String(event.length) })}${event}`],
-  ])('[O1] a connection that breaks %s is nobody’s fault', async (_where, bytes) => {
+  ])('[O1] a connection that breaks %s is not logged as an error', async (_where, bytes) => {
     await api.exchange(bytes, { reset: true })
     await api.expectUnharmed()
   })
 })
 
-describe('requests that are odd, and whole', () => {
+describe('odd but complete requests', () => {
   it.each<[string, string, number]>([
     ['chunks of one byte', `${head(post, { ...chunked, ...close })}${bytewise(event)}`, 202],
     [
@@ -138,7 +138,7 @@ describe('requests that are odd, and whole', () => {
     await api.expectUnharmed()
   })
 
-  it('[O1] 100 requests in one go, one of them bad, are answered in order', async () => {
+  it('[O1] 100 pipelined requests, one of them bad, are answered in order', async () => {
     const good = `${head(post, { 'content-length': '26' })}${event}`
     const bad = `${head(post, { 'content-length': '2' })}[]`
     const { body, status } = await api.exchange(

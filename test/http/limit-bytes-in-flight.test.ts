@@ -5,7 +5,7 @@ import { limitBytesInFlight } from '../../src/http/limit-bytes-in-flight.js'
 
 const BYTES_MAX = 1_000
 
-it('[E1] what comes of a body behind its answer is not counted, for nobody would give it back', async () => {
+it('[E1] bytes of a body after its answer are not counted, since nothing would release them', async () => {
   const api = fastify({ bodyLimit: BYTES_MAX, forceCloseConnections: true })
   let answered: (() => void) | undefined
   api.addHook('onRequest', (_request, reply, done) => {

@@ -157,7 +157,7 @@ describe('POST /v1/events', () => {
     expect(await countEvents()).toBe(before)
   })
 
-  it('[E1, O5] refuses bad headers, drops a trace context that is none', async () => {
+  it('[E1, O5] refuses bad headers, drops an invalid trace context', async () => {
     const body = { type: 't', payload: 1 }
     expect(await publish(body, { 'sagapost-correlation-id': 'two words' })).toMatchObject({
       status: 422,
@@ -168,7 +168,7 @@ describe('POST /v1/events', () => {
     expect(await stored(dropped.body.id)).toMatchObject({ traceparent: null })
   })
 
-  it('[E1] takes JSON alone: other content types and encodings are 415', async () => {
+  it('[E1] accepts only JSON: other content types and encodings are 415', async () => {
     const body = JSON.stringify({ type: 't', payload: 1 })
     for (const headers of [
       { 'content-type': 'text/plain' },
@@ -184,7 +184,7 @@ describe('POST /v1/events', () => {
     expect((await publish(body, { 'content-type': 'application/json; charset=utf-8' })).status).toBe(202)
   })
 
-  it('[E3] a hundred at once with one key are one event', async () => {
+  it('[E3] a hundred concurrent posts with one key are one event', async () => {
     const answers = await Promise.all(
       Array.from({ length: 100 }, () => publish({ type: 'same', payload: 1, idempotencyKey: 'hundred' })),
     )
@@ -222,7 +222,7 @@ describe('POST /v1/events/batch', () => {
     ])
   })
 
-  it('[E1] takes 1,000 events and not one more, and not none', async () => {
+  it('[E1] accepts 1,000 events, but neither one more nor none', async () => {
     const events = Array.from({ length: 1_001 }, (_, index) => ({ type: 'many', payload: index }))
     const full = await publishBatch({ events: events.slice(1) })
     expect(full.status).toBe(202)
@@ -266,7 +266,7 @@ describe('POST /v1/events/batch', () => {
 })
 
 describe('group commit', () => {
-  it('[E1] stores single posts that come together in one commit, and answers each with its own event', async () => {
+  it('[E1] stores single posts that arrive together in one commit, and answers each with its own event', async () => {
     let wakeups = 0
     const store = createEventStore({
       pool: database.as('event_ingest_writer'),
@@ -319,7 +319,7 @@ describe('group commit', () => {
       return { add, release }
     }
 
-    it('[E1] a few wait for its end, and a crowd does not', async () => {
+    it('[E1] a few posts wait for its end, a crowd does not', async () => {
       const { add, release } = await withHeldCommit('crowd', 60_000)
       add(15)
       await new Promise((resolve) => setImmediate(resolve))
@@ -329,7 +329,7 @@ describe('group commit', () => {
       expect(await release()).toEqual([1, 3, 16])
     })
 
-    it('[E1] nobody waits for one that is stuck, also not after others have passed it', async () => {
+    it('[E1] no post waits for a stuck commit, even after others have passed it', async () => {
       await database.pool.query(`
         CREATE FUNCTION public.be_stuck() RETURNS trigger LANGUAGE plpgsql AS
           $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END $$;
@@ -356,7 +356,7 @@ describe('group commit', () => {
       expect(await stuck).toMatchObject({ duplicate: false })
     })
 
-    it('[E1] nobody waits for one that takes long', async () => {
+    it('[E1] no post waits for a slow commit', async () => {
       const { add, release } = await withHeldCommit('slow')
       add(1)
       await expect.poll(() => countLockWaiters(database.pool)).toBe(2)
@@ -382,7 +382,7 @@ describe('group commit', () => {
     expect(rows).toEqual([])
   })
 
-  it('[E3] a key that is forgotten just then is asked for once more, and what was stored beside it stays as it is', async () => {
+  it('[E3] a key that expires at that moment is tried once more, and what was stored beside it stays', async () => {
     await publish({ type: 'before', payload: 1, idempotencyKey: 'expiring' })
     await database.pool.query(`
       CREATE SEQUENCE public.tries;
@@ -414,7 +414,7 @@ describe('group commit', () => {
     }
   })
 
-  it('[E3] a key that an open transaction holds holds up nobody else, and is answered in the end', async () => {
+  it('[E3] a key that an open transaction holds delays no other post, and is answered in the end', async () => {
     const holder = await database.pool.connect()
     try {
       await holder.query('BEGIN')
@@ -520,8 +520,8 @@ describe('any body', () => {
   })
 })
 
-describe('too much at once', () => {
-  it('[E1] is refused before it fills the memory, and what waits is stored all the same', async () => {
+describe('overload', () => {
+  it('[E1] is refused before it fills the memory, and waiting posts are still stored', async () => {
     const store = createEventStore({
       pool: database.as('event_ingest_writer'),
       log: silent(),

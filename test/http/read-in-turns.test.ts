@@ -14,7 +14,7 @@ const bodies: Record<string, string> = {
 }
 
 describe('a large body', () => {
-  it.each(Object.keys(bodies))('[E1] of %s is read in turns with what else there is to do', async (what) => {
+  it.each(Object.keys(bodies))('[E1] of %s is read in turns with other work', async (what) => {
     let others = 0
     let isRead = false
     const countOthers = () => {

@@ -56,14 +56,14 @@ describe('events', () => {
     })
   })
 
-  it('[E1] lists go page by page, newest first, while others are stored', async () => {
+  it('[E1] lists page by page, newest first, while others are stored', async () => {
     const made: string[] = []
     for (const _ of [1, 2, 3, 4, 5]) made.push(await insertEvent(database.pool, { type: 'paged' }))
     const seen = await walk('/v1/events?type=paged', () => insertEvent(database.pool, { type: 'paged' }))
     expect(seen).toEqual(made.reverse())
   })
 
-  it('[R1] those that were set aside, with their reasons, page by page', async () => {
+  it('[R1] refused events, with their reasons, page by page', async () => {
     await database.pool.query(
       `INSERT INTO sagapost.set_aside_events (event_id, event_type, correlation_id, error_code, reason)
        SELECT id, 'aside', 'c-' || id, 'partition_missing', 'no partition' FROM generate_series(1, 3) AS id`,
@@ -201,7 +201,7 @@ describe('dead letters', () => {
     })
   })
 
-  it('[D4] cannot be requeued to a subscription that is not active, nor when there is none', async () => {
+  it('[D4] cannot be requeued to a subscription that is not active, or when there is none', async () => {
     const delivery = await insertDelivery(database.pool, 'DeadLettered')
     await database.pool.query('UPDATE sagapost.subscriptions SET active = false WHERE id = $1', [
       delivery.subscriptionId,

@@ -9,7 +9,7 @@ describe('a server that requires idempotency keys', () => {
   const count = async () =>
     (await database.pool.query('SELECT count(*)::int FROM sagapost.events')).rows[0].count
 
-  it('[E3] refuses an event without one, and takes one from the body or the header', async () => {
+  it('[E3] refuses an event without one, and accepts one from the body or the header', async () => {
     const refused = await api.call('POST', '/v1/events', { body: event })
     expect([refused.status, refused.body.code]).toEqual([400, 'idempotency_key_required'])
     expect(await count()).toBe(0)
@@ -19,7 +19,7 @@ describe('a server that requires idempotency keys', () => {
     expect([inBody.status, inHeader.status, await count()]).toEqual([202, 202, 2])
   })
 
-  it('[E3] refuses the items of a batch that have none, and no others', async () => {
+  it('[E3] refuses only the items of a batch that have none', async () => {
     const events = [event, { ...event, idempotencyKey: 'item' }]
     const { status, body } = await api.call('POST', '/v1/events/batch', { body: { events } })
     expect([status, body.results[0].error.code, body.results[1].duplicate]).toEqual([

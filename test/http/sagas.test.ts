@@ -102,7 +102,7 @@ describe('sagas over HTTP', () => {
     }
   })
 
-  it('[G14] a cancel is on record with who, whose key and why, and wakes the coordinator', async () => {
+  it('[G14] a cancel is recorded with the operator, the key and the reason, and wakes the coordinator', async () => {
     const id = await insertSaga(app())
     const { key, id: keyId } = await createKey(database.as('api_key_admin'), {
       name: 'ops',
@@ -126,7 +126,7 @@ describe('sagas over HTTP', () => {
     expect(again).toMatchObject({ status: 202, body: { cancelReason: 'ordered twice' } })
   })
 
-  it('[G14] a resolution is on record with who, whose key and why', async () => {
+  it('[G14] a resolution is recorded with the operator, the key and the reason', async () => {
     const id = await insertStuckSaga(app())
     const body = { action: 'resolve', by: 'ann', why: 'paid back by hand' }
     const answer = await api.call('POST', `/v1/sagas/${id}/resolve`, { body })

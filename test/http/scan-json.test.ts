@@ -164,7 +164,7 @@ describe('the JSON scanner', () => {
     )
   })
 
-  it('[O3] gives back the bytes of each member as they stand', () => {
+  it('[O3] returns the bytes of each member unchanged', () => {
     const payload = '{ "b" : [1e400, "\\u0000\\ud800", 10000000000000000000001],\n"a":1.0 }'
     const text = ` { "type":"x" , "payload" : ${payload} }\n`
     const members = scanObject(text) ?? []
@@ -172,7 +172,7 @@ describe('the JSON scanner', () => {
     expect(members.map(({ start, end }) => text.slice(start, end))).toEqual(['"x"', payload])
   })
 
-  it('[O3] goes through twenty thousand levels without the stack, and no deeper', () => {
+  it('[O3] scans twenty thousand levels without the stack, and no deeper', () => {
     const deep = '['.repeat(20_000) + ']'.repeat(20_000)
     const text = `{"payload":${deep}}`
     expect(scanObject(text)?.[0]).toEqual({ name: 'payload', start: 11, end: 11 + deep.length })
@@ -186,7 +186,7 @@ describe('the JSON scanner', () => {
     ['digits', '1', ''],
     ['digits behind a point', '1', '0.'],
     ['digits of an exponent', '1', '-1e'],
-  ])('[O3] goes through a million %s in a row, and no further', (_, sign, before) => {
+  ])('[O3] scans a million %s in a row, and no further', (_, sign, before) => {
     const run = (length: number) => before + sign.repeat((length - before.length) / sign.length)
     const text = (length: number, behind: string) => `{"payload":${run(length)}${behind}`
     const behind = sign === '1' ? ' }' : '1}'

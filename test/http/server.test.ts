@@ -61,7 +61,7 @@ describe('every answer', () => {
     },
   )
 
-  it('[O1] what is not HTTP gets 400 and a closed connection', async () => {
+  it('[O1] input that is not HTTP gets 400 and a closed connection', async () => {
     const text = await exchange('nonsense\r\n\r\n')
     expect(text).toMatch(/^HTTP\/1\.1 400 /)
     expect(JSON.parse(text.split('\r\n\r\n')[1] ?? '')).toMatchObject({ code: 'request_malformed' })
@@ -81,7 +81,7 @@ describe('the OpenAPI document', () => {
     document = await buildOpenApi()
   })
 
-  it('[O1] is made without a database, and is what the server answers with', async () => {
+  it('[O1] is built without a database, and is what the server answers with', async () => {
     const served = (await api.call('GET', '/openapi.json', { key: null })).body
     expect(document.openapi).toBe('3.1.0')
     // The test server has no metrics.
@@ -90,7 +90,7 @@ describe('the OpenAPI document', () => {
     expect(served).toEqual({ ...document, paths })
   })
 
-  it('[O1] every reference leads somewhere, every operation has a name, an answer and its refusals', async () => {
+  it('[O1] every reference resolves, every operation has a name, an answer and its errors', async () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, to = '']) => to)
     expect(references.length).toBeGreaterThan(0)
     for (const to of references) {
@@ -128,7 +128,7 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(document.components.schemas).filter((name) => name.endsWith('Input'))).toEqual([])
   })
 
-  it('[O1] no status but those of the contract', () => {
+  it('[O1] no status except those of the contract', () => {
     const contract = [400, 401, 403, 404, 409, 413, 415, 422, 429, 503]
     const { internal_error: _, ...codes } = statusByCode
     expect([...new Set(Object.values(codes))].filter((status) => !contract.includes(status))).toEqual([])
@@ -136,7 +136,7 @@ describe('the OpenAPI document', () => {
 })
 
 describe('the page of the documentation', () => {
-  it('[O1] loads nothing from elsewhere', async () => {
+  it('[O1] loads nothing from other hosts', async () => {
     const page = await api.call('GET', '/docs', { key: null })
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(page.text).not.toMatch(/https?:|\/\/[a-z]/i)
@@ -190,7 +190,7 @@ describe('when the database is unreachable', () => {
     return url.href
   }
 
-  it('[O7] every call is 503 with Retry-After, health goes on, and afterwards everything works again', async () => {
+  it('[O7] every call is 503 with Retry-After, health stays up, and afterwards everything works again', async () => {
     const server = await startTestApi(through())
     const ask = (method: string, path: string, body?: unknown) => call(server.url + path, method, { body })
     const event = { type: 'away', payload: 1 }
@@ -259,7 +259,7 @@ describe('stopping', () => {
 })
 
 describe('any body to any call', () => {
-  it('[O3] never makes a 5xx, nor shows the inside', async () => {
+  it('[O3] never causes a 5xx, nor reveals internals', async () => {
     const { body } = await api.call('POST', '/v1/subscriptions', {
       body: { eventType: 'fuzz', callbackUrl: 'https://receiver.example/' },
     })

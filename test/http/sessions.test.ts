@@ -21,7 +21,7 @@ const withCookie = (cookie: string, more: Record<string, string> = {}) => ({
 const never = createEndedSessions(undefined as never)
 
 describe('a session', () => {
-  it('[O2] is begun with a key, tells what it may do, and stands for the key', async () => {
+  it('[O2] is created with a key, reports its rights, and has the rights of the key', async () => {
     const { key } = await createKey(database.as('api_key_admin'), { name: 'reader', scope: 'read' })
     const { status, body, cookie } = await signIn(key)
     expect([status, body]).toEqual([200, { scope: 'read', may: ['read', 'readSubscriptions', 'signIn'] }])
@@ -37,12 +37,12 @@ describe('a session', () => {
     })
   })
 
-  it('[O2] is Secure where the page came by HTTPS', async () => {
+  it('[O2] is Secure where the page was loaded over HTTPS', async () => {
     const { cookie } = await signIn(adminKey, { origin: 'https://sagapost.example' })
     expect(cookie).toMatch(/; Secure$/)
   })
 
-  it('[O2] ends when asked, and by itself', async () => {
+  it('[O2] ends on sign-out, and when it expires', async () => {
     const answer = await api.call('DELETE', '/session', { key: null })
     expect(answer.status).toBe(204)
     expect(answer.headers.get('set-cookie')).toContain('sagapost_session=; Path=/; Max-Age=0')
@@ -57,7 +57,7 @@ describe('a session', () => {
     expect(sessions.read(request(cookie))).toBeUndefined()
   })
 
-  it('[O2] that was signed out is refused on every server, a copy of its cookie too; others go on', async () => {
+  it('[O2] that was signed out is refused on every server, a copy of its cookie too; others stay valid', async () => {
     const other = await startTestApi(database.url)
     const { key } = await createKey(database.as('api_key_admin'), { name: 'leaver', scope: 'read' })
     const { cookie } = await signIn(key)
@@ -84,7 +84,7 @@ describe('a session', () => {
     expect(await stream.text()).toContain('retry: ')
   })
 
-  it('[O2] that is made up, changed or of another master key is none', async () => {
+  it('[O2] that is forged, changed or of another master key is refused', async () => {
     const { cookie } = await signIn(adminKey)
     const [name, value = ''] = pairOf(cookie).split('=')
     const other = createSessions(Buffer.alloc(32, 9), never).begin(adminKey, { headers: {} } as never)
@@ -119,7 +119,7 @@ describe('a session', () => {
     expect((await api.call('POST', '/v1/events', { body })).status).toBe(202)
   })
 
-  it('[O2] of a bad key is refused as everywhere', async () => {
+  it('[O2] of a bad key is refused like any bad key', async () => {
     const server = await startTestApi(database.url)
     const ask = async () => (await call(`${server.url}/session`, 'POST', { key: 'spk_bad' })).status
     for (let n = 0; n < 20; n++) expect(await ask()).toBe(401)

@@ -20,7 +20,7 @@ const countSubscriptions = async () =>
   Number((await database.pool.query('SELECT count(*) FROM sagapost.subscriptions')).rows[0].count)
 
 describe('a subscription', () => {
-  it('[U1, U2] is made inactive and unverified, with its secret shown this once', async () => {
+  it('[U1, U2] is created inactive and unverified, with its secret shown once', async () => {
     const made = await create({ ...valid, maxAttempts: 7, headers: { 'x-tenant': 'north' } })
     expect(made).toMatchObject({ status: 201 })
     expect(made.body).toEqual({
@@ -88,7 +88,7 @@ describe('a subscription', () => {
     }
   })
 
-  it('[U2] is tried with a signed request that makes no event, whatever comes back', async () => {
+  it('[U2] is tested with a signed request that creates no event, whatever the response', async () => {
     const { body } = await create({ ...valid, callbackUrl: receiver.url })
     answer = () => ({ status: 418, body: 'teapot' })
     const before = receiver.requests.length
@@ -126,7 +126,7 @@ describe('a subscription', () => {
     ['half an attempt', { ...valid, maxAttempts: 1.5 }, 422, 'subscription_invalid'],
     ['a header of our own', { ...valid, headers: { 'webhook-id': 'x' } }, 422, 'subscription_invalid'],
     ['a body that is too large', { ...valid, headers: { a: 'x'.repeat(300_000) } }, 413, 'request_too_large'],
-  ])('[U1, U3] is refused with %s, and nothing is made', async (_what, body, status, code, field) => {
+  ])('[U1, U3] is refused with %s, and nothing is created', async (_what, body, status, code, field) => {
     const before = await countSubscriptions()
     const refused = await create(body)
     expect(refused).toMatchObject({ status, body: { status, code } })
@@ -134,7 +134,7 @@ describe('a subscription', () => {
     expect(await countSubscriptions()).toBe(before)
   })
 
-  it('[U1] that is not there is 404, whatever stands for its id', async () => {
+  it('[U1] that does not exist is 404, whatever its id looks like', async () => {
     for (const id of ['999999', '0', '01', 'x', '9'.repeat(30), '%00', '-1', 'a'.repeat(90)]) {
       for (const [method, path, body] of [
         ['GET', `/v1/subscriptions/${id}`],
@@ -183,7 +183,7 @@ describe('secrets', () => {
     expect(rows).toHaveLength(4)
   })
 
-  it('[O8] two rotations at once under one key are one', async () => {
+  it('[O8] two concurrent rotations under one key are one', async () => {
     const { body } = await create()
     const answers = await Promise.all(
       Array.from({ length: 8 }, () =>
@@ -198,7 +198,7 @@ describe('secrets', () => {
 })
 
 describe('creating under an Idempotency-Key', () => {
-  it('[O8, O7] makes one subscription, with the same answer, secret included, for as long as it is asked', async () => {
+  it('[O8, O7] creates one subscription, with the same answer, secret included, for as long as the key is kept', async () => {
     const headers = { 'idempotency-key': 'create-1' }
     const input = { ...valid, headers: { b: '2', a: '1' } }
     const before = await countSubscriptions()
@@ -220,7 +220,7 @@ describe('creating under an Idempotency-Key', () => {
     expect(await countSubscriptions()).toBe(before + 1)
   })
 
-  it('[O8] is a conflict with another request, also with one of another kind', async () => {
+  it('[O8] is a conflict with another request, even one of another kind', async () => {
     const headers = { 'idempotency-key': 'create-2' }
     const { body } = await create(valid, headers)
     const conflict = { status: 409, body: { code: 'idempotency_conflict' } }
@@ -240,7 +240,7 @@ describe('creating under an Idempotency-Key', () => {
 })
 
 describe('the list of subscriptions', () => {
-  it('[U1] goes page by page, newest first, while others are made', async () => {
+  it('[U1] lists page by page, newest first, while others are created', async () => {
     const type = 'listed'
     for (const _ of [1, 2, 3, 4, 5]) await create({ ...valid, eventType: type })
     const seen: string[] = []
@@ -292,7 +292,7 @@ describe('the list of subscriptions', () => {
   })
 })
 
-it('[U1] shows how its endpoint fares', async () => {
+it('[U1] shows the state of its endpoint', async () => {
   const { body: made } = await create(valid)
   await database.pool.query(
     `INSERT INTO sagapost.subscription_breakers (subscription_id, failures, last_error_code, opened_at, paused_until, probe_at)

@@ -3,7 +3,7 @@ import { createBulkPace } from '../../src/loop/index.js'
 
 afterEach(() => void vi.restoreAllMocks())
 
-it('[R1, S7] full rounds wait for their turn only while more is left and workers have a backlog', () => {
+it('[R1, S7] full rounds keep their distance only while work is left and workers have a backlog', () => {
   let nowMs = 1_000
   let hasBacklog = true
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs)

@@ -32,7 +32,7 @@ describe('startLoop', () => {
     expect(rounds()).toBe(2)
   })
 
-  it('[R1] goes on as long as there is more, and a wake-up during a round is not lost', async () => {
+  it('[R1] continues as long as there is more, and a wake-up during a round is not lost', async () => {
     let rounds = 0
     const loop = startLoop({
       round: async () => {
@@ -47,7 +47,7 @@ describe('startLoop', () => {
     await loop.stop()
   })
 
-  it('[O6] goes on after errors', async () => {
+  it('[O6] continues after errors', async () => {
     const errors: string[] = []
     let rounds = 0
     const loop = startLoop({
@@ -64,7 +64,7 @@ describe('startLoop', () => {
     await loop.stop()
   })
 
-  it('[O6] a stop between two rounds that keep their distance waits for nothing', async () => {
+  it('[O6] a stop between two rounds that keep their distance does not wait', async () => {
     const { loop, rounds } = startCounting({ spacingMs: NEVER_MS })
     await expect.poll(rounds).toBe(1)
     loop.wake()
@@ -125,7 +125,7 @@ describe('startLoop on a clock that is moved', () => {
     vi.restoreAllMocks()
   })
 
-  it('[R1] lets what comes soon after a round share the next one, and holds up nothing else', async () => {
+  it('[R1] wake-ups soon after a round share the next round, and delay nothing else', async () => {
     const { loop, times } = startScripted([false, false, true, true, false], { spacingMs: 20 })
     await vi.advanceTimersByTimeAsync(5)
     loop.wake()
@@ -146,7 +146,7 @@ describe('startLoop on a clock that is moved', () => {
     expect(times()).toEqual([0, 20, 100, 100, 100, 150])
   })
 
-  it('[R1] keeps the distance that it is told after each round', async () => {
+  it('[R1] keeps the requested distance after each round', async () => {
     let spacingMs = 10
     const { loop, times } = startScripted([false, false, false], { spacingMs: () => spacingMs })
     await vi.advanceTimersByTimeAsync(5)
@@ -161,7 +161,7 @@ describe('startLoop on a clock that is moved', () => {
     await loop.stop()
   })
 
-  it('[R1] tells a round whether somebody has said that there is work', async () => {
+  it('[R1] tells a round whether a wake-up announced work', async () => {
     const { loop, rounds } = startScripted([false, false, true, false, away, false, false])
     await vi.advanceTimersByTimeAsync(1_000)
     loop.wake()
@@ -180,7 +180,7 @@ describe('startLoop on a clock that is moved', () => {
     ])
   })
 
-  it('[R1] tells a round of a wake-up that came during the one before', async () => {
+  it('[R1] tells a round of a wake-up during the previous one', async () => {
     const { loop, rounds } = startScripted([false])
     loop.wake()
     await vi.advanceTimersByTimeAsync(0)
@@ -191,7 +191,7 @@ describe('startLoop on a clock that is moved', () => {
     ])
   })
 
-  it('[O6] pauses twice as long after each error, up to a limit, and a success begins anew', async () => {
+  it('[O6] pauses twice as long after each error, up to a limit, and restarts after a success', async () => {
     const { loop, times } = startScripted([away, away, away, away, away, true, away, false], {
       errorPauseMsMax: 500,
     })
@@ -200,7 +200,7 @@ describe('startLoop on a clock that is moved', () => {
     expect(times()).toEqual([0, 100, 300, 700, 1_200, 1_700, 1_700, 1_800])
   })
 
-  it('[O6] tries again every two seconds, however long it has failed', async () => {
+  it('[O6] retries every two seconds, however long it has failed', async () => {
     const { loop, times } = startScripted(Array(40).fill(away))
     await vi.advanceTimersByTimeAsync(60_000)
     await loop.stop()

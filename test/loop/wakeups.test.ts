@@ -15,7 +15,7 @@ function startProcess(waitsFor: readonly Stage[]) {
   return { ...wakeups, told }
 }
 
-it('[R1] a backlog is told to other processes ten times a second, for as long as it lasts', () => {
+it('[R1] a backlog is announced to other processes ten times a second, for as long as it lasts', () => {
   const worker = startProcess(['claims'])
   worker.tellBacklog(true)
   worker.tellBacklog(true)
@@ -38,7 +38,7 @@ it.each<[string, Stage[], Signal[]]>([
   expect(process.told).toEqual(told)
 })
 
-it('[R1] where workers run, their word counts, whatever others say', () => {
+it('[R1] where workers run, only their own backlog counts', () => {
   const process = startProcess(['first-jobs', 'claims'])
   process.tellBacklog(true)
   expect(process.hasBacklog()).toBe(true)
@@ -47,7 +47,7 @@ it('[R1] where workers run, their word counts, whatever others say', () => {
   expect(process.hasBacklog()).toBe(false)
 })
 
-it('[R1] where none run, that of others counts for a moment', () => {
+it('[R1] where no worker runs, the announcements of others count for a moment', () => {
   const process = startProcess(['first-jobs'])
   expect(process.hasBacklog()).toBe(false)
   process.hearBacklog()

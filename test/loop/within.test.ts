@@ -10,13 +10,13 @@ afterEach(() => {
 
 const never = new Promise<string>(() => {})
 
-it('[O6] gives what the work gives, its failure too, and leaves no timer behind', async () => {
+it('[O6] returns the result or the error of the work, and leaves no timer behind', async () => {
   expect(await within(1_000, Promise.resolve('done'), () => 'late')).toBe('done')
   await expect(within(1_000, Promise.reject(new Error('failed')), () => 'late')).rejects.toThrow('failed')
   expect(vi.getTimerCount()).toBe(0)
 })
 
-it('[O6] gives what is made of being late, or fails with it', async () => {
+it('[O6] returns or throws what the caller makes of a time-out', async () => {
   const late = within(1_000, never, () => 'late')
   const failing = within(1_000, never, () => {
     throw new Error('too late')

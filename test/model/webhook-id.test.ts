@@ -22,7 +22,7 @@ it('[J3] is the event id and its time to the microsecond, exact until 2106', asy
   expect(rows.length).toBeGreaterThan(10_000)
 })
 
-it('[J3] tells its event', () => {
+it('[J3] identifies its event', () => {
   expect(eventIdIn(webhookIdOf('9223372036854775807', 1_769_860_800_123_456))).toBe('9223372036854775807')
   expect(eventIdIn('evt_1042')).toBe('1042')
   for (const text of [

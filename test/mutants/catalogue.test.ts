@@ -28,7 +28,7 @@ describe('the catalogue of mutants', () => {
     expect(catalogue.length).toBeGreaterThanOrEqual(MUTANTS_MIN)
   })
 
-  it('[O6] names each mutant once, says in a sentence what it breaks, and has those that must be there', () => {
+  it('[O6] names each mutant once, describes in a sentence what it breaks, and has the required ones', () => {
     const ids = catalogue.map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
     expect(ids.filter((id) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(id))).toEqual([])
@@ -37,7 +37,7 @@ describe('the catalogue of mutants', () => {
   })
 
   it.each(catalogue)(
-    '[O6] $id changes what stands there exactly once, in src or migrations',
+    '[O6] $id changes text that occurs exactly once, in src or migrations',
     async ({ edits }) => {
       const texts = new Map<string, string>()
       for (const edit of edits) {

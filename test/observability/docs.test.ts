@@ -43,7 +43,7 @@ describe('docs/operating/metrics.md', () => {
     expect(page).toContain(`stops at ${BACKLOG_COUNT_MAX.toLocaleString('en')}`)
   })
 
-  it('[O5] its alert rules ask for metrics and labels that exist', async () => {
+  it('[O5] its alert rules use existing metrics and labels', async () => {
     const page = await read('docs/operating/metrics.md')
     const rules = [...page.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, block = '']) => block).at(-1) ?? ''
     const alerts = rules.split(/^ {6}- alert: /m).slice(1)

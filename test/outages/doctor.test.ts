@@ -86,7 +86,7 @@ beforeAll(async () => {
   await postgres.admin.query('UPDATE sagapost.subscriptions SET verified = true, active = true')
 })
 
-it('[O6] of a healthy system that runs, the doctor finds nothing', async () => {
+it('[O6] the doctor finds nothing wrong with a healthy running system', async () => {
   const env = { PORT: '0', SAGAPOST_API_KEY: adminKey, SAGAPOST_MASTER_KEY: masterKey.toString('base64') }
   const system = await startSystem({
     databaseUrl: plainUrl(),
@@ -361,7 +361,7 @@ describe('the doctor names', () => {
     expect(code).toBe(1)
   })
 
-  it('[O2, O6] a login at its limit, for all who ask: connections_exhausted, database_unreachable', async () => {
+  it('[O2, O6] a login at its limit, for every caller: connections_exhausted, database_unreachable', async () => {
     await postgres.admin.query('ALTER ROLE plain CONNECTION LIMIT 2')
     onTestFinished(() => postgres.admin.query('ALTER ROLE plain CONNECTION LIMIT -1').then(() => {}))
     const pools = [1, 2, 3].map(() =>
@@ -384,7 +384,7 @@ describe('the doctor names', () => {
     expect(code).toBe(1)
   })
 
-  it('[O6] a check that waits for a lock, and makes the others all the same: check_timed_out', async () => {
+  it('[O6] a check that waits for a lock does not stop the other checks: check_timed_out', async () => {
     const holder = await connect('psql')
     await holder.query('BEGIN; LOCK TABLE sagapost.partition_settings')
     const findings = await examine()
@@ -396,7 +396,7 @@ describe('the doctor names', () => {
     expect(findings.find(({ check }) => check === 'vacuum')).toMatchObject({ severity: 'ok' })
   })
 
-  it('[O6] a server that is away: database_unreachable, with exit code 1', async () => {
+  it('[O6] a server that cannot be reached: database_unreachable, with exit code 1', async () => {
     const { code, stdout } = await runCli(['doctor'], { DATABASE_URL: 'postgres://x@127.0.0.1:1/x' })
     expect(stdout).toMatch(
       /^failing +database +.*ECONNREFUSED.* \[database_unreachable\]\n +Start PostgreSQL/,
@@ -404,7 +404,7 @@ describe('the doctor names', () => {
     expect(code).toBe(1)
   })
 
-  it('[O6] what is wrong with the logins of a URL with {role}, and nothing else when they are right', async () => {
+  it('[O6] every fault in the logins of a URL with {role}, and nothing when they are right', async () => {
     const roles = (
       await postgres.admin.query(
         `SELECT rolname FROM pg_roles WHERE rolname ~ '_(writer|worker|orchestrator|operator|admin|maintainer|role)$' AND rolname !~ '^pg_'`,
@@ -453,7 +453,7 @@ describe('the doctor names', () => {
       ])
     })
 
-    it('[O6] ten minutes on: a transaction that is idle with a snapshot, and a prepared one: snapshot_held', async () => {
+    it('[O6] ten minutes ahead: a transaction that is idle with a snapshot, and a prepared one: snapshot_held', async () => {
       const idle = await connect('monthly report')
       await idle.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM sagapost.events')
       const other = await connect('importer')
@@ -482,7 +482,7 @@ describe('the doctor names', () => {
       )
     })
 
-    it('[O6] ten minutes on: a session that waits for a lock: lock_waited_for', async () => {
+    it('[O6] ten minutes ahead: a session that waits for a lock: lock_waited_for', async () => {
       const holder = await connect('psql')
       await holder.query('BEGIN; LOCK TABLE sagapost.event_minutes')
       const waiter = await connect('sagapost router_worker')
@@ -507,7 +507,7 @@ describe('the doctor names', () => {
 
     const rollBack = (gid: string) => postgres.admin.query(`ROLLBACK PREPARED '${gid}'`).catch(() => {})
 
-    it('[O6] ten minutes on: a session that waits for a prepared transaction: lock_waited_for', async () => {
+    it('[O6] ten minutes ahead: a session that waits for a prepared transaction: lock_waited_for', async () => {
       const holder = await connect('importer')
       await holder.query(`BEGIN; LOCK TABLE sagapost.event_minutes; PREPARE TRANSACTION 'it''s held'`)
       const waiter = await connect('sagapost router_worker')

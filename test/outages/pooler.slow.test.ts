@@ -36,7 +36,7 @@ describe.skipIf(notRun !== '')(`${notRun}behind one in transaction mode, with {r
   })
   afterAll(() => pooler?.stop())
 
-  it('[O2, O6] the doctor finds that nothing runs, and nothing else', async () => {
+  it('[O2, O6] the doctor reports that no part runs, and nothing else', async () => {
     const { code, stdout, stderr } = await doctor()
     expect([stdout.match(/^(?!ok).+$/gm), stderr, code]).toEqual([
       [expect.stringContaining('[nothing_runs]'), expect.stringContaining('Start one')],
@@ -68,7 +68,7 @@ describe.skipIf(notRun !== '')(`${notRun}behind one in transaction mode, with {r
     )
   })
 
-  it('[O2, O6] the doctor names a pooler that takes no more clients: connections_exhausted', async () => {
+  it('[O2, O6] the doctor names a pooler that accepts no more clients: connections_exhausted', async () => {
     const clients: pg.Client[] = []
     onTestFinished(() => Promise.all(clients.map((client) => client.end())).then(() => {}))
     for (let made = 0; made < CLIENTS_MAX; made++) {
@@ -106,7 +106,7 @@ describe.skipIf(notRun !== '')(`${notRun}behind one in transaction mode, with {r
   })
 
   // The last one: the pooler does not soon ask for that login again.
-  it('[O2, O6] the doctor names a login that may not log in any more, and goes on: role_not_granted', async () => {
+  it('[O2, O6] the doctor names a login that may not log in any more, and continues: role_not_granted', async () => {
     await postgres.admin.query('ALTER ROLE login_api_key_admin NOLOGIN')
     await postgres.admin.query(endOfLogin('login_api_key_admin'))
     const { stdout } = await doctor()

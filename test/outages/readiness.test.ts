@@ -53,7 +53,7 @@ async function open(lookEveryMs: number) {
   return readiness
 }
 
-it('[O2] one look at the database serves all who ask at the same time, and those who ask soon after', async () => {
+it('[O2] one query serves all callers at the same time, and those soon after', async () => {
   const readiness = await open(3_600_000)
   asked = ''
   const answers = await Promise.all(Array.from({ length: 100 }, readiness.check))
@@ -62,7 +62,7 @@ it('[O2] one look at the database serves all who ask at the same time, and those
   expect([countOf(LOOK), countOf(WRITE)]).toEqual([1, 1])
 })
 
-it('[O2] of many looks only some write: a commit that has just worked is not made again', async () => {
+it('[O2] only some checks write: a commit that has just worked is not repeated', async () => {
   const readiness = await open(0)
   asked = ''
   for (let times = 0; times < 3; times++) await readiness.check()
@@ -70,7 +70,7 @@ it('[O2] of many looks only some write: a commit that has just worked is not mad
   expect(countOf(WRITE)).toBe(1)
 })
 
-it('[O2, O7] a stranger who asks learns a code and our own sentence, not what the driver said', async () => {
+it('[O2, O7] an unauthenticated caller gets a code and our own sentence, not the driver’s', async () => {
   const api = await startTestApi(through)
   onTestFinished(() => api.stop())
   isOpen = false

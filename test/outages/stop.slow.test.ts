@@ -42,7 +42,7 @@ const lineOf = (stdout: string, message: string) =>
     .filter((line) => line.includes(message))
     .map((line) => JSON.parse(line))
 
-it('[O5, J8] a stop while the database has vanished ends at its deadline, and says in one line what it gave up', async () => {
+it('[O5, J8] a stop while the database has vanished ends at its deadline, and reports in one line what it gave up', async () => {
   const { link, url } = await openLinkToDatabase()
   const served = await serve(url, { SAGAPOST_STOP_DEADLINE: '4s', SAGAPOST_DRAIN_DELAY: '0s' })
   link.behave({ kind: 'black-hole', half: false })
@@ -67,7 +67,7 @@ it('[O5, J8] a stop while the database has vanished ends at its deadline, and sa
   expect(served.stderr()).toBe('')
 })
 
-it('[O2] says that it is not ready and serves on, before it closes its port', async () => {
+it('[O2] reports not ready and keeps serving before it closes its port', async () => {
   const served = await serve(database.url, { SAGAPOST_STOP_DEADLINE: '10m', SAGAPOST_DRAIN_DELAY: '9m' })
   const readiness = () => call(`${served.url}/readyz`, 'GET', { key: null })
   expect((await readiness()).body).toEqual({ status: 'ready' })
@@ -118,7 +118,7 @@ it('[O5] embedded, a stop gives up in time as well, and leaves no connection beh
   await expect.poll(link.connections).toBe(0)
 })
 
-it('[J8] a statement that takes too long is ended on the server too, and its transaction with it', async () => {
+it('[J8] a statement that takes too long is cancelled on the server too, and its transaction with it', async () => {
   const pool = createRolePool({
     databaseUrl: database.url,
     role: 'schema_maintainer',

@@ -44,7 +44,7 @@ async function openGate() {
   }
 }
 
-it('[O5, O7] a database that goes away is told once, with host and role, and once more when it is back', async () => {
+it('[O5, O7] an outage of the database is reported once, with host and role, and once more when it is over', async () => {
   const gate = await openGate()
   const { log, alarms } = keepLines()
   const env = {
@@ -97,7 +97,7 @@ it('[O5, O7] a database that goes away is told once, with host and role, and onc
   expect((await publish()).status).toBe(202)
 })
 
-it('[O5] while it is away it is told again now and then; a failure that is no outage is not the watch’s', async () => {
+it('[O5] during the outage it is reported periodically; other failures are not reported as outages', async () => {
   const { log, alarms } = keepLines()
   const watch = createDatabaseWatch({ databaseUrl: database.url, log, tellEveryMs: 1_500, backAfterMs: 100 })
   onTestFinished(() => watch.stop())

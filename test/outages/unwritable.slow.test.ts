@@ -31,7 +31,7 @@ const notReady = (code: string) => ({
   obstacles: [{ code, detail: expect.any(String) }],
 })
 
-it('[O7] a hot standby is not ready, says so to publishers and to the doctor, and is ready once promoted', async () => {
+it('[O7] a hot standby is not ready, tells publishers and the doctor, and is ready once promoted', async () => {
   const cluster = await copyCluster(postgres.admin, postgres.cluster, join(postgres.folder, 'standby'))
   const standby = await startServer(cluster, await findFreePort(), {
     primary_conninfo: `host=127.0.0.1 port=${postgres.server.port} user=sagapost password=${cluster.password}`,
@@ -88,7 +88,7 @@ it('[O7] a commit that waits for a missing standby: not ready, and every time-ou
   await expect.poll(api.readiness).toEqual({ status: 'ready' })
 })
 
-it('[O7] logins that were made read-only are not ready, and publishers hear why', async () => {
+it('[O7] logins that were made read-only are not ready, and publishers get the reason', async () => {
   for (const role of ['schema_maintainer', 'event_ingest_writer']) {
     await postgres.admin.query(`
       CREATE ROLE fenced_${role} LOGIN PASSWORD 'fenced' IN ROLE ${role};
@@ -108,7 +108,7 @@ it('[O7] logins that were made read-only are not ready, and publishers hear why'
   await expect.poll(api.readiness).toEqual({ status: 'ready' })
 })
 
-it('[O7] a full disk: not ready, and publishers and the doctor hear of it', async ({ skip }) => {
+it('[O7] a full disk: not ready, and publishers and the doctor report it', async ({ skip }) => {
   if (!postgres.hasDisk) skip('no tmpfs can be mounted here')
   const api = await startApi(postgres.server.url)
   expect(await api.readiness()).toEqual({ status: 'ready' })

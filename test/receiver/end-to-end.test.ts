@@ -68,7 +68,7 @@ it.each([
   ['v1', 'node:https'],
   ['v1a', 'express'],
 ] as const)(
-  '[U4, J6] with %s, the kit in %s passes the verification and gets what is published, through a rotation',
+  '[U4, J6] with %s, the kit in %s passes the verification and receives events, through a rotation',
   async (scheme, framework) => {
     let secrets: string[] = []
     const events: WebhookEvent[] = []

@@ -205,7 +205,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     }
   })
 
-  it('answers 500 when the handler throws, says why to onError and to nobody else', async () => {
+  it('answers 500 when the handler throws, and passes the reason only to onError', async () => {
     const failure = new Error('no connection to the database of customers')
     const { send, errors } = await started({ onEvent: () => Promise.reject(failure) })
     const reply = await send(post(signRequest({ secrets: [signing] })))
@@ -214,7 +214,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect(errors).toEqual([failure])
   })
 
-  it('prints what is its own fault when nobody listens to errors, and answers when that throws too', async () => {
+  it('prints its own errors when onError is missing or throws, and still answers', async () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {})
     const failure = new Error('no connection')
     const { send } = await started({
@@ -235,7 +235,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect((await other.send(post(signRequest()))).status).toBe(401)
   })
 
-  it('refuses to start with a secret that is none; one that a function returns is a 500', async () => {
+  it('refuses to start with an invalid secret; one that a function returns is a 500', async () => {
     for (const bad of ['', 'nonsense', [], undefined as unknown as string]) {
       await expect(async () => started({ secret: bad })).rejects.toThrow(WebhookVerificationError)
     }
@@ -249,7 +249,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
 })
 
 describe('a body that was read before', () => {
-  it('by express.json() is a 500 that says what to do', async () => {
+  it('by express.json() is a 500 with instructions', async () => {
     const errors: unknown[] = []
     const app = express()
     app.use(express.json())
@@ -265,7 +265,7 @@ describe('a body that was read before', () => {
     expect(errors).toEqual([expect.objectContaining({ code: 'body_consumed' })])
   })
 
-  it('of a fetch request is a 500 that says what to do', async () => {
+  it('of a fetch request is a 500 with instructions', async () => {
     const request = new Request('https://app.example/hooks', post(signRequest({ secrets: [signing] })))
     await request.json()
     const response = await fetchHandler({ secret, onEvent: () => {}, onError: () => {} })(request)
@@ -293,7 +293,7 @@ it('the fastify plugin leaves the parsers and errors of the other routes alone',
   }
 })
 
-it('a handler knows the request that it was called for', async () => {
+it('a handler gets the request that it was called for', async () => {
   const seen: unknown[] = []
   const request = signRequest({ secrets: [signing] })
   const handle = fetchHandler({
@@ -317,7 +317,7 @@ async function connectToNode() {
   return { socket, done, called }
 }
 
-it('a sender that breaks off is no error and leaves nothing behind', async () => {
+it('a sender that disconnects is no error and leaves nothing behind', async () => {
   const { socket, done, called } = await connectToNode()
   socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"order"')
   await expect.poll(() => done.length).toBe(1)
@@ -326,7 +326,7 @@ it('a sender that breaks off is no error and leaves nothing behind', async () =>
   expect(called).not.toHaveBeenCalled()
 })
 
-it('a sender that never ends is hung up on', async () => {
+it('a sender that never ends is disconnected', async () => {
   const { socket, done } = await connectToNode()
   const closed = new Promise((resolve) => socket.on('close', resolve))
   socket.on('error', () => {})

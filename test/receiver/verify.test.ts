@@ -117,7 +117,7 @@ describe('keys', () => {
     expect(verify(both.headers, both.body, publicKey)).toMatchObject({ id: 'evt_42' })
   })
 
-  it('the signature of one scheme is none of the other', () => {
+  it('a signature of one scheme is not valid under the other', () => {
     const ed25519 = generateSecret('v1a')
     const { headers, body } = signRequest({ secrets: [ed25519] })
     const relabelled = { ...headers, 'webhook-signature': `v1,${headers['webhook-signature']?.slice(4)}` }
@@ -148,7 +148,7 @@ describe('keys', () => {
     ['too many bytes', `whsec_${Buffer.alloc(65).toString('base64')}`],
     ['the private key', formatSecret(generateSecret('v1a'))],
     ['a public key that is cut', publicKeyOf(generateSecret('v1a')).slice(0, -4)],
-  ])('%s is no secret, and is not repeated in the message', (_what, text) => {
+  ])('%s is not a secret, and is not printed in the message', (_what, text) => {
     const { headers, body } = signRequest({ secrets: [signing] })
     expect(refusal(() => verify(headers, body, text as string))).toBe('bad_secret')
     expect(refusal(() => verify(headers, body, [secret, text as string]))).toBe('bad_secret')
@@ -202,7 +202,7 @@ describe('a request is refused', () => {
     expect(verify(among, body, secret)).toMatchObject({ id: 'evt_42' })
   })
 
-  it('with the right signature behind more of them than anyone would send', () => {
+  it('with the right signature behind more of them than a sender would use', () => {
     const many = [...Array(16).fill('v1,AAAA'), headers['webhook-signature']].join(' ')
     expect(refusal(() => verify({ ...headers, 'webhook-signature': many }, body, secret))).toBe(
       'no_matching_signature',
@@ -261,7 +261,7 @@ describe('a request is refused', () => {
 })
 
 describe('requests that are no events', () => {
-  it('are told apart', () => {
+  it('are distinguished', () => {
     const challenge = signRequest({ secrets: [signing], headers: {}, body: challengeBody })
     expect(verify(challenge.headers, challenge.body, secret)).toMatchObject({
       kind: 'verification',

@@ -35,7 +35,7 @@ it('[O1] docs/reference/command-line.md has the commands of the program (npm run
 describe('SQL samples', () => {
   const database = useDatabase()
 
-  it('[E3, R1] of the guide to publishing run as they stand, as the application, and are routed', async () => {
+  it('[E3, R1] of the guide to publishing run unchanged, as the application, and are routed', async () => {
     const page = await readFile(new URL('guides/publish-from-sql.md', docs), 'utf8')
     const [grant = '', ...samples] = blocksOf(page, 'sql')
     await database.pool.query('DROP ROLE IF EXISTS my_app')
@@ -66,7 +66,7 @@ describe('SQL samples', () => {
     ])
   })
 
-  it('[O7] of the page on partitions run as they stand', async () => {
+  it('[O7] of the page on partitions run unchanged', async () => {
     const page = await readFile(new URL('operating/partitions.md', docs), 'utf8')
     const samples = blocksOf(page, 'sql').flatMap((block) => block.split(/;[^\n]*\n/))
     for (const sample of samples.filter((text) => /^\w/.test(text))) await database.pool.query(sample)

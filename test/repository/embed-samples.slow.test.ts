@@ -32,7 +32,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-it('[O1] every TypeScript sample of the guide is known here', () => {
+it('[O1] every TypeScript sample of the guide is listed here', () => {
   expect(guide.match(/^```ts$/gm)).toHaveLength(Object.keys(samples).length)
   expect(Object.keys(samples)).toEqual(['embed.ts', 'publisher.ts', 'manage.ts'])
 })
@@ -71,7 +71,7 @@ async function run(name: string, until?: string) {
 }
 
 describe('in order', () => {
-  it('[O1, E3] embed.ts migrates, publishes in its own transaction, and stops when it is told to', async () => {
+  it('[O1, E3] embed.ts migrates, publishes in its own transaction, and stops on request', async () => {
     expect(await run('embed.ts', 'published')).toEqual({
       code: 0,
       output: expect.stringMatching(/^published \d+\n$/),
@@ -82,12 +82,12 @@ describe('in order', () => {
     expect(rows).toEqual([{ payload: '{"order":7,"total":"12.50"}' }])
   })
 
-  it('[O1, E3] publisher.ts stores what it can and says what it cannot', async () => {
+  it('[O1, E3] publisher.ts stores what it can and reports what it cannot', async () => {
     const output = 'stored: order.shipped\nevent_type_invalid\n'
     expect(await run('publisher.ts')).toEqual({ code: 0, output })
   })
 
-  it('[O1, U4] manage.ts makes a subscription, and says that nobody answers', async () => {
+  it('[O1, U4] manage.ts creates a subscription, and reports that the endpoint does not answer', async () => {
     expect(await run('manage.ts')).toEqual({
       code: 0,
       output: expect.stringMatching(/^give this to the receiver: whsec_\S+\nnot verified: request_failed\n$/),

@@ -9,7 +9,7 @@ const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 const files = filesUnder('')
 const pages = files.filter((file) => file.endsWith('.md'))
 
-it('[O1] every relative link and anchor in a page leads somewhere', () => {
+it('[O1] every relative link and anchor in a page resolves', () => {
   const broken = pages.flatMap((page) =>
     linksOf(read(page))
       .filter((link) => !/^[a-z]+:/.test(link) && !leadsSomewhere(page, link))

@@ -67,13 +67,13 @@ describe('what npm publishes', () => {
     expect(migrations.filter((path) => !packed.includes(path))).toEqual([])
   })
 
-  it('[O1] names the types of an entry before its code: a compiler takes the first that fits', () => {
+  it('[O1] names the types of an entry before its code: a compiler takes the first match', () => {
     for (const entry of Object.values(entries)) {
       if (typeof entry !== 'string') expect(Object.keys(entry)).toEqual(['types', 'default'])
     }
   })
 
-  it('[O1] depends on nothing that only this repository overrides: a user installs what is not overridden', () => {
+  it('[O1] depends on nothing that only this repository overrides: overrides do not apply to users', () => {
     const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
     const installed = Object.entries(
       lock.packages as Record<string, { dev?: boolean; devOptional?: boolean }>,

@@ -11,7 +11,7 @@ import { freePort } from '../support/free-port.js'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const run = promisify(execFile)
 
-it('[O2, E3] the way of a newcomer in the README works as it stands: start, curl, command line, see them arrive', async () => {
+it('[O2, E3] the quick start of the README works unchanged: start, curl, command line, deliveries', async () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8')
   const [install = '', ...commands] = [...readme.matchAll(/^```sh\n(.*?)^```/gms)].map(
     ([, block]) => block ?? '',

@@ -51,12 +51,12 @@ const faces = ['index.ts', 'face.ts', 'main.ts', 'run.ts']
 describe('imports', () => {
   const headings = [...page.matchAll(/^### `([^`]+)`$/gm)].map(([, heading = '']) => heading)
 
-  it('[O1] have a direction in each room that has rooms', () => {
+  it('[O1] have a direction in each folder that has subfolders', () => {
     const nested = folders.filter((folder) => folders.some((other) => dirname(other) === folder))
     expect(headings.toSorted()).toEqual(['src', ...nested.map((folder) => `src/${folder}`)].toSorted())
   })
 
-  it.each(headings)('[O1] of the rooms in %s go from row to row downwards, and nowhere back', (heading) => {
+  it.each(headings)('[O1] of the folders in %s go from row to row downwards, and never back', (heading) => {
     const under = heading === 'src' ? '' : `${heading.slice('src/'.length)}/`
     const rows = rowsOf(heading)
     const rowOf = (room: string) => rows.findIndex((row) => row.includes(room))

@@ -59,7 +59,7 @@ describe('docs/internals/rules.md', () => {
     expect(new Set(rules.map(({ id }) => id.at(0)))).toEqual(new Set(LETTERS))
   })
 
-  it('[O1] has every rule that is named anywhere in the repository', () => {
+  it('[O1] has every rule that the repository names', () => {
     const ids = new Set(rules.map(({ id }) => id))
     const unknown = texts.flatMap(({ file, text }) =>
       text

@@ -6,7 +6,7 @@ const database = useDatabase({ migrated: false })
 const samples = useSamples('docs/guides/write-a-saga.md', 'docs/guides/test-a-saga.md')
 const env = () => ({ DATABASE_URL: database.url })
 
-it('[O1] every TypeScript sample of the guides is known here', () => {
+it('[O1] every TypeScript sample of the guides is listed here', () => {
   expect(samples.names).toEqual([
     ...['checkout.ts', 'run.ts', 'fulfil.ts', 'wait.ts', 'operate.ts', 'checkout.test.ts'],
   ])
@@ -32,7 +32,7 @@ describe('in order', () => {
     expect(rows.map(({ order_id }) => order_id)).toEqual([1, 3])
   })
 
-  it('[O1, G14] wait.ts waits for a payment, and goes on with it', async () => {
+  it('[O1, G14] wait.ts waits for a payment, and continues with it', async () => {
     const output = 'label invoice-7\nCompleted\nhad come before: true\n'
     expect(await samples.run(['wait.ts'], env())).toEqual({ code: 0, output })
   })

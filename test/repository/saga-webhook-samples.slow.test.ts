@@ -11,7 +11,7 @@ describe('the guide of sagas and webhooks', () => {
     expect(samples.compile()).toBe('')
   })
 
-  it('[O1, G14] tell.ts tells nobody, and lists the published history', async () => {
+  it('[O1, G14] tell.ts sends no event, and lists the published history', async () => {
     const output = [
       'told 0',
       ...['saga.started', 'saga.step.started', 'saga.step.completed', 'saga.step.started'],

@@ -61,7 +61,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-it('[O1] every TypeScript sample of the two pages is known here', () => {
+it('[O1] every TypeScript sample of the two pages is listed here', () => {
   expect((guide + signingPage).match(/^```ts$/gm)).toHaveLength(Object.keys(samples).length)
   expect(Object.keys(samples)).toEqual([
     'node.ts',
@@ -127,7 +127,7 @@ async function run(name: string): Promise<{ port: number; stdout: () => string; 
 
 describe('a sample', () => {
   it.each(Object.keys(samples).filter((name) => name !== 'ed25519.ts'))(
-    '[O1, U4] %s runs: it takes what is signed, answers the challenge and refuses the rest',
+    '[O1, U4] %s runs: it accepts signed requests, answers the challenge and refuses the rest',
     async (name) => {
       const program = await run(name)
       const post = async ({ headers, body }: SignedRequest) => {

@@ -115,7 +115,7 @@ const publish = (type: string, payloads: string[]) =>
     payloads.map((payload) => ({ type, payload })),
   )
 
-describe('the whole way of an event', () => {
+describe('an event from end to end', () => {
   it('[S7, S18, J6, E1, R2] every event arrives once, signed and byte for byte, and its delivery is Completed', async () => {
     const receiver = await startReceiver({ respond: answering(() => ({ status: 204 })) })
     const { id, secret } = await subscribe(receiver, 'flow.all')
@@ -169,7 +169,7 @@ describe('the whole way of an event', () => {
     await receiver.stop()
   })
 
-  it('[U5, S17] a receiver that answers 410 is switched off, by nobody but subscription_admin', async () => {
+  it('[U5, S17] a receiver that answers 410 is deactivated, by subscription_admin only', async () => {
     const receiver = await startReceiver({ respond: answering(() => ({ status: 410 })) })
     const { id } = await subscribe(receiver, 'flow.gone')
     const running = await parts(receiver)
@@ -190,7 +190,7 @@ describe('the whole way of an event', () => {
     await receiver.stop()
   })
 
-  it('[J5] a clean stop finishes what is being sent and gives the rest back: nothing arrives twice', async () => {
+  it('[J5] a clean stop finishes requests under way and gives the rest back: nothing arrives twice', async () => {
     const gate: { open?: () => void } = {}
     const waiting = new Promise<void>((resolve) => {
       gate.open = resolve
@@ -227,7 +227,7 @@ describe('the whole way of an event', () => {
 })
 
 describe('endpoints that are slow or dead', () => {
-  it('[J3] a slow one with a backlog does not hold up the others', async () => {
+  it('[J3] a slow one with a backlog does not delay the others', async () => {
     const gate: { open?: () => void } = {}
     const waiting = new Promise<void>((resolve) => {
       gate.open = resolve
@@ -260,7 +260,7 @@ describe('endpoints that are slow or dead', () => {
     for (const each of [slow, quick]) await each.stop()
   })
 
-  it('[S13, J3] a dead one is paused: a request each interval, which is an attempt, and all others wait without using theirs', async () => {
+  it('[S13, J3] a dead one is paused: one request each interval, which is an attempt, and all others wait without using theirs', async () => {
     let dead = true
     const receiver = await startReceiver({ respond: answering(() => ({ status: dead ? 503 : 200 })) })
     const { id } = await subscribe(receiver, 'flow.paused')

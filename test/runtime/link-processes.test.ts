@@ -28,7 +28,7 @@ async function startProcess(waitsFor: readonly Stage[]) {
 }
 
 describe('wake-ups between processes', () => {
-  it('[R1] what nobody here waits for reaches the process that does, and nobody else', async () => {
+  it('[R1] a wake-up without a local listener reaches the process that listens, and no other', async () => {
     const api = await startProcess([])
     const router = await startProcess(['routing'])
     const worker = await startProcess(['claims'])
@@ -40,7 +40,7 @@ describe('wake-ups between processes', () => {
     for (const each of [api, router, worker]) await each.link.stop()
   })
 
-  it('[R1] what somebody here waits for is not sent', async () => {
+  it('[R1] a wake-up with a local listener is not sent', async () => {
     const allInOne = await startProcess(stages)
     const other = await startProcess(stages)
     allInOne.wakeups.wake('routing')
@@ -52,7 +52,7 @@ describe('wake-ups between processes', () => {
     for (const each of [allInOne, other, marker]) await each.link.stop()
   })
 
-  it('[R1] a process does not hear what it sent itself', async () => {
+  it('[R1] a process does not receive its own wake-ups', async () => {
     const sender = await startProcess(['claims'])
     const other = await startProcess(['routing'])
     sender.wakeups.wake('routing')
@@ -66,7 +66,7 @@ describe('wake-ups between processes', () => {
     for (const each of [sender, other]) await each.link.stop()
   })
 
-  it('[R1] a word that is not known, of another version, say, is passed over', async () => {
+  it('[R1] an unknown word, of another version for example, is ignored', async () => {
     const worker = await startProcess(['claims'])
     await database.pool.query(
       `SELECT pg_notify('sagapost_wake', 'unheard-of 0'), pg_notify('sagapost_wake', '')`,
@@ -78,7 +78,7 @@ describe('wake-ups between processes', () => {
     for (const each of [worker, other]) await each.link.stop()
   })
 
-  it('[R1] many at once go out as few notifications, and none is forgotten', async () => {
+  it('[R1] many at once are sent as few notifications, and none is lost', async () => {
     const api = await startProcess([])
     const router = await startProcess(['routing'])
     for (let n = 0; n < 500; n++) api.wakeups.wake('routing')
@@ -86,7 +86,7 @@ describe('wake-ups between processes', () => {
     for (const each of [api, router]) await each.link.stop()
   })
 
-  it('[R1] workers that have a backlog are heard by the processes that make work for them', async () => {
+  it('[R1] a backlog of workers reaches the processes that make work for them', async () => {
     const worker = await startProcess(['claims'])
     const orchestrator = await startProcess(['first-jobs', 'results'])
     // Again and again, as workers do: their word counts for a moment only.
@@ -99,7 +99,7 @@ describe('wake-ups between processes', () => {
     for (const each of [worker, orchestrator]) await each.link.stop()
   })
 
-  it('[R1] a lost connection is made again, and everybody looks for what was missed', async () => {
+  it('[R1] a lost connection is reopened, and every loop looks for what was missed', async () => {
     const worker = await startProcess(['claims', 'results'])
     await database.pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -150,7 +150,7 @@ async function held(subscriptionId: string): Promise<number> {
 const violations = (settled = true) => checkInvariants(database.as('saga_readonly_role'), { settled })
 
 describe('a subscription that is deleted', () => {
-  it('[S5, S15, S17, D3] gets nothing more but what is on its way: all that is open ends as dead letters', async () => {
+  it('[S5, S15, S17, D3] gets only requests already under way: everything open ends as dead letters', async () => {
     const receiver = await receive()
     const id = await subscribe(receiver, 'stop.delete')
     await start(receiver)
@@ -169,7 +169,7 @@ describe('a subscription that is deleted', () => {
     expect(await violations()).toEqual([])
   })
 
-  it('[S15, S17, J11] ends what waits for a retry at once, and a failure on its way with it; rows and log name the last job', async () => {
+  it('[S15, S17, J11] ends a waiting retry at once, and a failure under way with it; rows and log name the last job', async () => {
     const receiver = await receive()
     const id = await subscribe(receiver, 'stop.retry')
     receiver.status = 500
@@ -214,7 +214,7 @@ describe('a subscription that is deleted', () => {
     })
   })
 
-  it('[S15, D3] ends what was held, and does not stand in the way of others', async () => {
+  it('[S15, D3] ends what was held, and does not delay others', async () => {
     const receiver = await receive()
     const id = await subscribe(receiver, 'stop.held')
     const other = await subscribe(receiver, 'stop.other')
@@ -261,7 +261,7 @@ it('[S15, J11] a limit lowered while a delivery waits: the dead letter and the l
 })
 
 describe('a subscription that is inactive', () => {
-  it('[U5, S13, J12] has its open deliveries held, and they use no attempt; when it is active again they go on', async () => {
+  it('[U5, S13, J12] has its open deliveries held without using attempts; they continue when it is active again', async () => {
     const receiver = await receive()
     const id = await subscribe(receiver, 'stop.off')
     await start(receiver)
@@ -291,7 +291,7 @@ describe('a subscription that is inactive', () => {
     expect(await violations()).toEqual([])
   })
 
-  it('[U4, U6] after another URL, has them go there once that is verified', async () => {
+  it('[U4, U6] after a change of URL, has them sent there once it is verified', async () => {
     const former = await receive()
     const next = await receive()
     const id = await subscribe(former, 'stop.moved')
@@ -341,7 +341,7 @@ describe('a subscription that is inactive', () => {
 })
 
 describe('a delivery that is cancelled', () => {
-  it('[S5, S17, D3, D4] ends as a dead letter wherever it stands, is Completed if it arrives, and can be requeued', async () => {
+  it('[S5, S17, D3, D4] ends as a dead letter in any state, is Completed if it arrives, and can be requeued', async () => {
     const receiver = await receive()
     const id = await subscribe(receiver, 'stop.one')
     await start(receiver)

@@ -30,20 +30,20 @@ const changed = (change: (bytes: Buffer) => Buffer) => {
 }
 const withByte = (at: number, value: number) => changed((bytes) => bytes.fill(value, at, at + 1))
 
-describe('data of sagas that is in a database already', () => {
+describe('sagas’ data from an existing database', () => {
   it('[G15] still opens', () => {
     expect(box.open(sealedOfStep, ofStep)).toBe('{"card":"4242"}')
     expect(box.open(sealedOfSaga, ofSaga)).toBe('{"card":"4242"}')
   })
 
-  it('[G15] opens at its own place only', () => {
+  it('[G15] opens in its own column only', () => {
     const elsewhere: DataPlace[] = [ofSaga, { ...ofStep, stepIndex: 4 }, { ...ofStep, sagaId: 'another' }]
     for (const place of elsewhere) {
       expect(refusal(() => box.open(sealedOfStep, place))[1]).toMatch(/it is damaged or belongs elsewhere$/)
     }
   })
 
-  it('[G15] is read as it is where it was written before there was a key', () => {
+  it('[G15] is read unchanged where it was written before there was a key', () => {
     expect([box, openBox].map(({ open }) => open('{"a":1}', ofStep))).toEqual(['{"a":1}', '{"a":1}'])
   })
 })
@@ -60,7 +60,7 @@ describe('sealed data that does not open', () => {
     ['bytes missing', box, changed((bytes) => bytes.subarray(0, 32)), 'it is damaged', true],
     ['bytes missing and no key', openBox, changed((bytes) => bytes.subarray(0, 32)), 'it is damaged', true],
     ['no text', box, '{"$sagapost_sealed":1}', 'it is damaged', true],
-  ])('[G15] says why, and whether anybody can open it: %s', (_, by, json, why, forGood) => {
+  ])('[G15] reports why, and whether another process can open it: %s', (_, by, json, why, forGood) => {
     expect(refusal(() => by.open(json, ofStep))).toEqual(cannotBeOpened(why, forGood))
   })
 })

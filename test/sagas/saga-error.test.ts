@@ -56,7 +56,7 @@ describe('an error that was thrown', () => {
     }
   })
 
-  it('[G5] is told again without stacks, and with no more causes than are kept', () => {
+  it('[G5] is restored without stacks, and with no more causes than are kept', () => {
     const told = retellError({
       ...describeError(new Error('outer'), true),
       cause: describeError(nested(9), true),

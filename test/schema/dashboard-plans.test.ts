@@ -44,7 +44,7 @@ describe('what the dashboard reads', () => {
     expect(await countRowsRead(readOnly(), sql, values)).toBeLessThanOrEqual(rowsMax)
   })
 
-  it('[S21] counts are added by their key, and leave by their time', async () => {
+  it('[S21] counts are added by their key, and removed by their time', async () => {
     const counts = [{ subscriptionId: '1', succeeded: 1, failed: 0, deadLettered: 0, durations: [1] }]
     const added = await explain(database.as('saga_orchestrator'), addToDeliveryMinutes, [
       JSON.stringify(counts),
@@ -55,7 +55,7 @@ describe('what the dashboard reads', () => {
     expect(expired).toMatchObject({ scanned: [], indexes: ['idx_delivery_minutes_minute'] })
   })
 
-  it('[U1] endpoints in trouble are found by a small table', async () => {
+  it('[U1] failing endpoints are found in a small table', async () => {
     expect((await readOnly().query(selectFailingEndpoints, [5, 5])).rows).toEqual([])
   })
 })

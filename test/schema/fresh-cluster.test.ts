@@ -52,7 +52,7 @@ function urlOf(login: string, database: string): string {
   return url.href
 }
 
-it('[O2] a login that may not create roles gets one line with all that are missing, and nothing is left', async () => {
+it('[O2] a login that may not create roles gets one line with all missing roles, and nothing is left behind', async () => {
   await asSuperuser(`CREATE ROLE plain LOGIN PASSWORD 'test'`)
   await asSuperuser(`CREATE DATABASE plain OWNER plain`)
   const error = await migrate({ databaseUrl: urlOf('plain', 'plain') }).catch((caught: unknown) => caught)
@@ -65,7 +65,7 @@ it('[O2] a login that may not create roles gets one line with all that are missi
   expect(rows).toEqual([])
 })
 
-it('[O2] a login with CREATEROLE makes the roles, and every part works under its own through that login', async () => {
+it('[O2] a login with CREATEROLE creates the roles, and every part works under its own through that login', async () => {
   await asSuperuser(`CREATE ROLE maker LOGIN CREATEROLE PASSWORD 'test'`)
   await asSuperuser(`CREATE DATABASE made OWNER maker`)
   const databaseUrl = urlOf('maker', 'made')

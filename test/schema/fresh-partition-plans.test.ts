@@ -121,7 +121,7 @@ describe.each([
 ])('in $partition', ({ known, workAfter }) => {
   const database = useDatabase()
 
-  it('[S16, J5, J8, J9] work costs what is moved, not what waits there', async () => {
+  it('[S16, J5, J8, J9] work costs by the rows moved, not by the rows waiting', async () => {
     const { pool } = database
     await subscribe(pool)
     if (known > 0) {

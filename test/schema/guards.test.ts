@@ -138,7 +138,7 @@ describe('the initial state', () => {
       ),
     )
 
-  it('[S5] of a delivery is Pending with 0 attempts and no error, whoever inserts it', async () => {
+  it('[S5] of a delivery is Pending with 0 attempts and no error, for every role', async () => {
     for (const status of ['InProgress', 'PendingRetry', 'Completed', 'DeadLettered']) {
       expect(await insert('status', `'${status}'`)).toBe('illegal_initial_state')
     }
@@ -371,7 +371,7 @@ describe('dead letters', () => {
     expect(rows).toHaveLength(0)
   })
 
-  it('[D3] a delivery whose event is not there cannot be dead-lettered', async () => {
+  it('[D3] a delivery whose event is missing cannot be dead-lettered', async () => {
     const id = await insertDeliveryWithoutEvent(database.pool, '999999')
     const move = (status: string) =>
       database.pool.query('UPDATE sagapost.webhook_delivery_sagas SET status = $2 WHERE id = $1', [

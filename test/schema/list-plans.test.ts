@@ -220,7 +220,7 @@ describe('a page of deliveries', () => {
     expect(rows[0]).toEqual({ count: RARE, all: RARE })
   })
 
-  it('[S21] (Pending, of which there were many when the statistics were made) reads no more than there are', async () => {
+  it('[S21] (Pending, of which there were many when the statistics were taken) reads no more than there are', async () => {
     const move = (status: string) =>
       database.pool.query(
         `UPDATE sagapost.webhook_delivery_sagas SET status = $1 WHERE id BETWEEN 40000 AND 49999`,
@@ -268,7 +268,7 @@ describe('a page of deliveries', () => {
     ['a common type', 'type.7'],
     ['a common type, all old', 'type.old'],
     ['a type that no event has', 'type.none'],
-  ])('[S21] (of %s) reads no more than so many events and their deliveries', async (_, type) => {
+  ])('[S21] (of %s) reads a bounded number of events and their deliveries', async (_, type) => {
     for (const eventsMax of [PAGE, EXAMINED_MAX]) {
       // An event and its delivery; three events share a time; a row in hand from every partition.
       const rowsMax = 2 * (eventsMax + 3 + PARTITIONS)
@@ -295,7 +295,7 @@ describe('a page of deliveries', () => {
     await expectBounded(selectDeliveries, [null, null, 4, null, PAGE, 'rare'], [])
   })
 
-  it('[S21] one delivery meets an index in every partition, and its jobs in one', async () => {
+  it('[S21] one delivery reads an index in every partition, and its jobs in one', async () => {
     await expectBounded(selectDelivery, [77], ['uniq_job_saga_attempt', 'webhook_delivery_sagas_pkey'])
   })
 })
@@ -324,7 +324,7 @@ describe('a page of events', () => {
     await expectBounded(selectEventByKey, ['key-77', null, null, null], ['event_keys_pkey', 'events_pkey'])
   })
 
-  it('[S21] one event meets one partition', async () => {
+  it('[S21] one event reads one partition', async () => {
     const { relations, indexes } = await explain(readOnly(), selectEvent, [77, 1_000])
     expect({ relations, indexes }).toEqual({ relations: ['events_from_0'], indexes: ['events_pkey'] })
   })
@@ -377,7 +377,7 @@ describe('a page of dead letters', () => {
     )
   })
 
-  it('[S21] one dead letter meets an index in every partition, and its delivery in one', async () => {
+  it('[S21] one dead letter reads an index in every partition, and its delivery in one', async () => {
     await expectBounded(selectDeadLetter, [77, 1_000], ['dead_letters_pkey', 'uniq_saga_requeued_from'])
   })
 })

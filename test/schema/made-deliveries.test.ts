@@ -53,7 +53,7 @@ describe('a delivery', () => {
     { what: 'switched off', given: {}, change: 'active = false' },
     { what: 'deleted', given: {}, change: 'active = false, deleted_at = sagapost.now()' },
   ])(
-    '[U5] is refused to a subscription that is $what, for every role',
+    '[U5] is refused for a subscription that is $what, for every role',
     async ({ given, change: assignments }) => {
       const event = await insertEvent(database.pool)
       const subscription = await insertSubscription(database.pool, given)
@@ -62,15 +62,15 @@ describe('a delivery', () => {
     },
   )
 
-  it('[U5] is refused to a subscription that is not there', async () => {
+  it('[U5] is refused for a subscription that does not exist', async () => {
     await expectRefused([[await insertEvent(database.pool), '999999']], /subscription 999999, which is not/)
   })
 
-  it('[U5, R2] is refused of an event that is not there', async () => {
+  it('[U5, R2] is refused for an event that does not exist', async () => {
     await expectRefused([['999999', await insertSubscription(database.pool)]], /event 999999, which is not/)
   })
 
-  it('[R2] is refused to a subscription of another type', async () => {
+  it('[R2] is refused for a subscription of another type', async () => {
     const event = await insertEvent(database.pool, { type: 'order.placed' })
     const other = await insertSubscription(database.pool, { type: 'order.paid' })
     await expectRefused([[event, other]], /is of type order.placed, and subscription \d+ of type order.paid/)
@@ -117,7 +117,7 @@ describe('a requeued delivery', () => {
       [eventId, subscriptionId],
     )
 
-  it('[D4] goes to the subscription of its dead letter, whatever type that is of by now', async () => {
+  it('[D4] is sent to the subscription of its dead letter, whatever its type is by now', async () => {
     const { id, subscriptionId } = await insertDelivery(database.pool, 'DeadLettered')
     await change(subscriptionId, `event_type = 'order.paid'`)
     const { rows } = await database.pool.query('SELECT id FROM sagapost.dead_letters WHERE saga_id = $1', [
@@ -129,7 +129,7 @@ describe('a requeued delivery', () => {
     expect(requeued).toEqual([{ delivery_id: expect.any(String), created: true }])
   })
 
-  it('[U5, D4] is refused to a subscription that is not active, and of an event that is not there', async () => {
+  it('[U5, D4] is refused for a subscription that is not active, and for a missing event', async () => {
     const { eventId, subscriptionId } = await insertDelivery(database.pool, 'DeadLettered')
     expect(await codeOf(requeue('999999', subscriptionId))).toBe('delivery_not_subscribed')
     await change(subscriptionId, 'active = false')
@@ -137,7 +137,7 @@ describe('a requeued delivery', () => {
   })
 })
 
-describe('the look at deliveries that are made', () => {
+describe('the check of deliveries that are inserted', () => {
   it('[S21] reads the partitions of their events, and no other', async () => {
     const subscription = await insertSubscription(database.pool)
     const { rows } = await database.pool.query<{ id: string }>(

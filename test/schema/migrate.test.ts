@@ -44,7 +44,7 @@ const nextFile = async (sql: string) => {
 }
 
 describe('migrate', () => {
-  it('[G11] brings an empty database to the newest version, records each file, and does nothing when run again', async () => {
+  it('[G11] migrates an empty database to the newest version, records each file, and does nothing when run again', async () => {
     const migrations = await loadMigrations(folder)
     const applied = await migrate({ databaseUrl, folder })
     expect(applied.map(({ file }) => file)).toEqual(migrations.map(({ file }) => file))
@@ -55,14 +55,14 @@ describe('migrate', () => {
     expect(await migrate({ databaseUrl, folder })).toEqual([])
   })
 
-  it('[G11] lets several migrators run at once: each file is applied once', async () => {
+  it('[G11] several migrators can run at once: each file is applied once', async () => {
     const runs = await Promise.all(Array.from({ length: 4 }, () => migrate({ databaseUrl, folder })))
     const applied = runs.flat().map(({ version }) => version)
     const all = (await loadMigrations(folder)).map(({ version }) => version)
     expect(applied.sort((a, b) => a - b)).toEqual(all)
   })
 
-  it('[G11] says that it waits for a migrator that is at work, and goes on after it', async () => {
+  it('[G11] reports that it waits for a migrator at work, and continues after it', async () => {
     await migrate({ databaseUrl, folder })
     const file = await nextFile('CREATE TABLE sagapost.next (id int)')
     const other = await database.pool.connect()
@@ -93,7 +93,7 @@ describe('migrate', () => {
     }
   })
 
-  it('[O2] is not held up by the role of any part, whatever that locks', async () => {
+  it('[O2] is not blocked by the role of any part, whatever that locks', async () => {
     await migrate({ databaseUrl, folder })
     const table = 'sagapost.saga_schema_version'
     for (const role of databaseRoles) {
@@ -160,14 +160,14 @@ describe('migrate', () => {
     expect(await objects()).toBe(before)
   })
 
-  it('[G11] takes other line ends for the same file', async () => {
+  it('[G11] accepts other line ends for the same file', async () => {
     await migrate({ databaseUrl, folder })
     const file = new URL('0002_events.sql', folder)
     await writeFile(file, (await readFile(file, 'utf8')).replaceAll('\n', '\r\n'))
     expect(await migrate({ databaseUrl, folder })).toEqual([])
   })
 
-  it('[G11] leaves nothing of a failed migration, keeps those before it, and goes on when it is mended', async () => {
+  it('[G11] leaves nothing of a failed migration, keeps those before it, and continues when it is fixed', async () => {
     const failing = await nextFile(
       'CREATE TABLE sagapost.half (id int); SELECT 1 / 0; CREATE TABLE sagapost.whole (id int)',
     )
@@ -192,7 +192,7 @@ describe('migrate', () => {
     await expect(migrate({ databaseUrl, folder })).rejects.toMatchObject({ code: 'schema_newer' })
   })
 
-  it('[G11] refuses a schema that a development version made, says what can be done, and changes nothing', async () => {
+  it('[G11] refuses the schema of a development version, says what can be done, and changes nothing', async () => {
     const older = pathToFileURL(`${await mkdtemp(join(tmpdir(), 'sagapost-older-'))}/`)
     const count = (await loadMigrations(folder)).length
     await cp(new URL('0001_clock_and_roles.sql', folder), new URL('0001_clock_and_roles.sql', older))
@@ -220,7 +220,7 @@ describe('migrate', () => {
     expect(await objects()).toBe(0)
   })
 
-  it('[G11] gives up a lock that it cannot get, instead of standing in front of everybody', async () => {
+  it('[G11] gives up a lock that it cannot get, instead of blocking all other sessions', async () => {
     await migrate({ databaseUrl, folder })
     await nextFile('ALTER TABLE sagapost.events ADD COLUMN extra int')
     const publisher = await database.pool.connect()
@@ -237,8 +237,8 @@ describe('migrate', () => {
   })
 })
 
-describe('what others have put in the way', () => {
-  it('[O2] a function of another user that would match better is not called with the rights of the migrator', async () => {
+describe('objects of other users in the schema', () => {
+  it('[O2] a better matching function of another user is not called with the rights of the migrator', async () => {
     await database.pool.query(`
       CREATE TABLE public.called (by text);
       CREATE FUNCTION public.pg_has_role(name, text, text) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -251,7 +251,7 @@ describe('what others have put in the way', () => {
     }
   })
 
-  it('[O2] a schema that somebody else owns is not taken over', async () => {
+  it('[O2] a schema that another login owns is not taken over', async () => {
     await database.pool.query('CREATE SCHEMA sagapost AUTHORIZATION saga_readonly_role')
     await expect(migrate({ databaseUrl, folder })).rejects.toMatchObject({
       code: 'migration_not_permitted',
@@ -260,7 +260,7 @@ describe('what others have put in the way', () => {
     expect(await objects()).toBe(0)
   })
 
-  it('[O3] backslashes mean what they mean, whatever the database says', async () => {
+  it('[O3] backslashes have their standard meaning, whatever the database setting', async () => {
     const owner = await database.pool.connect()
     const { rows } = await owner.query('SELECT current_database() AS name')
     await owner.query(`ALTER DATABASE ${rows[0].name} SET standard_conforming_strings = off`)
@@ -329,7 +329,7 @@ describe('a login that is no superuser', () => {
     await database.pool.query('DROP SCHEMA sagapost CASCADE')
   })
 
-  it('[O2] is told in one line which roles it lacks and may not make', async () => {
+  it('[O2] is told in one line which roles it lacks and may not create', async () => {
     const { login, url } = await loginUrl('poor', 'NOCREATEROLE')
     await grantCreate(login)
     const error = await migrate({ databaseUrl: url, folder }).catch((caught: unknown) => caught)

@@ -46,7 +46,7 @@ const readiness = async () =>
   checkReadiness(database.as('schema_maintainer'), await loadMigrations(migrationsFolder))
 
 describe('partitions', () => {
-  it('[O7] are made for all four tables with the same ranges, ahead of the first event', async () => {
+  it('[O7] are created for all four tables with the same ranges, ahead of the first event', async () => {
     const { rows } = await database.pool.query(
       `SELECT from_id::int, to_id::int, array_agg(table_name::text ORDER BY table_name) AS tables
        FROM sagapost.partitions GROUP BY 1, 2 ORDER BY 1`,
@@ -83,7 +83,7 @@ describe('partitions', () => {
     }
   })
 
-  it('[O7] that are made later can be read by every role that reads events', async () => {
+  it('[O7] that are created later can be read by every role that reads events', async () => {
     await setNextId((await lastTo()) - 5)
     await ensure()
     const { rows: readers } = await database.pool.query<{ role: DatabaseRole }>(
@@ -100,7 +100,7 @@ describe('partitions', () => {
     }
   })
 
-  it('[O7] are made ahead as the ids grow, and only when there are too few', async () => {
+  it('[O7] are created ahead as the ids grow, and only when there are too few', async () => {
     await useSmallPartitions()
     const before = await lastTo()
     expect(await ensure()).toBe((await headroom()).headroom)
@@ -112,7 +112,7 @@ describe('partitions', () => {
     expect(rows).toHaveLength(2 * growing.length)
   })
 
-  it('[O7] are made while a publishing transaction is open, and nobody waits for anybody', async () => {
+  it('[O7] are created while a publishing transaction is open, and neither waits for the other', async () => {
     await useSmallPartitions()
     await setNextId((await lastTo()) - 5)
     const [publisher, reader, maker, other] = await Promise.all(
@@ -140,7 +140,7 @@ describe('partitions', () => {
     }
   })
 
-  it('[O7] are made once by makers that run at the same time', async () => {
+  it('[O7] are created once by concurrent calls', async () => {
     await useSmallPartitions()
     const before = await lastTo()
     await setNextId(before - 1)
@@ -150,7 +150,7 @@ describe('partitions', () => {
     expect(rows).toHaveLength(2 * growing.length)
   })
 
-  it('[O7] give way to whoever holds the table, and are made by the next call', async () => {
+  it('[O7] yield to a session that has locked the table, and are created by the next call', async () => {
     await useSmallPartitions()
     const before = await lastTo()
     await setNextId(before - 1)
@@ -165,7 +165,7 @@ describe('partitions', () => {
     expect(await lastTo()).toBeGreaterThan(before)
   })
 
-  it('[O7] that cannot be made leave nothing behind, and are made by the next call', async () => {
+  it('[O7] that cannot be created leave nothing behind, and are created by the next call', async () => {
     await useSmallPartitions()
     const before = await lastTo()
     await setNextId(before - 1)
@@ -195,7 +195,7 @@ describe('headroom', () => {
     expect(await codeOf(insertEvent(database.pool, { type: 'burst' }))).toBe('accepted')
   })
 
-  it('[O7] low headroom fails readiness, and a round of the loop brings it back', async () => {
+  it('[O7] low headroom fails readiness, and a round of the loop restores it', async () => {
     await useSmallPartitions()
     await ensure()
     expect(await readiness()).toEqual([])
@@ -206,7 +206,7 @@ describe('headroom', () => {
     expect(await readiness()).toEqual([])
   })
 
-  it('[O7] after a restore whose ids are far ahead, partitions are made where the ids are', async () => {
+  it('[O7] after a restore whose ids are far ahead, partitions are created where the ids are', async () => {
     await useSmallPartitions()
     const far = 5_000_000_500
     await setNextId(far)
@@ -218,7 +218,7 @@ describe('headroom', () => {
     expect(await readiness()).toEqual([])
   })
 
-  it('[O7] ids that were set back to a gap count as uncovered, and the gap is filled up to what is there', async () => {
+  it('[O7] ids that were set back into a gap count as uncovered, and the gap is filled', async () => {
     await useSmallPartitions()
     const gap = 4_000_000_500
     await setNextId(gap)
@@ -240,7 +240,7 @@ describe('headroom', () => {
     expect(overlaps).toEqual([])
   })
 
-  it('[O7] a table that has lost its partitions counts, whatever the others have', async () => {
+  it('[O7] a table that has lost its partitions counts as uncovered, whatever the others have', async () => {
     const { rows } = await database.pool.query(
       `SELECT partition_name FROM sagapost.partitions WHERE table_name = 'dead_letters' ORDER BY to_id DESC LIMIT 1`,
     )
@@ -271,7 +271,7 @@ describe('headroom', () => {
 })
 
 describe('the loop', () => {
-  it('[O7] makes partitions at once, goes on after an error, and stops when it is told to', async () => {
+  it('[O7] creates partitions at once, continues after an error, and stops on request', async () => {
     await setNextId(9_000_000_000)
     const errors: Error[] = []
     await database.pool.query(

@@ -32,12 +32,12 @@ const doors: [string, (bytes: number) => string][] = [
 afterEach(() => database.pool.query('SELECT sagapost.limit_payloads($1)', [MIB]))
 
 describe('the limit of payloads', () => {
-  it('[E1] is what the HTTP API takes unless it is raised', async () => {
+  it('[E1] is the HTTP API’s limit unless it is raised', async () => {
     const { rows } = await database.pool.query('SELECT sagapost.payload_bytes_max() AS bytes')
     expect(rows[0].bytes).toBe(defaultEventLimits.payloadBytesMax)
   })
 
-  it.each(doors)('[E1] holds for %s: as many bytes are stored, one more is refused', async (_door, sql) => {
+  it.each(doors)('[E1] holds for %s: that many bytes are stored, one more is refused', async (_door, sql) => {
     expect(await codeOf(asIngest(sql(MIB)))).toBe('accepted')
     expect(await outcomeOf(asIngest(sql(MIB + 1)))).toEqual({
       code: 'payload_too_large',
@@ -62,7 +62,7 @@ describe('the limit of payloads', () => {
     expect(await codeOf(asIngest(sql))).toBe('payload_too_large')
   })
 
-  it('[E1] says in `publish` how large the payload is and what is taken', async () => {
+  it('[E1] reports in `publish` how large the payload is and what the limit is', async () => {
     await expect(asIngest(`SELECT sagapost.publish('size', ${jsonOf(MIB + 5)})`)).rejects.toThrow(
       'the payload has 1048581 bytes; at most 1048576 are taken',
     )
@@ -86,7 +86,7 @@ describe('the limit of payloads', () => {
     await expect(tooMuch).rejects.toThrow('1048576 (1 MiB) to 16777216 bytes (16 MiB)')
   })
 
-  it('[O2] cannot be raised by one who publishes', async () => {
+  it('[O2] cannot be raised by a publisher', async () => {
     for (const role of ['event_ingest_writer', 'event_publisher', 'saga_app_role'] as const) {
       const client = await database.pool.connect()
       await client.query('BEGIN')
@@ -99,7 +99,7 @@ describe('the limit of payloads', () => {
     }
   })
 
-  it('[E1] holds in partitions that are made later', async () => {
+  it('[E1] holds in partitions that are created later', async () => {
     const { rows } = await database.pool.query(
       `SELECT max(to_id) AS id FROM sagapost.partitions WHERE table_name = 'events'`,
     )

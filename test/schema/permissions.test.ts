@@ -343,8 +343,8 @@ describe('functions', () => {
   })
 })
 
-describe('the parts do their work with what they have', () => {
-  it('[S6, J7, R4, E4] an event goes its way from role to role', async () => {
+describe('each part has the rights for its work', () => {
+  it('[S6, J7, R4, E4] an event passes from role to role', async () => {
     const { rows: published } = await database
       .as('event_ingest_writer')
       .query(`SELECT sagapost.publish('order.placed', '{"order": 1}', 'key-1') AS id`)

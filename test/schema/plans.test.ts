@@ -220,7 +220,7 @@ describe('bounded queries of the hot path', () => {
   )
 
   it.each(statements.filter(([, , , { sql }]) => [claim, makeFirstJobs, applyNewResults].includes(sql)))(
-    '[S21, J9] %s: %s as a prepared statement goes on finding its work by %s, and scans nothing',
+    '[S21, J9] %s: %s as a prepared statement keeps finding its work by %s, and scans nothing',
     async (_rule, _name, index, statement) => {
       const plan = await explainPrepared(
         database.pool,
@@ -266,7 +266,7 @@ describe('bounded queries of the hot path', () => {
     expect(settled.scanned).toEqual([])
   })
 
-  it('[J5] what was reported before is found by its key, in the hot partition only', async () => {
+  it('[J5] an earlier report is found by its key, in the hot partition only', async () => {
     const ids = Array.from({ length: BATCH }, (_, index) => String(HOT_FROM + index))
     const plan = await hotPlanOf(inRange(selectReported, range), [...bounds, ids, ids, ids.map(() => TOKEN)])
     expect(plan.relations).toEqual(hot('webhook_delivery_jobs'))
@@ -285,7 +285,7 @@ describe('bounded queries of the hot path', () => {
 
 describe('the sweep without bounds', () => {
   it.each(statements)(
-    '[S21, J9] %s: %s meets every partition through %s and scans none',
+    '[S21, J9] %s: %s reads every partition through %s and scans none',
     async (_rule, _name, index, statement) => {
       const plan = await hotPlanOf(statement.sql, [0, '9223372036854775807', ...statement.more])
       const table = /^idx_saga|sagas_pkey$/.test(index) ? 'webhook_delivery_sagas' : 'webhook_delivery_jobs'
@@ -343,7 +343,7 @@ describe('the backlog, at every scrape', () => {
 })
 
 describe('look-ups', () => {
-  it('[J3] whether endpoints have answered is told by idx_saga_subscription', async () => {
+  it('[J3] whether endpoints have answered is read from idx_saga_subscription', async () => {
     const plan = await planOf(inRange(selectAnswered, range), [...bounds, ['1', '2', '3']])
     expect(plan).toMatchObject({ indexes: ['idx_saga_subscription'], scanned: [] })
   })

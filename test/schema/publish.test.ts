@@ -22,7 +22,7 @@ async function eventsOf(type: string): Promise<{ id: string; payload: string }[]
 }
 
 describe('sagapost.publish', () => {
-  it('[E1] stores the event with its bytes as they came, whatever JSON they are', async () => {
+  it('[E1] stores the event byte for byte, whatever JSON it is', async () => {
     const payloads = [
       '{ "b": 1,  "a": 2, "a": 3 }',
       '"\\u0000"',
@@ -89,7 +89,7 @@ describe('sagapost.publish', () => {
     expect(await eventsOf('key.rollback')).toMatchObject([{ id, payload: '{"n": 2}' }])
   })
 
-  it('[E3] a key that expires while it is looked at is free again', async () => {
+  it('[E3] a key that expires during its lookup is free again', async () => {
     const first = await publish('key.expiring', '{"n": 1}')
     // Stands for another call that stores the key after the look for it, and for expire_event_keys before the next look.
     await database.pool.query(`
@@ -118,7 +118,7 @@ describe('sagapost.publish', () => {
     }
   })
 
-  it('[E1] takes json, jsonb and plain literals', async () => {
+  it('[E1] accepts json, jsonb and plain literals', async () => {
     const ingest = database.as('event_ingest_writer')
     await ingest.query(`SELECT sagapost.publish('overloads', '{"a":  1}')`)
     await ingest.query(`SELECT sagapost.publish('overloads', '{"a":  1}'::json)`)
@@ -132,7 +132,7 @@ describe('sagapost.publish', () => {
     ])
   })
 
-  it('[O5] keeps the correlation id and hands it to the routing queue', async () => {
+  it('[O5] keeps the correlation id and passes it to the routing queue', async () => {
     const { rows } = await database
       .as('event_ingest_writer')
       .query(`SELECT sagapost.publish('correlated', '{}', correlation_id => 'corr-9') AS id`)
@@ -171,7 +171,7 @@ describe('sagapost.publish', () => {
     expect(await count()).toBe(before)
   })
 
-  it('[E4] cannot be led astray by objects of the caller', async () => {
+  it('[E4] is not affected by objects of the caller', async () => {
     const client = await database.pool.connect()
     try {
       await client.query(
@@ -198,7 +198,7 @@ describe('the routing queue', () => {
     return rows.map((row) => row.event_id)
   }
 
-  it('[R1] gets every event of a plain INSERT of many rows', async () => {
+  it('[R1] queues every event of a plain INSERT of many rows', async () => {
     const { rows } = await database
       .as('event_ingest_writer')
       .query(
@@ -209,14 +209,14 @@ describe('the routing queue', () => {
     expect(await queued(ids)).toEqual(ids)
   })
 
-  it('[R1] gets events that are put into a partition directly', async () => {
+  it('[R1] queues events that are inserted into a partition directly', async () => {
     const { rows } = await database.pool.query(
       `INSERT INTO sagapost.events_from_0 (event_type, payload) VALUES ('direct', '{}') RETURNING id`,
     )
     expect(await queued([rows[0].id])).toEqual([rows[0].id])
   })
 
-  it('[R1] gets an event that commits late with an earlier id', async () => {
+  it('[R1] queues an event that commits late with an earlier id', async () => {
     const late = await database.pool.connect()
     await late.query('BEGIN')
     const lateId = await insertEvent(late)
@@ -230,7 +230,7 @@ describe('the routing queue', () => {
 })
 
 describe('expire_event_keys', () => {
-  it('[E3] forgets keys older than the window, in bounded steps, and no younger ones', async () => {
+  it('[E3] deletes keys older than the window, in bounded steps, and no younger ones', async () => {
     await database.pool.query(
       `INSERT INTO sagapost.event_keys (key, event_id, fingerprint, created_at)
        SELECT 'old-' || n, n, sha256(''), sagapost.now() - interval '31 days' FROM generate_series(1, 25) AS n`,

@@ -181,7 +181,7 @@ describe('with hundreds of partitions', () => {
     few = await measure()
   })
 
-  it('[S21, J9] no statement of a part locks more partitions the more there are', async () => {
+  it('[S21, J9] no statement of a part locks more partitions when there are more of them', async () => {
     await addRanges(MANY_RANGES - FEW_RANGES)
     expect(await measure()).toEqual(few)
     expect(Math.max(...Object.values(few))).toBeLessThan(1000)

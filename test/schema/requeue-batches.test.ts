@@ -11,7 +11,7 @@ const operator = () => database.as('dead_letter_operator')
 const runner = () => database.as('saga_app_role')
 
 describe('the batches of a requeue', () => {
-  it('[D4, S19] are for the attempt that runs: whoever else asks requeues nothing', async () => {
+  it('[D4, S19] are for the attempt that runs: any other caller requeues nothing', async () => {
     const subscriptionId = await insertSubscription(database.pool)
     const letters = await insertDeadLetters(database.pool, { count: 1_100, subscriptionId })
     const { sagaId } = await requeueDeadLetters(operator(), { subscriptionId })
@@ -35,7 +35,7 @@ describe('the batches of a requeue', () => {
     expect(await requeueBatch(runner(), 'nobody', 1)).toBeNull()
   })
 
-  it('[O7, S20] are no more than one requeue takes, and only for its own saga, which nobody holds', async () => {
+  it('[O7, S20] are at most as large as one requeue, and only for its own saga, which no coordinator holds', async () => {
     const subscriptionId = await insertSubscription(database.pool)
     await insertDeadLetters(database.pool, { count: 13, subscriptionId })
     const client = await operator().connect()

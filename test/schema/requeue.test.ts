@@ -30,7 +30,7 @@ async function wholeRow(table: string, id: string) {
 const lockWaiters = () => countLockWaiters(database.pool)
 
 describe('requeue_dead_letter', () => {
-  it('[D4, S19] makes a new Pending delivery that is due now, and no job, and leaves the dead one alone', async () => {
+  it('[D4, S19] makes a new Pending delivery that is due now, and no job, and leaves the dead one unchanged', async () => {
     const dead = await insertDelivery(database.pool, 'DeadLettered')
     const before = await wholeRow('webhook_delivery_sagas', dead.id)
     const letter = await deadLetterOf(dead)
@@ -53,7 +53,7 @@ describe('requeue_dead_letter', () => {
     expect(jobs.rows).toHaveLength(0)
   })
 
-  it('[D4] answers a second request with the delivery that the first one made, also after the switch-off', async () => {
+  it('[D4] answers a second request with the delivery of the first, also after the deactivation', async () => {
     const dead = await insertDelivery(database.pool, 'DeadLettered')
     const letter = await deadLetterOf(dead)
     const first = await requeue(letter)
@@ -63,14 +63,14 @@ describe('requeue_dead_letter', () => {
     expect(await requeue(letter)).toEqual({ delivery_id: first.delivery_id, created: false })
   })
 
-  it('[D4, O7] two requests at once make one delivery', async () => {
+  it('[D4, O7] two concurrent requests make one delivery', async () => {
     const letter = await deadLetterOf(await insertDelivery(database.pool, 'DeadLettered'))
     const answers = await Promise.all(Array.from({ length: 8 }, () => requeue(letter)))
     expect(new Set(answers.map(({ delivery_id }) => delivery_id)).size).toBe(1)
     expect(answers.filter(({ created }) => created)).toHaveLength(1)
   })
 
-  it('[D4, O7] a request that another overtakes between its look and its entry answers with the delivery of the other', async () => {
+  it('[D4, O7] a request that another overtakes between its lookup and its insert answers with the delivery of the other', async () => {
     // Entries are made index by index, oldest index first: a function of the oldest one holds a session at its gate.
     const keys = ['uniq_saga_requeued_from', 'uniq_saga_event_subscription']
     const { rows } = await database.pool.query(
@@ -154,7 +154,7 @@ describe('requeue_dead_letter', () => {
     expect(rows).toHaveLength(0)
   })
 
-  it('[D4] waits for a switch-off that is under way, and is then refused', async () => {
+  it('[D4] waits for a deactivation that is under way, and is then refused', async () => {
     const dead = await insertDelivery(database.pool, 'DeadLettered')
     const admin = await database.pool.connect()
     try {
@@ -171,7 +171,7 @@ describe('requeue_dead_letter', () => {
     }
   })
 
-  it('[D4] of a dead letter that is not there is refused', async () => {
+  it('[D4] of a dead letter that does not exist is refused', async () => {
     expect(await codeOf(requeue('987654321'))).toBe('dead_letter_not_found')
   })
 
@@ -212,7 +212,7 @@ describe('requeue_dead_letter', () => {
     })
   })
 
-  it('[D5] nobody makes a requeued delivery past the function', async () => {
+  it('[D5] no role makes a requeued delivery except through the function', async () => {
     const insert = `INSERT INTO sagapost.webhook_delivery_sagas (event_id, subscription_id, requeued_from) VALUES (1, 1, 1)`
     for (const role of ['dead_letter_operator', 'router_worker', 'saga_orchestrator'] as const) {
       expect(await codeOf(database.as(role).query(insert))).toBe('permission_denied')

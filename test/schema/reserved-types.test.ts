@@ -27,8 +27,8 @@ const ways: [string, (type: string) => Promise<string>][] = [
   ['sagapost.publish_batch', (type) => asWriter(batch, [[type]])],
 ]
 
-describe('types that are Sagapost’s own', () => {
-  it.each(ways)('[E4] are refused from %s, and those that look alike are not', async (_way, publish) => {
+describe('types reserved by Sagapost', () => {
+  it.each(ways)('[E4] are refused from %s, and similar ones are not', async (_way, publish) => {
     for (const type of reserved) {
       expect([type, await publish(type)]).toEqual([type, 'event_type_reserved'])
     }
@@ -73,7 +73,7 @@ describe('types that are Sagapost’s own', () => {
     }
   })
 
-  it('[E4] are stored for the owner: by the sagas’ own functions, and when data is restored', async () => {
+  it('[E4] are stored for the owner: by the functions of sagas, and when data is restored', async () => {
     const insert = `INSERT INTO sagapost.events (event_type, payload) VALUES ('saga.completed', '1') RETURNING id`
     expect((await database.pool.query(insert)).rows).toHaveLength(1)
   })

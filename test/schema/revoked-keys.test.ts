@@ -47,7 +47,7 @@ describe('a revoked API key', () => {
     }
   })
 
-  it('[O2] is what an open key becomes, and an open one can be deleted by the owner', async () => {
+  it('[O2] can only result from revoking an open key, which its owner may also delete', async () => {
     const { id } = await createKey(keyAdmin(), { name: 'a key', scope: 'read' })
     expect(await codeOf(keyAdmin().query(set(`revoked_at = '2020-01-01'`), [id]))).toBe('accepted')
     const open = await createKey(keyAdmin(), { name: 'a key', scope: 'read' })

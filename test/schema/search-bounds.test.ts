@@ -77,7 +77,7 @@ const newestFirst = (from: number, to: number, wanted = (_: number) => true) =>
 /** The page, a row in hand from every partition, and the webhook ids of its events. */
 const PAGE_ROWS = 2 * (PAGE + 1) + PARTITIONS
 
-it('[S21] a page of Completed ends after so many deliveries, and the next one goes on there', async () => {
+it('[S21] a page of Completed ends after a bounded number of deliveries, and the next one continues there', async () => {
   const rowsMax = WALKED_MAX + PAGE_ROWS
   const found = await walk({ status: 'Completed' }, WALKED_MAX, rowsMax)
   expect(found.ids).toEqual(newestFirst(1, DONE_TO))
@@ -96,7 +96,7 @@ describe('while more are Pending than a page may read', () => {
   /** Those that are Pending, and the newest deliveries. */
   const rowsMax = 2 * LOW + PAGE_ROWS
 
-  it('[S21] a page of Pending ends after so many deliveries, and the next one goes on there', async () => {
+  it('[S21] a page of Pending ends after a bounded number of deliveries, and the next one continues there', async () => {
     const found = await walk({ status: 'Pending' }, LOW, rowsMax)
     expect(found.ids).toEqual([
       ...newestFirst(BACKLOG.from, BACKLOG.to),
@@ -142,7 +142,7 @@ describe('while more are InProgress than a page may read', () => {
   const quiet = newestFirst(1, DONE_TO, (id) => id % 100 === 0)
   const all = [...newestFirst(BACKLOG.from, BACKLOG.to), ...quiet]
 
-  it('[S21] a page ends after so many active jobs, and the next one goes on there', async () => {
+  it('[S21] a page ends after a bounded number of active jobs, and the next one continues there', async () => {
     // A few jobs, then more, each with its delivery.
     const rowsMax = 1_000 + LOW + 3 * PAGE_ROWS
     expect((await walk({ status: 'InProgress' }, LOW, rowsMax)).ids).toEqual(all)
@@ -153,7 +153,7 @@ describe('while more are InProgress than a page may read', () => {
     }
   })
 
-  it('[S21] a page reads so many waiting results, and else goes by the newest deliveries', async () => {
+  it('[S21] a page reads a bounded number of waiting results, and otherwise goes by the newest deliveries', async () => {
     await database.pool.query(
       `UPDATE sagapost.webhook_delivery_jobs SET status = 'Failed' WHERE status = 'Pending'`,
     )

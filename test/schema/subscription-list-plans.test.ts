@@ -179,7 +179,7 @@ describe('while results wait to be applied', () => {
   it.each([
     ['a subscription', selectDeliveriesOfSubscription],
     ['a subscription, InProgress', selectInProgressDeliveries],
-  ])('[S21] a page of %s reads a job for each of them, and nothing of all that is done', async (_, sql) => {
+  ])('[S21] a page of %s reads a job for each of them, and none of the finished ones', async (_, sql) => {
     for (const values of [
       [null, QUIET, PAGE, WALKED_MAX, WALKED_MAX],
       [DONE_TO, QUIET, PAGE, WALKED_MAX, WALKED_MAX],

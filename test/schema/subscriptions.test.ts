@@ -47,14 +47,14 @@ describe('the callback URL', () => {
     )
   })
 
-  it('[U4, U6] takes verified, active and an open challenge back when it changes', async () => {
+  it('[U4, U6] revokes verified, active and an open challenge when it changes', async () => {
     const id = await insertSubscription(database.pool)
     await update(id, `verification_challenge = 'sent to the old one'`)
     await update(id, `callback_url = 'https://other.example/', active = true`)
     expect(await read(id)).toMatchObject({ verified: false, active: false, verification_challenge: null })
   })
 
-  it('[U4] keeps verified and active when it is written again as it was', async () => {
+  it('[U4] keeps verified and active when the same URL is written again', async () => {
     const id = await insertSubscription(database.pool)
     await update(id, 'callback_url = callback_url')
     expect(await read(id)).toMatchObject({ verified: true, active: true })
@@ -104,7 +104,7 @@ describe('verification', () => {
     expect(await read(id)).toMatchObject({ verified: false })
   })
 
-  it('[U4] forgets why the subscription was switched off', async () => {
+  it('[U4] clears the reason of the deactivation', async () => {
     const id = await insertSubscription(database.pool)
     await update(
       id,

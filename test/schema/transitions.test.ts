@@ -76,7 +76,7 @@ describe('attempt_count', () => {
         [id, status, by],
       )
 
-  it('[S13] moves by one when a result is applied, and never by more or back', async () => {
+  it('[S13] increases by one when a result is applied, and never by more or back', async () => {
     for (const [by, expected] of [
       [2, 'illegal_move'],
       [1, 'accepted'],
@@ -89,12 +89,12 @@ describe('attempt_count', () => {
     expect(await codeOf(setCount(tried.id, 'PendingRetry', -1))).toBe('illegal_move')
   })
 
-  it('[S13] does not move with the end', async () => {
+  it('[S13] does not change with the end', async () => {
     const delivery = await insertDelivery(database.pool, 'PendingRetry')
     expect(await codeOf(setCount(delivery.id, 'DeadLettered', 1))).toBe('illegal_move')
   })
 
-  it('[S13] does not move when a job is made', async () => {
+  it('[S13] does not change when a job is made', async () => {
     for (const from of ['Pending', 'PendingRetry'] as const) {
       const delivery = await insertDelivery(database.pool, from)
       expect(await codeOf(setCount(delivery.id, 'InProgress', 1))).toBe('illegal_move')
@@ -102,7 +102,7 @@ describe('attempt_count', () => {
   })
 })
 
-it('[S10] a delivery that waits for its retry is not taken up before the time has come', async () => {
+it('[S10] a delivery that waits for its retry is not taken up before it is due', async () => {
   const delivery = await insertDelivery(database.pool, 'InProgress')
   const set = (assignments: string) =>
     database.pool.query(`UPDATE sagapost.webhook_delivery_sagas SET ${assignments} WHERE id = $1`, [

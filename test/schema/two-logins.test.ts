@@ -102,7 +102,7 @@ describe('an owner and a login', () => {
     expect(rows).toEqual([{ usename: LOGIN }])
   })
 
-  it('[O2] the login makes partitions by the function for it, and they are the owner’s', async () => {
+  it('[O2] the login creates partitions by the function for it, and they belong to the owner', async () => {
     const before = await countPartitions()
     await query(urlOf(OWNER), 'UPDATE sagapost.partition_settings SET partitions_ahead = 4')
     await as(LOGIN, 'schema_maintainer', (pool) => pool.query('SELECT sagapost.ensure_partitions()'))
@@ -168,7 +168,7 @@ describe('an owner and a login', () => {
     })
   })
 
-  it('[O2, O6] the doctor finds nothing at the logins, also when an administrator asks', async () => {
+  it('[O2, O6] the doctor finds nothing wrong with the logins, also when an administrator runs it', async () => {
     for (const login of [LOGIN, OWNER]) {
       expect(await findings(login)).toEqual([
         { check: 'roles', severity: 'ok', detail: 'the login can assume all 10 roles of the parts' },
@@ -192,7 +192,7 @@ describe('an owner and a login', () => {
     ])
   })
 
-  it('[O2] the limits of the page hold for both logins', async () => {
+  it('[O2] the limits of the page apply to both logins', async () => {
     await query(urlOf('administrator'), limit)
     const { rows } = await query(
       server.url,
@@ -205,10 +205,10 @@ describe('an owner and a login', () => {
   })
 })
 
-describe('a schema that one login has made', () => {
+describe('a schema that one login has created', () => {
   const DATABASE = 'single'
 
-  it('[O2, G11] belongs to the owner after the statements of the page, who migrates it; the login goes on serving', async () => {
+  it('[O2, G11] belongs to the owner after the statements of the page, who migrates it; the login keeps serving', async () => {
     const older = join(folder, 'older')
     await mkdir(older)
     const files = (await readdir(migrationsFolder)).filter((file) => file.endsWith('.sql')).sort()

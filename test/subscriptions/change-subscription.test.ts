@@ -42,7 +42,7 @@ describe('a change', () => {
     }
   })
 
-  it('[U4, U6] of the URL takes verified and active back', async () => {
+  it('[U4, U6] of the URL revokes verified and active', async () => {
     const { id } = await created({ verified: true })
     expect(await change(id, { callbackUrl: 'https://other.example/' })).toMatchObject({
       callbackUrl: 'https://other.example/',
@@ -55,12 +55,12 @@ describe('a change', () => {
     'https://receiver.example/hooks/',
     'https://receiver.example/hooks?a',
     'https://RECEIVER.example/hooks',
-  ])('[U4, U6] of any character of the URL takes them back: %s', async (callbackUrl) => {
+  ])('[U4, U6] of any character of the URL revokes them: %s', async (callbackUrl) => {
     const { id } = await created({ verified: true })
     expect(await change(id, { callbackUrl })).toMatchObject({ callbackUrl, verified: false, active: false })
   })
 
-  it('[U4] to the URL that it has keeps both', async () => {
+  it('[U4] to the same URL keeps both', async () => {
     const { id, callbackUrl } = await created({ verified: true })
     expect(await change(id, { callbackUrl, active: true })).toMatchObject({ verified: true, active: true })
   })
@@ -75,13 +75,16 @@ describe('a change', () => {
     expect(await version()).toBe(start + 1)
   })
 
-  it.each(['999999999', 'abc', '9223372036854775808'])('[U1] of none is null: %s', async (id) => {
-    expect(await change(id, { active: false })).toBeNull()
-  })
+  it.each(['999999999', 'abc', '9223372036854775808'])(
+    '[U1] of an unknown subscription is null: %s',
+    async (id) => {
+      expect(await change(id, { active: false })).toBeNull()
+    },
+  )
 })
 
 describe('activation', () => {
-  it('[U6] is refused before the verification, with everything that came along', async () => {
+  it('[U6] is refused before the verification, together with all other changes', async () => {
     const before = await created()
     const refusal = await refusalOf(change(before.id, { active: true, eventType: 'order.paid' }))
     expect(refusal.code).toBe('subscription_not_verified')
@@ -89,7 +92,7 @@ describe('activation', () => {
     expect(await read(before.id)).toEqual(before)
   })
 
-  it('[U6] is refused together with another URL, instead of being dropped without a word', async () => {
+  it('[U6] is refused together with another URL, instead of being dropped silently', async () => {
     const before = await created({ verified: true })
     const refusal = await refusalOf(
       change(before.id, { active: true, callbackUrl: 'https://other.example/' }),
@@ -152,18 +155,21 @@ describe('a deleted subscription', () => {
     expect(await read(before.id)).toEqual(deleted)
   })
 
-  it('[U1, O8] is deleted once, however often and by however many', async () => {
+  it('[U1, O8] is deleted once, however often and by however many callers', async () => {
     const { id } = await created()
     const results = await Promise.all(Array.from({ length: 5 }, () => deleteSubscription(pool(), id)))
     expect(results.every((one) => one?.deletedAt?.getTime() === results[0]?.deletedAt?.getTime())).toBe(true)
     expect(await deleteSubscription(pool(), id)).toEqual(results[0])
   })
 
-  it.each(['999999999', 'abc', '9223372036854775808'])('[U1] of none is null: %s', async (id) => {
-    expect(await deleteSubscription(pool(), id)).toBeNull()
-  })
+  it.each(['999999999', 'abc', '9223372036854775808'])(
+    '[U1] of an unknown subscription is null: %s',
+    async (id) => {
+      expect(await deleteSubscription(pool(), id)).toBeNull()
+    },
+  )
 
-  it('[U1] keeps its secrets: what is on its way is signed with them', async () => {
+  it('[U1] keeps its secrets: deliveries under way are signed with them', async () => {
     const { id } = await created()
     await deleteSubscription(pool(), id)
     const { rows } = await database.pool.query(
@@ -175,14 +181,14 @@ describe('a deleted subscription', () => {
 })
 
 describe('deactivation by Sagapost', () => {
-  it('[U5] switches an active one off with its reason, once', async () => {
+  it('[U5] deactivates an active one with its reason, once', async () => {
     const { id } = await created({ verified: true })
     expect(await deactivateSubscription(pool(), id, 'http_410')).toBe(true)
     expect(await read(id)).toMatchObject({ active: false, verified: true, deactivationReason: 'http_410' })
     expect(await deactivateSubscription(pool(), id, 'http_410')).toBe(false)
   })
 
-  it('[U6] is taken back by activation, verification or another URL, and kept by anything else', async () => {
+  it('[U6] is reverted by activation, verification or another URL, and kept by anything else', async () => {
     const { id } = await created({ verified: true })
     const gone = () => deactivateSubscription(pool(), id, 'http_410')
     await gone()
@@ -200,7 +206,7 @@ describe('deactivation by Sagapost', () => {
     })
   })
 
-  it('[U5] leaves one alone that is inactive, deleted, or not there', async () => {
+  it('[U5] leaves an inactive, deleted or unknown one unchanged', async () => {
     const inactive = await created()
     expect(await deactivateSubscription(pool(), inactive.id, 'http_410')).toBe(false)
     expect(await read(inactive.id)).toEqual(inactive)
@@ -210,7 +216,7 @@ describe('deactivation by Sagapost', () => {
     expect(await deactivateSubscription(pool(), 'abc', 'http_410')).toBe(false)
   })
 
-  it('[U5] leaves one alone that was changed after the observation', async () => {
+  it('[U5] leaves a subscription alone that was changed after the observation', async () => {
     const { id } = await created({ verified: true })
     // It is an old one: what counts is its last change, not its beginning.
     await database.pool.query(

@@ -16,7 +16,7 @@ async function counts() {
 }
 
 describe('a new subscription', () => {
-  it('[U1, U6] is inactive and unverified, as it was asked for, and readable as it was returned', async () => {
+  it('[U1, U6] is inactive and unverified, as requested, and readable as it was returned', async () => {
     const { subscription } = await create({ maxAttempts: 7, headers: { 'x-team': 'billing' } })
     expect(subscription).toEqual({
       id: expect.stringMatching(/^[1-9]\d*$/),
@@ -34,7 +34,7 @@ describe('a new subscription', () => {
     expect(await getSubscription(database.as('subscription_admin'), subscription.id)).toEqual(subscription)
   })
 
-  it('[S15] has the default limit and no headers unless told otherwise', async () => {
+  it('[S15] has the default limit and no headers by default', async () => {
     expect((await create()).subscription).toMatchObject({ maxAttempts: null, headers: {} })
     expect((await create({ maxAttempts: null })).subscription).toMatchObject({ maxAttempts: null })
     expect((await create({ maxAttempts: 1 })).subscription).toMatchObject({ maxAttempts: 1 })
@@ -54,7 +54,7 @@ describe('a new subscription', () => {
 
 describe('its secret', () => {
   it.each(['v1', 'v1a'] as const)(
-    '[U1] is shown once and kept as a ciphertext that shows nothing of it: %s',
+    '[U1] is shown once and kept as a ciphertext that reveals nothing of it: %s',
     async (scheme) => {
       const { subscription, secret } = await create({ scheme })
       const { rows } = await database.pool.query(
@@ -81,12 +81,12 @@ describe('its secret', () => {
     },
   )
 
-  it('[U1] is another one each time', async () => {
+  it('[U1] is different each time', async () => {
     const made = await Promise.all(Array.from({ length: 10 }, () => create()))
     expect(new Set(made.map(({ secret }) => secret)).size).toBe(10)
   })
 
-  it('[U1] comes with its subscription or not at all', async () => {
+  it('[U1] is stored with its subscription or not at all', async () => {
     const before = await counts()
     const broken = {
       ...createSecretBox(Buffer.alloc(32)),
@@ -158,7 +158,7 @@ describe('bad input', () => {
     expect(await counts()).toEqual(before)
   })
 
-  it('[U1] a URL of 500 characters is taken', async () => {
+  it('[U1] a URL of 500 characters is accepted', async () => {
     const callbackUrl = `https://receiver.example/${'a'.repeat(475)}`
     expect((await create({ callbackUrl })).subscription.callbackUrl).toBe(callbackUrl)
   })

@@ -129,7 +129,7 @@ describe('on 20,000 subscriptions of 500 types, one in a thousand active', () =>
     expect(plan).toMatchObject({ scanned: [], indexes: [index] })
   })
 
-  it('[S21] the few whose endpoint fails come by their keys', async () => {
+  it('[S21] the few whose endpoint fails are found by their keys', async () => {
     await database.pool.query(
       'INSERT INTO sagapost.subscription_breakers (subscription_id, failures) VALUES (77, 3), (78, 3)',
     )
@@ -142,7 +142,7 @@ describe('on 20,000 subscriptions of 500 types, one in a thousand active', () =>
     )
   })
 
-  it('[S21] a batch of signing secrets comes by idx_secret_subscription', async () => {
+  it('[S21] a batch of signing secrets is found by idx_secret_subscription', async () => {
     const ids = Array.from({ length: 100 }, (_, index) => index * 50)
     const plan = await explain(database.as('job_worker'), selectSigningSecrets, [ids])
     expect(plan).toMatchObject({ scanned: [], indexes: ['idx_secret_subscription'] })

@@ -46,7 +46,7 @@ async function stored(id: string): Promise<{ current: number; all: number }> {
 }
 
 describe('a rotation', () => {
-  it('[U1] makes a new secret; the previous one signs along for 24 hours by the database, no longer', async () => {
+  it('[U1] creates a new secret; requests are signed with both for 24 hours by the database’s clock, no longer', async () => {
     const { subscription, secret: first } = await create()
     const before = await databaseNow()
     const rotated = await rotate(subscription.id)
@@ -71,7 +71,7 @@ describe('a rotation', () => {
     expect(await stored(subscription.id)).toEqual({ current: 1, all: 4 })
   })
 
-  it('[U1] does not lengthen what has ended', async () => {
+  it('[U1] does not lengthen an overlap that has ended', async () => {
     const { subscription } = await create()
     await rotate(subscription.id, { overlapMs: 1000 })
     await moveClock(database.pool, '1 hour')
@@ -105,7 +105,7 @@ describe('a rotation', () => {
     expect(await signsWith(subscription.id)).toEqual([third?.secret, second?.secret])
   })
 
-  it('[U1] many at once come one after the other: one current secret, at most two that sign', async () => {
+  it('[U1] many concurrent ones run one after the other: one current secret, at most two that sign', async () => {
     for (let round = 0; round < 5; round++) {
       const { subscription } = await create()
       const rotated = await Promise.all(Array.from({ length: 4 }, () => rotate(subscription.id)))
@@ -140,7 +140,7 @@ describe('a rotation', () => {
     },
   )
 
-  it('[U1] of a deleted subscription is refused, of none null', async () => {
+  it('[U1] of a deleted subscription is refused, of an unknown one null', async () => {
     const { subscription } = await create()
     await deleteSubscription(database.as('subscription_admin'), subscription.id)
     expect((await refusalOf(rotate(subscription.id))).code).toBe('subscription_deleted')
@@ -179,7 +179,7 @@ describe('the end of an overlap', () => {
       ({ input }) => (input as { subscriptionId: string }).subscriptionId === id,
     )
 
-  it('[U1] is a saga of the rotation’s own transaction, due to the microsecond; then nothing of the secret is kept', async () => {
+  it('[U1] is a saga of the rotation’s own transaction, due to the microsecond; then the secret is erased', async () => {
     const { subscription } = await create()
     const rotated = await rotate(subscription.id, { overlapMs: 60_000 })
     const [rotation, ...more] = await rotationsOf(subscription.id)
@@ -218,7 +218,7 @@ describe('the end of an overlap', () => {
     expect(await kept(subscription.id)).toEqual([false, false, false, true])
   })
 
-  it('[U1] of one that was cancelled is made up for by the next', async () => {
+  it('[U1] of a cancelled saga is done by the next rotation', async () => {
     const [first, second] = [await create(), await create()].map(({ subscription }) => subscription.id) as [
       string,
       string,
@@ -236,7 +236,7 @@ describe('the end of an overlap', () => {
     ])
   })
 
-  it('[O8] a repeated request is answered while its secret is there, and refused afterwards', async () => {
+  it('[O8] a repeated request is answered while its secret exists, and refused afterwards', async () => {
     const { subscription } = await create()
     const ask = () => rotate(subscription.id, { overlapMs: 0, idempotencyKey: 'rotate-once' })
     const rotated = await ask()
@@ -246,7 +246,7 @@ describe('the end of an overlap', () => {
     expect(await stored(subscription.id)).toEqual({ current: 1, all: 3 })
   })
 
-  it('[U1] that fails takes its saga along', async () => {
+  it('[U1] that fails rolls its saga back', async () => {
     const { subscription } = await create()
     const broken = {
       ...box,
@@ -271,7 +271,7 @@ describe('the end of an overlap', () => {
 describe('the secrets of a batch, under job_worker', () => {
   const read = (ids: string[], withBox = box) => readSigningSecrets(database.as('job_worker'), withBox, ids)
 
-  it('[U1] come by subscription, none for one that does not exist', async () => {
+  it('[U1] are read by subscription, none for one that does not exist', async () => {
     const one = await create()
     const two = await create({ scheme: 'v1a' })
     const other = await create()
@@ -305,7 +305,7 @@ describe('the secrets of a batch, under job_worker', () => {
     }
   })
 
-  it('[U1] one that does not open takes the other secret of its subscription along: signed whole or not at all', async () => {
+  it('[U1] a secret that does not open withholds the other of its subscription: requests are signed with both or not at all', async () => {
     const { subscription } = await create()
     await rotate(subscription.id, { box: createSecretBox(randomBytes(32)) })
     expect((await read([subscription.id])).get(subscription.id)).toMatchObject({ readable: false })

@@ -25,7 +25,7 @@ const refusal = (work: () => unknown): SagapostError => {
 }
 
 describe('a sealed secret', () => {
-  it('[U1] opens to the same bytes for its owner, fits its column, and shows none of them', () => {
+  it('[U1] opens to the same bytes for its owner, fits its column, and reveals none of them', () => {
     fc.assert(
       fc.property(secrets, owners, (secret, owner) => {
         const sealed = box.seal(secret, owner)
@@ -48,7 +48,7 @@ describe('a sealed secret', () => {
     )
   })
 
-  it('[U1] opens no more when any bit of it is turned, or bytes are missing or added', () => {
+  it('[U1] does not open when any bit is flipped, or bytes are missing or added', () => {
     const damages = fc.oneof(
       fc.record({ kind: fc.constant('turn' as const), at: fc.nat(), bit: fc.nat({ max: 7 }) }),
       fc.record({ kind: fc.constant('cut' as const), at: fc.nat() }),
@@ -70,14 +70,14 @@ describe('a sealed secret', () => {
     )
   })
 
-  it('[U1] is another one each time', () => {
+  it('[U1] is different each time', () => {
     const owner = { subscriptionId: '1', scheme: 'v1' }
     const sealed = Array.from({ length: 100 }, () => box.seal(Buffer.from('the same'), owner).toString('hex'))
     expect(new Set(sealed).size).toBe(100)
     expect(new Set(sealed.map((hex) => hex.slice(10, 34))).size).toBe(100)
   })
 
-  it('[U1] says that the master key is another one', () => {
+  it('[U1] reports that the master key is another one', () => {
     const owner = { subscriptionId: '7', scheme: 'v1' }
     const sealed = createSecretBox(randomBytes(32)).seal(Buffer.from('secret'), owner)
     expect(refusal(() => box.open(sealed, owner)).message).toBe(
@@ -85,7 +85,7 @@ describe('a sealed secret', () => {
     )
   })
 
-  it('[U1] says that its format is a later one', () => {
+  it('[U1] reports that its format is a later one', () => {
     const owner = { subscriptionId: '7', scheme: 'v1' }
     const sealed = box.seal(Buffer.from('secret'), owner)
     sealed[0] = 2
@@ -93,7 +93,7 @@ describe('a sealed secret', () => {
   })
 })
 
-describe('a secret that is in a database already', () => {
+describe('a secret from an existing database', () => {
   // Sealed by the first code that sealed any. The key is for this test alone, and no secret.
   const old = createSecretBox(Buffer.alloc(32, 7))
   const sealed = Buffer.from(
@@ -101,7 +101,7 @@ describe('a secret that is in a database already', () => {
     'base64',
   )
 
-  it('[U1] still opens, and is known by its key', () => {
+  it('[U1] still opens, and is recognized by its key', () => {
     const opened = old.open(sealed, { subscriptionId: '42', scheme: 'v1' })
     expect(opened.toString()).toBe('a signing secret of a test')
     expect([old.hasSealed(sealed), box.hasSealed(sealed)]).toEqual([true, false])
@@ -109,7 +109,7 @@ describe('a secret that is in a database already', () => {
 })
 
 describe('the master key', () => {
-  it('[U1] is 32 bytes in base64, with or without its padding or a line end behind', () => {
+  it('[U1] is 32 bytes in base64, with or without padding or a trailing line end', () => {
     expect(parseMasterKey(masterKey.toString('base64'))).toEqual(masterKey)
     expect(parseMasterKey(masterKey.toString('base64').replace('=', ''))).toEqual(masterKey)
     expect(parseMasterKey(`${masterKey.toString('base64')}\n`)).toEqual(masterKey)
@@ -122,7 +122,7 @@ describe('the master key', () => {
     ['hex', randomBytes(32).toString('hex')],
     ['a passphrase', 'correct horse battery staple'],
     ['other characters in between', `${'A'.repeat(20)}!!${'A'.repeat(23)}=`],
-  ])('[U1] is refused in one line that does not repeat it: %s', (_, text) => {
+  ])('[U1] is refused in one line that does not print it: %s', (_, text) => {
     const { code, message } = refusal(() => parseMasterKey(text))
     expect([code, message]).toEqual([
       'config_invalid',
@@ -130,7 +130,7 @@ describe('the master key', () => {
     ])
   })
 
-  it('[U1] of another length makes no box', () => {
+  it('[U1] of another length is refused', () => {
     expect(refusal(() => createSecretBox(randomBytes(16))).code).toBe('config_invalid')
   })
 })

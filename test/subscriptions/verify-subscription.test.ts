@@ -177,7 +177,7 @@ describe('a verification', () => {
     })
   })
 
-  it('[U4] that fails takes nothing from a subscription that is verified', async () => {
+  it('[U4] that fails does not revoke an earlier verification', async () => {
     const { id } = await created()
     await verify(id)
     const before = await read(id)
@@ -186,7 +186,7 @@ describe('a verification', () => {
     expect(await read(id)).toMatchObject({ verified: true, active: true, callbackUrl: before?.callbackUrl })
   })
 
-  it('[U6] activates again what was switched off', async () => {
+  it('[U6] reactivates a deactivated subscription', async () => {
     const { id } = await created()
     await confirm(id)
     await change(id, { active: false })
@@ -199,7 +199,7 @@ describe('a verification', () => {
     expect(await openChallenge(id)).toBeNull()
   })
 
-  it('[U4] of a deleted one is refused, of none null, and nothing is sent', async () => {
+  it('[U4] of a deleted one is refused, of an unknown one null, and nothing is sent', async () => {
     const { id } = await created()
     await deleteSubscription(pool(), id)
     expect((await refusalOf(verify(id))).code).toBe('subscription_deleted')
@@ -215,7 +215,7 @@ describe('a verification', () => {
     expect(receiver.requests).toEqual([])
   })
 
-  it('[U4] without a secret is refused with the way out', async () => {
+  it('[U4] without a secret is refused, with the remedy', async () => {
     const { id } = await created()
     await database.pool.query('DELETE FROM sagapost.subscription_secrets WHERE subscription_id = $1', [id])
     expect((await refusalOf(verify(id))).message).toMatch(/has no signing secret: rotate it/)
@@ -224,7 +224,7 @@ describe('a verification', () => {
   })
 })
 
-describe('while the receiver takes its time', () => {
+describe('while the receiver is slow to answer', () => {
   it('[U4] no transaction is open', async () => {
     const held = heldReceiver()
     const { id } = await created()
@@ -293,7 +293,7 @@ describe('while the receiver takes its time', () => {
     expect(await read(id)).toEqual(deleted)
   })
 
-  it('[U4] a second verification takes the place of the first, whose answer no longer counts', async () => {
+  it('[U4] a second verification replaces the first, whose answer no longer counts', async () => {
     const held = heldReceiver()
     const { id } = await created()
     const first = verify(id)
@@ -308,7 +308,7 @@ describe('while the receiver takes its time', () => {
     expect(await read(id)).toMatchObject({ verified: true, active: true })
   })
 
-  it('[U4] a first verification that is answered last is told that the URL is verified', async () => {
+  it('[U4] a first verification that is answered last reports that the URL is verified', async () => {
     const held = heldReceiver()
     const { id } = await created()
     const first = verify(id)
@@ -325,7 +325,7 @@ describe('while the receiver takes its time', () => {
     expect(await second).toMatchObject({ verified: true })
   })
 
-  it('[U4] many verifications at once end with one verified subscription and no error', async () => {
+  it('[U4] many concurrent verifications end with one verified subscription and no error', async () => {
     const { id } = await created()
     const outcomes = await Promise.all(Array.from({ length: 6 }, () => verify(id)))
     expect(outcomes.some((outcome) => outcome?.verified)).toBe(true)
@@ -365,7 +365,7 @@ describe('a test request', () => {
     expect(rows).toEqual([{ events: 0, deliveries: 0 }])
   })
 
-  it('[U2] tells what went wrong, and deactivates nothing by itself', async () => {
+  it('[U2] reports what went wrong, and deactivates nothing by itself', async () => {
     const { id } = await created()
     await confirm(id)
     respond = () => ({ status: 410, body: 'gone' })
@@ -378,7 +378,7 @@ describe('a test request', () => {
     expect(await read(id)).toMatchObject({ active: true })
   })
 
-  it('[U2] to a deleted one is refused, to none null, and nothing is sent', async () => {
+  it('[U2] to a deleted one is refused, to an unknown one null, and nothing is sent', async () => {
     const { id } = await created()
     await deleteSubscription(pool(), id)
     expect((await refusalOf(test(id))).code).toBe('subscription_deleted')

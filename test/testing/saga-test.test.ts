@@ -23,7 +23,7 @@ function makeShop() {
 }
 
 describe('the test kit', () => {
-  it('[G14] runs a saga to its end, and tells all about it', async () => {
+  it('[G14] runs a saga to its end, and reports every detail', async () => {
     const { shop, did } = makeShop()
     const run = await createSagaTest({ sagas: [shop] }).run(shop, { order: 7 })
     expect(run).toMatchObject({
@@ -105,7 +105,7 @@ describe('the test kit', () => {
     }
   })
 
-  it('[G14] crashes again and again, also on the way back', async () => {
+  it('[G14] crashes again and again, also while it undoes', async () => {
     const { shop } = makeShop()
     const plain = createSagaTest({ sagas: [shop] })
     plain.fail('ship', new NonRetryableError('no stock'))
@@ -173,7 +173,7 @@ describe('the test kit', () => {
     expect(did).toEqual(['reserved', 'charged'])
   })
 
-  it('tells at once what cannot be', async () => {
+  it('refuses invalid options at once', async () => {
     const { shop } = makeShop()
     const test = createSagaTest({ sagas: [shop] })
     expect(() => test.fail('shipp')).toThrow('no saga of this test has a step "shipp"')
@@ -181,7 +181,7 @@ describe('the test kit', () => {
     await expect(test.resolve('nobody', { action: 'skip' })).rejects.toMatchObject({ code: 'saga_not_found' })
   })
 
-  it('[G14] plays the receivers of what a saga delivers, and keeps what it publishes', async () => {
+  it('[G14] simulates the receivers of what a saga delivers, and keeps what it publishes', async () => {
     let counts: SagaTestDeliveries = { deadLettered: 1, open: 1 }
     const told = saga<number>('told', { publish: true }).deliver('tell', {
       event: ({ input }) => ({ type: 'order.placed', payload: { order: input } }),
@@ -226,7 +226,7 @@ describe('the test kit, with sagas that wait and branch', () => {
     .parallel({ left: { run: () => 'l' }, right: { run: () => 'r' } })
     .step('last', { run: ({ outputs }) => `${outputs.left}${outputs.right}` })
 
-  it('[G14] stops where a saga waits, sends signals, and runs the clock over sleeps and time-outs', async () => {
+  it('[G14] stops where a saga waits, sends signals, and advances the clock over sleeps and time-outs', async () => {
     const kit = createSagaTest({ sagas: [outer] })
     const waiting = await kit.run(outer, { order: '7' }, { until: 'paid' })
     expect(waiting).toMatchObject({ state: 'Running', steps: { paid: 'Running' }, waitedMs: 0 })

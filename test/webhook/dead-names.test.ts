@@ -56,7 +56,7 @@ async function start({
   return { receiver, server, sender }
 }
 
-it('names that no server answers for delay neither other endpoints nor the database’s connections', async () => {
+it('names without an answer from any server delay neither other endpoints nor the database’s connections', async () => {
   const { receiver, server, sender } = await start({ timeoutMs: 240_000 })
   let ended = 0
   const dead = deadNames.map(async (name) => {
@@ -81,12 +81,12 @@ it('names that no server answers for delay neither other endpoints nor the datab
   for (const outcome of await Promise.all(dead)) expect(outcome).toMatchObject({ errorCode: 'aborted' })
 })
 
-it('a name that no server answers for ends with dns_failed, well before the request’s own deadline', async () => {
+it('a name without an answer ends with dns_failed, well before the request’s own deadline', async () => {
   const { sender } = await start({ requestTimeoutMs: 20_000 })
   expect(await sender.send(request('https://dead-0.test/'))).toMatchObject({ errorCode: 'dns_failed' })
 })
 
-it('a kept answer is checked and dialled like a fresh one: no range, no connection', async () => {
+it('a cached answer is checked and dialled like a fresh one: no range, no connection', async () => {
   const { receiver, server } = await start({})
   const sender = createWebhookSender({
     requestTimeoutMs: 250_000,

@@ -209,7 +209,7 @@ describe('[U3] literal addresses', () => {
     expect(refuseCallbackUrl(`https://${host}/`, [])).toBeNull()
   })
 
-  it('of this machine get no connection at all, in any spelling', async () => {
+  it('of this machine get no connection, in any spelling', async () => {
     const four = await watch('0.0.0.0')
     try {
       for (const host of [
@@ -273,7 +273,7 @@ describe('[U3] a callback URL', () => {
     'HTTPS://EXAMPLE.COM/Hooks?a=b#c',
     'https://example.com:8443/a/b',
     'https://münchen.example/',
-  ])('%s is fine', (url) => {
+  ])('%s is accepted', (url) => {
     expect(refuseCallbackUrl(url, [])).toBeNull()
   })
 })
@@ -289,7 +289,7 @@ describe('allowed ranges', () => {
     ).toEqual(Array(8).fill(false))
   })
 
-  it('that list NAT64 still look at the IPv4 address inside', () => {
+  it('that list NAT64 still check the IPv4 address inside', () => {
     const guard = createAddressGuard(['64:ff9b::/96'])
     expect(guard.permits('64:ff9b::808:808')).toBe(true)
     expect(guard.permits('64:ff9b::a00:1')).toBe(false)
@@ -297,7 +297,7 @@ describe('allowed ranges', () => {
     expect(createAddressGuard(['64:ff9b::/96', '10.0.0.0/8']).permits('64:ff9b::a00:1')).toBe(true)
   })
 
-  it('treat a mapped address as the IPv4 address that it stands for, for every address', () => {
+  it('treat a mapped address as the IPv4 address that it maps, for every address', () => {
     const guard = createAddressGuard(['10.0.0.0/8'])
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
@@ -449,7 +449,7 @@ describe('names', () => {
     expect(watched.connections).toBe(0)
   })
 
-  it('are looked up once per connection: a second, different answer (rebinding) is never asked for', async () => {
+  it('are looked up once per connection: a second, different answer (rebinding) is never requested', async () => {
     const allowed = await watch('127.0.0.2')
     const forbidden = await watch('127.0.0.1')
     cleanups.push(
@@ -469,7 +469,7 @@ describe('names', () => {
     expect(forbidden.connections).toBe(0)
   })
 
-  it('are sent no byte, the handshake’s included, if the peer is not the address that was checked', async () => {
+  it('get no byte, the handshake’s included, if the peer is not the address that was checked', async () => {
     const watched = await watch('127.0.0.1')
     cleanups.push(() => watched.server.close())
     let asked = 0

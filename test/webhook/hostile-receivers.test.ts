@@ -473,7 +473,7 @@ describe('a certificate that', () => {
     }
   }
 
-  it('is in order is accepted, for an address and for a name', async () => {
+  it('is valid is accepted, for an address and for a name', async () => {
     const shown = await makeCertificate()
     expect(await sendTo(shown, shown.certificateAuthority)).toMatchObject({ delivered: true })
     expect(await sendTo(shown, shown.certificateAuthority, 'localhost')).toMatchObject({ delivered: true })
@@ -536,7 +536,7 @@ describe('a certificate that', () => {
     expect(await sendTo(shown, shown.certificateAuthority, host)).toMatchObject(refused)
   })
 
-  it('is wrong is refused even where the environment says not to look', async () => {
+  it('is wrong is refused even where the environment disables the check', async () => {
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
     try {
       const shown = await makeCertificate()

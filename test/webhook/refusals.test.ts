@@ -11,7 +11,7 @@ describe('headers of a subscription', () => {
     { "x-all-!#$%&'*+.^_`|~": 'a\tb' },
     { cookie: 'a=b' },
     Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`x-${i}`, 'v'])),
-  ])('are fine: %j', (headers) => {
+  ])('are accepted: %j', (headers) => {
     expect(refuseHeaders(headers)).toBeNull()
   })
 
@@ -64,7 +64,7 @@ describe('headers of a subscription', () => {
     },
   )
 
-  it('may not have a value that is no string', () => {
+  it('may not have a value that is not a string', () => {
     const headers = { 'x-a': 1 } as unknown as Record<string, string>
     expect(refuseHeaders(headers)).toEqual({ field: 'x-a', detail: 'A header value is a string' })
   })

@@ -128,7 +128,7 @@ describe('the request', () => {
     ['x-nul', 'a\0b'],
     ['x-wide', '€'],
     ['x name', 'a'],
-  ])('with a header %s that would frame or split it is not sent at all', async (name, value) => {
+  ])('with a header %s that would frame or split it is not sent', async (name, value) => {
     const { receiver, sender, request } = await start()
     expect(await sender.send({ ...request, headers: { [name]: value } })).toMatchObject({
       delivered: false,
@@ -137,7 +137,7 @@ describe('the request', () => {
     expect(receiver.requests).toEqual([])
   })
 
-  it('goes to no proxy of the environment', async () => {
+  it('uses no proxy of the environment', async () => {
     const { sender, request } = await start()
     process.env['HTTPS_PROXY'] = process.env['https_proxy'] = 'http://127.0.0.1:1'
     try {
@@ -211,7 +211,7 @@ describe('the outcome', () => {
     })
   })
 
-  it('is tls_failed where something else than TLS answers', async () => {
+  it('is tls_failed where the endpoint does not speak TLS', async () => {
     const { sender, request } = await start()
     const server = createServer((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.6\r\n'))
     server.listen(0, '127.0.0.1')
@@ -243,7 +243,7 @@ describe('the outcome', () => {
     expect(receiver.requests).toHaveLength(1)
   })
 
-  it('is aborted for what is under way when the sender closes, and for what comes later', async () => {
+  it('is aborted for requests under way when the sender closes, and for later ones', async () => {
     const { receiver, sender, request } = await start(() => ({ delayMs: 600_000 }))
     const sent = sender.send(request)
     await waitFor('the request arrives', () => receiver.requests.length === 1)
@@ -258,7 +258,7 @@ describe('the outcome', () => {
 })
 
 describe('connections', () => {
-  it('are replaced after a while, or a receiver that moved would never be followed; requests under way end as they would', async () => {
+  it('are replaced after a while, so that a receiver that moved is followed; requests under way end normally', async () => {
     let release = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve
@@ -286,7 +286,7 @@ describe('connections', () => {
     await expect.poll(() => receiver.connectionsOpen(), soon).toBe(1) // and the old one as well
   })
 
-  it('that were replaced end with the others: what is under way on them is aborted', async () => {
+  it('that were replaced end with the others: requests under way on them are aborted', async () => {
     const { receiver, sender, request } = await start((received) =>
       received.headers['webhook-id'] === 'evt_slow' ? new Promise(() => {}) : {},
     )
@@ -302,7 +302,7 @@ describe('connections', () => {
     expect(await sender.send(request)).toMatchObject({ delivered: false, errorCode: 'aborted' })
   })
 
-  it('are reused: many requests in a row need few, and as many at once as there are requests', async () => {
+  it('are reused: many requests in a row need few, and concurrent ones one each', async () => {
     const { receiver, sender, request } = await start()
     for (let i = 0; i < 50; i++) expect(await sender.send(request)).toMatchObject({ delivered: true })
     expect(receiver.connectionsMade()).toBeLessThanOrEqual(2)
@@ -312,7 +312,7 @@ describe('connections', () => {
     expect(receiver.requests).toHaveLength(70)
   })
 
-  it('whose request timed out are gone: none is made in their place, and the neighbours keep theirs', async () => {
+  it('whose request timed out are closed: none replaces them, and the others keep theirs', async () => {
     const { receiver, sender, request } = await start(
       (received) => (received.headers['webhook-id'] === 'evt_hangs' ? new Promise(() => {}) : {}),
       { requestTimeoutMs: 1_500 },
@@ -347,7 +347,7 @@ describe('connections', () => {
     { connection: 'close' },
     // Undici leaves it two seconds early.
     { 'keep-alive': 'timeout=3' },
-  ])('that are gone are not used again while another one stands: %j', async (headers) => {
+  ])('that are closed are not used again while another one is open: %j', async (headers) => {
     let release = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve
@@ -365,7 +365,7 @@ describe('connections', () => {
     expect(receiver.connectionsMade()).toBe(2)
   })
 
-  it('that were in use last are used first, so that those beyond the need are closed', async () => {
+  it('that were used last are used first, so that surplus ones are closed', async () => {
     let release = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve
@@ -385,7 +385,7 @@ describe('connections', () => {
     expect(used).toBe(ofLast)
   })
 
-  it('that are closed are not used, even before anybody was told of it', async () => {
+  it('that are closed are not used, even before the close was reported', async () => {
     const receiver = await startReceiver({})
     const connect = buildConnector({ ca: receiver.certificateAuthority })
     const sockets: Socket[] = []
@@ -417,7 +417,7 @@ describe('connections', () => {
     expect(sockets).toHaveLength(3)
   })
 
-  it('resume the TLS session of the one before, until all are replaced: then the certificate is looked at again', async () => {
+  it('resume the previous TLS session, until all are replaced: then the certificate is checked again', async () => {
     const { receiver, sender, request } = await start()
     const clock = vi.spyOn(performance, 'now')
     cleanups.push(async () => clock.mockRestore())
@@ -515,7 +515,7 @@ describe('connections', () => {
 })
 
 describe('TLS sessions', () => {
-  it('are kept for so many receivers, those with the latest news', () => {
+  it('are kept for a bounded number of receivers, those with the latest updates', () => {
     const sessions = createTlsSessions(2)
     for (const receiver of ['a', 'b', 'a', 'c']) sessions.keep(receiver, Buffer.from(receiver))
     expect(['a', 'b', 'c'].filter((receiver) => sessions.of(receiver))).toEqual(['a', 'c'])

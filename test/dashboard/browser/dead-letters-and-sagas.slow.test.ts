@@ -44,7 +44,7 @@ it('[D4, S19] dead letters are requeued by filter: counted first, then done by a
   expect(await page.getByRole('dialog').getByRole('button', { name: 'Requeue' }).isDisabled()).toBe(true)
 })
 
-it('[G1, G6] sagas are listed and drawn: one that went well, and one that was undone', async () => {
+it('[G1, G6] sagas are listed and drawn: one that completed, and one that was compensated', async () => {
   const good = await dashboard.system.startSaga({ order: 1, fate: 'good' })
   const undone = await dashboard.system.startSaga({ order: 2, fate: 'undone' })
   const page = await dashboard.open('/sagas?definition=checkout')
@@ -62,7 +62,7 @@ it('[G1, G6] sagas are listed and drawn: one that went well, and one that was un
   await page.getByLabel('Result').waitFor()
 })
 
-it('[G6, G14] a saga that waits for an operator is resolved, with who and why in its history', async () => {
+it('[G6, G14] a saga that waits for an operator is resolved, with the operator and the reason in its history', async () => {
   await dashboard.system.startSaga({ order: 3, fate: 'stuck' })
   const page = await dashboard.open('/sagas?awaitingOperator=true')
   await page.getByText('Needs an operator').waitFor()

@@ -68,7 +68,7 @@ it('[J3] an event is found by its webhook id, which its page and that of its del
   await other.getByText(`there is no event ${webhookId}0`).waitFor()
 })
 
-it('[O6] a hostile payload is text: nothing of it runs, and no character hides', async () => {
+it('[O6] a hostile payload is shown as text: nothing of it runs, and no character is hidden', async () => {
   const page = await dashboard.open(`/events/${eventId}`)
   const payload = page.getByLabel('Payload', { exact: true })
   await payload.waitFor()
@@ -88,7 +88,7 @@ it('[O6] a hostile payload is text: nothing of it runs, and no character hides',
   await page.getByRole('link', { name: /\d+/ }).first().waitFor()
 })
 
-it('[E1] a megabyte of payload is shown in part and given whole', async () => {
+it('[E1] a payload of one megabyte is shown in part and downloaded whole', async () => {
   const large = { text: 'x'.repeat(900_000), numbers: [1, 2, 3] }
   const id = await dashboard.system.publish('large.one', large)
   const page = await dashboard.open(`/events/${id}`)
@@ -99,7 +99,7 @@ it('[E1] a megabyte of payload is shown in part and given whole', async () => {
   await page.getByText('No deliveries', { exact: true }).waitFor()
 })
 
-it('[E1] numbers that no script can hold are shown as they were published', async () => {
+it('[E1] numbers beyond JavaScript’s precision are shown as they were published', async () => {
   const { call } = dashboard.system
   const text = '{"type":"number.large","payload":{"n":1e400,"m":12345678901234567890,"n":2}}'
   const { id } = (await call('POST', '/v1/events', { body: text })).body
@@ -135,7 +135,7 @@ it('[S5] deliveries are found by status, subscription, type and error', async ()
   await page.getByText('HTTP 200').waitFor()
 })
 
-it('[S17, J5] a delivery tells its attempts, and a hostile answer is text', async () => {
+it('[S17, J5] a delivery shows its attempts, and a hostile answer is text', async () => {
   const { body } = await dashboard.system.call('GET', `/v1/deliveries?subscriptionId=${broken}`)
   const page = await dashboard.open(`/deliveries/${body.data[0].id}`)
   await page.getByText('Attempt 3').waitFor()
@@ -146,7 +146,7 @@ it('[S17, J5] a delivery tells its attempts, and a hostile answer is text', asyn
   expect(await page.evaluate(`'pwned' in window`)).toBe(false)
 })
 
-it('[S14] a delivery that will be tried again counts down to it', async () => {
+it('[S14] a delivery that waits for a retry counts down to it', async () => {
   const { system } = dashboard
   const id = await system.subscribe('retry.later', '/later')
   await system.publish('retry.later', 1)
@@ -163,7 +163,7 @@ it('[S14] a delivery that will be tried again counts down to it', async () => {
   await page.getByText('Failing', { exact: true }).first().waitFor()
 })
 
-it('[O7] what is not there is told with its code', async () => {
+it('[O7] an unknown record is shown with the error code', async () => {
   const page = await dashboard.open('/deliveries/999999')
   await page.getByRole('alert').getByText('delivery_not_found').waitFor()
   await page.goto(`${dashboard.system.url}/deliveries?subscriptionId=x`)

@@ -51,7 +51,7 @@ async function findings(page: Page): Promise<string[]> {
 }
 
 describe('every page', () => {
-  it.each(['light', 'dark'] as const)('has no serious finding of axe (%s)', async (theme) => {
+  it.each(['light', 'dark'] as const)('has no serious axe finding (%s)', async (theme) => {
     // Axe is a foreign script, which the page's policy does not let in.
     const page = await dashboard.open('/', { theme, withPolicy: false })
     const found: Record<string, string[]> = {}
@@ -70,7 +70,7 @@ describe('every page', () => {
     expect(found).toEqual({ dialog: [], 'sign-in': [] })
   })
 
-  it('fits a phone: nothing has to be pushed sideways', async () => {
+  it('fits a phone without horizontal scrolling', async () => {
     const page = await dashboard.open('/', { width: 375, height: 720 })
     for (const [title, path] of Object.entries(paths)) {
       await page.goto(dashboard.system.url + path)
@@ -84,7 +84,7 @@ describe('every page', () => {
 })
 
 describe('the overview', () => {
-  it('[O5] tells what happens now and what needs attention, and draws the last hour and day', async () => {
+  it('[O5] shows current activity and what needs attention, and draws the last hour and day', async () => {
     const page = await dashboard.open()
     await page.getByText(/sagas? waits? for an operator/).waitFor()
     await page.getByText(/dead letters? within the last hour/).waitFor()
@@ -102,7 +102,7 @@ describe('the overview', () => {
     await page.getByText('Deliveries without a job').waitFor()
   })
 
-  it('[O5] moves by itself', async () => {
+  it('[O5] updates without a reload', async () => {
     const page = await dashboard.open()
     const chart = page.getByRole('img', { name: /^Throughput per second, now/ })
     await chart.waitFor()

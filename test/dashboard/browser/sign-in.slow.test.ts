@@ -5,7 +5,7 @@ import { signIn, useDashboard } from './use-dashboard.js'
 
 const dashboard = useDashboard()
 
-it('[O2] a wrong key is refused with its code; a right one is kept where no script finds it', async () => {
+it('[O2] a wrong key is refused with its code; a right one is kept where no script can read it', async () => {
   const page = await dashboard.open('/', { key: null })
   await page.getByLabel('API key').fill('spk_wrong')
   await page.getByRole('button', { name: 'Sign in' }).click()
@@ -28,7 +28,7 @@ it('[O2] a wrong key is refused with its code; a right one is kept where no scri
   expect(await page.context().cookies()).toEqual([])
 })
 
-it('[O2] a key that is revoked ends its sessions, and the stream of whoever watches', async () => {
+it('[O2] revoking a key ends its sessions and their live streams', async () => {
   const key = await dashboard.keyOf('read')
   const page = await dashboard.open('/', { key })
   await page.getByText('Live', { exact: true }).waitFor()

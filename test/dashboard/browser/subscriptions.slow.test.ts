@@ -3,7 +3,7 @@ import { useDashboard } from './use-dashboard.js'
 
 const dashboard = useDashboard()
 
-it('[U1, U4, U5] a subscription is made, verified, tried, changed, paused, rotated and deleted', async () => {
+it('[U1, U4, U5] a subscription is created, verified, tested, changed, paused, rotated and deleted', async () => {
   const { system } = dashboard
   const page = await dashboard.open('/subscriptions')
   await page.getByText('No subscriptions yet').waitFor()
@@ -60,7 +60,7 @@ it('[U1, U4, U5] a subscription is made, verified, tried, changed, paused, rotat
   expect(await page.getByRole('button', { name: 'Edit' }).count()).toBe(0)
 })
 
-it('[U4] a verification that fails says why', async () => {
+it('[U4] a failed verification shows the reason', async () => {
   const { system } = dashboard
   const body = { eventType: 'deaf.one', callbackUrl: `${system.receiver.url}deaf` }
   const { id } = (await system.call('POST', '/v1/subscriptions', { body })).body

@@ -47,14 +47,14 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
     expect(readdirSync(cacheDir)).toEqual([copy])
   })
 
-  it('[O2] runs the server as the one who owns the cluster', async () => {
+  it('[O2] runs the server as the owner of the cluster', async () => {
     const dataDir = await usedDataDir()
     execFileSync('chown', ['-R', `${nobody}:${nobody}`, join(dataDir, 'postgres')])
     const server = await startServer({ dataDir, settings: quick })
     expect(uidOf(server.pid)).toBe(nobody)
   })
 
-  it('[O2] adopts a cluster that root has restored, and nothing that its links lead to', async () => {
+  it('[O2] adopts a cluster that root has restored, but nothing that its links point to', async () => {
     const dataDir = await usedDataDir()
     execFileSync('chown', ['-R', '0:0', join(dataDir, 'postgres')])
     const outside = makeFolder()
@@ -106,7 +106,7 @@ describe.runIf(process.getuid?.() === 0)('as an ordinary user', () => {
     expect(findServers(dataDir)).toEqual([])
   })
 
-  it('[O2] uses a complete package where it is, and says so if it may not write to the data directory', async () => {
+  it('[O2] uses a complete package where it is, and reports when it may not write to the data directory', async () => {
     const { folder, script, module } = makeUserFolder()
     const nativeDir = copyNative(folder)
     await completeBinaries(nativeDir)

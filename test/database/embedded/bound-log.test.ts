@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { boundLog, findReason, readLogSince } from '../../../src/database/embedded/bound-log.js'
 import { makeFolder } from './make-folder.js'
 
-it('[O2] moves a long log away under the server, which goes on writing to it', () => {
+it('[O2] moves a long log away under the running server, which goes on writing', () => {
   const file = join(makeFolder(), 'postgres.log')
   boundLog(file, 10)
   const server = openSync(file, 'a')
@@ -19,7 +19,7 @@ it('[O2] moves a long log away under the server, which goes on writing to it', (
   closeSync(server)
 })
 
-it('[O2] finds the line that tells why', () => {
+it('[O2] finds the line with the cause', () => {
   const stamp = '2026-01-01 00:00:00.000 UTC [1] '
   const log = `${stamp}LOG:  starting\n${stamp}FATAL:  could not lock\n${stamp}HINT:  wait\n${stamp}LOG:  shut down\n`
   expect(findReason(log)).toBe('could not lock')
@@ -27,7 +27,7 @@ it('[O2] finds the line that tells why', () => {
   expect(findReason('')).toBe('it said nothing')
 })
 
-it('[O2] reads the log from a position on, also after it was emptied', () => {
+it('[O2] reads the log from a position on, even after it was emptied', () => {
   const file = join(makeFolder(), 'postgres.log')
   appendFileSync(file, 'old\nnew\n')
   expect(readLogSince(file, 4)).toBe('new\n')

@@ -18,7 +18,7 @@ describe.each([
   ['15', native15],
   ['18', native18],
 ])('a first start with PostgreSQL %s', (major, nativeDir) => {
-  it('[O2] makes a cluster like every other, closed to whoever lacks the password, in which all works, also again', async () => {
+  it('[O2] creates a complete cluster that requires the password, and starts it again', async () => {
     const dataDir = join(makeFolder(), 'deep', '..', 'data')
     const options = { dataDir, nativeDir, settings: { ...quick, min_parallel_table_scan_size: '0' } }
     const server = await startServer(options)
@@ -76,7 +76,7 @@ describe.each([
   })
 })
 
-it('[O2] makes a durable directory that is closed to other users', async () => {
+it('[O2] creates a durable directory that is closed to other users', async () => {
   const dataDir = join(makeFolder(), 'data')
   const server = await startServer({ dataDir })
   const names = ['owner.1.json', 'password', 'postgres', 'postgres.log', 'sagapost.json']
@@ -93,7 +93,7 @@ it('[O2] makes a durable directory that is closed to other users', async () => {
   )
 })
 
-it('[O2] gives the user a new password when the file was deleted', async () => {
+it('[O2] gives the user a new password when the password file was deleted', async () => {
   const dataDir = await usedDataDir()
   const first = await startServer({ dataDir, settings: quick })
   await first.stop()
@@ -103,7 +103,7 @@ it('[O2] gives the user a new password when the file was deleted', async () => {
   expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
 })
 
-it('[O2] gives the server nothing of our environment, neither PostgreSQL settings nor secrets', async () => {
+it('[O2] passes the server nothing of our environment, neither PostgreSQL settings nor secrets', async () => {
   const names = ['PGCLIENTENCODING', 'SAGAPOST_MASTER_KEY']
   for (const name of names) vi.stubEnv(name, 'ours')
   onTestFinished(() => void vi.unstubAllEnvs())
@@ -113,7 +113,7 @@ it('[O2] gives the server nothing of our environment, neither PostgreSQL setting
   for (const name of names) expect(environment).not.toContain(name)
 })
 
-it('[O2] takes another port when somebody took the free one first', async () => {
+it('[O2] takes another port when the free one was taken first', async () => {
   const dataDir = await usedDataDir()
   const first = await startServer({ dataDir, settings: quick })
   await first.stop()

@@ -26,7 +26,7 @@ it('[O2] leaves no server when the process is killed with SIGKILL', async () => 
   expect(log).toMatch(/fast shutdown request[\s\S]*database system is shut down/)
 })
 
-it('[O2] ends together with a process that has nothing left to do, without stop', async () => {
+it('[O2] ends together with a process that has nothing left to do, without a call of stop', async () => {
   const dataDir = await usedDataDir()
   const { say, answer, ended } = await startServerProcess({ dataDir, settings: quick })
   say('let-go')
@@ -46,7 +46,7 @@ it('[O2] keeps the server out of reach of Ctrl-C in the terminal', async () => {
   expect(findServers(dataDir)).toEqual([])
 })
 
-it('[O2] stops once, however often it is asked, with clients connected', async () => {
+it('[O2] stops once, however often it is called, with clients connected', async () => {
   const dataDir = await usedDataDir()
   const server = await startServer({ dataDir, settings: quick })
   await connect(server.url)
@@ -58,7 +58,7 @@ it('[O2] stops once, however often it is asked, with clients connected', async (
   expect(readdirSync(join(dataDir, 'postgres'))).not.toContain('postmaster.pid')
 })
 
-it('[O2] tells of a crash of the server, after which it can be stopped and started again', async () => {
+it('[O2] reports a crash of the server, after which it can be stopped and started again', async () => {
   const dataDir = await usedDataDir()
   const server = await startServer({ dataDir, settings: quick })
   process.kill(server.pid, 'SIGKILL')

@@ -17,7 +17,7 @@ const usedDataDir = useDataDir()
 const owner = (values: object) =>
   JSON.stringify({ startedAt: '2020-01-01T00:00:00.000Z', released: false, ...values })
 
-it('[O2] names the process that has the data directory to the second one, on one line', async () => {
+it('[O2] names the owner of the data directory to the second process, on one line', async () => {
   const dataDir = await usedDataDir()
   const first = await startServerProcess({ dataDir, settings: quick })
   const second = await startServerProcess({ dataDir, settings: quick })
@@ -87,7 +87,7 @@ it('[O2] does not mistake a later process with the same pid for the owner', asyn
   await expect(takeOwnership(dir)).rejects.toMatchObject({ code: 'data_dir_in_use' })
 })
 
-it('[O2] takes a process that has ended for ended even while its parent has not noticed', async () => {
+it('[O2] counts a zombie process as ended', async () => {
   // The shell becomes a sleep, which never waits for the cat; that ends with the pipe and stays a zombie.
   const script = 'cat <&3 & echo $!; exec sleep 600 3<&-'
   const parent = spawn('/bin/sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore', 'pipe'] })

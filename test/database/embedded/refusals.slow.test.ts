@@ -66,7 +66,7 @@ it('[O2] refuses a directory of a newer Sagapost', async () => {
   expect(readdirSync(dataDir)).toEqual(['sagapost.json'])
 })
 
-it('[O2] accepts the root of a volume as an empty folder, and what a start killed early has left', async () => {
+it('[O2] accepts the root of a volume as an empty folder, and the leftovers of a start that was killed early', async () => {
   const dataDir = join(makeFolder(), 'data')
   mkdirSync(join(dataDir, 'lost+found'), { recursive: true })
   for (const name of ['owner.1.json', `owner.${randomUUID()}.new.json`, 'sagapost.json.new']) {
@@ -90,7 +90,7 @@ it('[O2] refuses data of a newer and of an older PostgreSQL, and says what to do
   expect(isReleased(dataDir)).toBe(true)
 })
 
-it('[O2] tells why the server does not start, leaves nothing running and starts with the mistake corrected', async () => {
+it('[O2] reports why the server does not start, leaves nothing running and starts once the mistake is corrected', async () => {
   const dataDir = await usedDataDir()
   const unknown = await refusal({ dataDir, settings: { ...quick, no_such_setting: '1' } })
   expect(unknown.code).toBe('embedded_postgres_failed')
@@ -104,7 +104,7 @@ it('[O2] tells why the server does not start, leaves nothing running and starts 
   expect(await query(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
 })
 
-it('[O2] tells why initdb failed and leaves nothing of it', async () => {
+it('[O2] reports why initdb failed and leaves nothing of it', async () => {
   const folder = makeFolder()
   chmodSync(folder, 0o755)
   const nativeDir = copyNative(folder)

@@ -23,7 +23,7 @@ import { waitFor } from './wait-for.js'
 
 const usedDataDir = useDataDir()
 
-it('[O2] stops the server of a process that was killed together with its watcher, and starts anew', async () => {
+it('[O2] stops the server of a process that was killed together with its watcher, and starts a new one', async () => {
   const dataDir = await usedDataDir()
   const logFile = join(dataDir, 'postgres.log')
   truncateSync(logFile)
@@ -43,7 +43,7 @@ it('[O2] stops the server of a process that was killed together with its watcher
   expect(log).not.toContain('not properly shut down')
 })
 
-it('[O2] goes on from a killed server whose backend is still at work', async () => {
+it('[O2] recovers from a killed server whose backend is still at work', async () => {
   const dataDir = await usedDataDir()
   const first = await startServer({ dataDir, settings: quick })
   const client = await connect(first.url)
@@ -65,7 +65,7 @@ it('[O2] goes on from a killed server whose backend is still at work', async () 
   expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
 })
 
-it('[O2] never touches a stranger that has the pid of the old server now, even one called postgres', async () => {
+it('[O2] never touches an unrelated process that now has the pid of the old server, even one called postgres', async () => {
   const dataDir = await usedDataDir()
   const clusterDir = join(dataDir, 'postgres')
   // Of the server's own user, for whom PostgreSQL itself would take it for a running server.
@@ -87,7 +87,7 @@ it('[O2] never touches a stranger that has the pid of the old server now, even o
   expect(stranger.exitCode ?? stranger.signalCode).toBeNull()
 })
 
-it('[O2] a first start that is killed at any point leaves nothing in the way of the next', async () => {
+it('[O2] a first start that is killed at any point does not prevent the next', async () => {
   const dataDir = join(makeFolder(), 'data')
   const scratch = () => {
     const name =

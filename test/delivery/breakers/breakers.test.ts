@@ -61,7 +61,7 @@ async function written(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ subscription_id, failures }) => [subscription_id, failures]))
 }
 
-describe('what is noted between two exchanges', () => {
+describe('outcomes noted between two exchanges', () => {
   it('[J7] failures add up', async () => {
     const { breakers } = await start()
     const failing = await subscription()
@@ -94,7 +94,7 @@ describe('what is noted between two exchanges', () => {
     },
   )
 
-  it('[J7] a success is written only where there were failures', async () => {
+  it('[J7] a success is written only after failures', async () => {
     const { breakers, statements, events } = await start()
     const [healthy, failing] = [await subscription(), await subscription()]
     const deletions = () => statements.filter((sql) => sql.includes('DELETE')).length
@@ -110,7 +110,7 @@ describe('what is noted between two exchanges', () => {
     expect([deletions(), events]).toEqual([1, []])
   })
 
-  it('[J7] opens the breaker for all to see, and closes it', async () => {
+  it('[J7] the breaker opens and closes for all workers', async () => {
     const { breakers, events } = await start()
     const failing = await subscription()
     breakers.note(failing, 'http_500')
@@ -138,7 +138,7 @@ describe('under load', () => {
   const outcomes = (count: number, isSuccess: (n: number) => boolean) =>
     Array.from({ length: count }, (_, n) => (isSuccess(n) ? null : 'http_503'))
 
-  it('[J7] nothing more is sent from the fiftieth failure on, before any other worker knows, and then by all', async () => {
+  it('[J7] nothing more is sent from the fiftieth failure on: first by this worker, then by all', async () => {
     const { breakers, events, id } = await unexchanged(outcomes(49, () => false))
     expect([breakers.isOpen(id), events]).toEqual([false, []])
     breakers.note(id, 'http_503')
@@ -148,13 +148,13 @@ describe('under load', () => {
     expect([breakers.isOpen(id), other.isOpen(id)]).toEqual([true, true])
   })
 
-  it('[J7] five successes among fifty are not enough, six are', async () => {
+  it('[J7] five successes among fifty do not prevent a pause, six do', async () => {
     const bad = await unexchanged(outcomes(50, (n) => n % 10 === 8))
     const better = await unexchanged(outcomes(200, (n) => n % 8 === 7))
     expect([bad.breakers.isOpen(bad.id), better.breakers.isOpen(better.id)]).toEqual([true, false])
   })
 
-  it('[J7] one that fails one time in ten is never paused, and costs a write only where a failure is its last', async () => {
+  it('[J7] an endpoint that fails one time in ten is never paused, and costs a write only where a failure is its last outcome', async () => {
     const { breakers, id } = await unexchanged(outcomes(1_000, (n) => n % 10 !== 0))
     breakers.wake()
     const failing = await subscription()
@@ -163,7 +163,7 @@ describe('under load', () => {
     expect(breakers.isOpen(id)).toBe(false)
   })
 
-  it('[J7] what was begun before the breaker opened closes it no more; a probe that succeeds does, and the count begins anew', async () => {
+  it('[J7] a request from before the breaker opened no longer closes it; a successful probe does, and counting restarts', async () => {
     const { breakers, events, id } = await unexchanged(outcomes(50, () => false))
     await expect.poll(() => events).toEqual(['onOpen', 'opened'])
     breakers.note(id, null)
@@ -180,7 +180,7 @@ describe('under load', () => {
     expect(breakers.isOpen(id)).toBe(false)
   })
 
-  it('[J7] it stays stopped while the exchange fails, and opens for all with the next one', async () => {
+  it('[J7] sending stays stopped while the exchange fails, and the breaker opens for all with the next one', async () => {
     let away = true
     const { breakers, events } = await start((sql) => {
       if (away && sql.includes('INSERT')) throw new Error('the database is unreachable')
@@ -198,7 +198,7 @@ describe('under load', () => {
 })
 
 describe('an exchange that fails', () => {
-  it('[J7] loses no failure, but of an endpoint that is back meanwhile', async () => {
+  it('[J7] loses no failure, unless the endpoint has recovered meanwhile', async () => {
     let meanwhile: (() => void) | undefined
     const { breakers } = await start((sql) => {
       if (!meanwhile || !sql.includes('INSERT')) return
@@ -215,7 +215,7 @@ describe('an exchange that fails', () => {
     expect(meanwhile).toBeUndefined()
   })
 
-  it('[J7] adds what failed meanwhile to what was noted before', async () => {
+  it('[J7] adds later failures to those noted before', async () => {
     let meanwhile: (() => void) | undefined
     const { breakers } = await start((sql) => {
       if (!meanwhile || !sql.includes('INSERT')) return
@@ -250,8 +250,8 @@ describe('an exchange that fails', () => {
   })
 })
 
-describe('what is known of an endpoint', () => {
-  it('[J7] one that was not tried is untried; any worker may have noted that it fails', async () => {
+describe('the history of an endpoint', () => {
+  it('[J7] an endpoint without attempts is untried; any worker may have noted a failure', async () => {
     const { breakers } = await start()
     const [dead, other] = [await subscription(), await subscription()]
     expect([breakers.standingOf(dead), breakers.failing()]).toEqual(['untried', []])
@@ -262,7 +262,7 @@ describe('what is known of an endpoint', () => {
     expect([breakers.standingOf(dead), breakers.standingOf(other)]).toEqual(['failing', 'answering'])
   })
 
-  it('[J7] one that has answered is forgiven a failure or two, and no more until it answers again', async () => {
+  it('[J7] an endpoint that has answered keeps its share through one or two failures, and loses it with more until it answers again', async () => {
     const { breakers, statements } = await start()
     const shaky = await subscription()
     const noteAndExchange = async (...outcomes: (string | null)[]) => {
@@ -282,7 +282,7 @@ describe('what is known of an endpoint', () => {
     expect(breakers.standingOf(shaky)).toBe('answering')
   })
 
-  it('[J7] that it answers is told by its completed deliveries, and asked for once', async () => {
+  it('[J7] completed deliveries show that an endpoint answers, and are looked up once', async () => {
     const { breakers, statements } = await start()
     const { subscriptionId: healthy } = await insertDelivery(database.pool, 'Completed')
     const { subscriptionId: retried } = await insertDelivery(database.pool, 'PendingRetry')

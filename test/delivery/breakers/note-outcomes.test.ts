@@ -32,7 +32,7 @@ async function openBreaker(): Promise<string> {
 }
 
 describe('the breaker of a subscription', () => {
-  it('[J7] opens after ten failures in a row over two minutes, and not for less of either', async () => {
+  it('[J7] opens after ten consecutive failures over at least two minutes', async () => {
     const few = await insertSubscription(database.pool)
     await fail(few, 8)
     const brief = await insertSubscription(database.pool)
@@ -48,7 +48,7 @@ describe('the breaker of a subscription', () => {
     expect(await fail(few)).toEqual([])
   })
 
-  it('[J7] opens after fifty failures in a row of all workers, however short the time', async () => {
+  it('[J7] opens after fifty consecutive failures of all workers, however short the time', async () => {
     const [added, atOnce] = [await insertSubscription(database.pool), await insertSubscription(database.pool)]
     expect([await fail(added, 49), await fail(added)]).toEqual([[], [added]])
     expect(await fail(atOnce, 50)).toEqual([atOnce])
@@ -64,7 +64,7 @@ describe('the breaker of a subscription', () => {
     expect([await isOpen(first), await isOpen(later)]).toEqual([true, true])
   })
 
-  it('[J7] a success in between begins the count anew, and closes an open one', async () => {
+  it('[J7] a success in between restarts the count, and closes an open breaker', async () => {
     const id = await insertSubscription(database.pool)
     await fail(id, 9)
     await moveClock(database.pool, '1 hour')
@@ -90,7 +90,7 @@ describe('the breaker of a subscription', () => {
     expect(await takeProbes(worker(), policy, 100)).toEqual([id])
   })
 
-  it('[S17] pauses for a day at the most; after that the deliveries take their course', async () => {
+  it('[S17] pauses for a day at most; after that the deliveries use their attempts', async () => {
     const id = await openBreaker()
     await moveClock(database.pool, '23 hours 59 minutes')
     expect(await isOpen(id)).toBe(true)

@@ -12,26 +12,26 @@ function add(outcomes: string, everyMs = 1): string {
 }
 
 describe('the last outcomes of an endpoint', () => {
-  it('[J7] are too much when so many of so many are failures, and not for less of either', () => {
+  it('[J7] trip the breaker only with enough failures among enough outcomes', () => {
     expect(add('xxxxxxxxxx')).toBe('xxxxxxxxxx!')
     expect(add('xxxx.xxxxx')).toBe('xxxx.xxxxx!')
     expect(add('xxxx.xx.xxxx')).toBe('xxxx.xx.xxxx')
     expect(add('xxxxxxxxx')).toBe('xxxxxxxxx')
   })
 
-  it('[J7] count from the first failure on, and the oldest goes when one more comes', () => {
+  it('[J7] count from the first failure on; the oldest is dropped when another arrives', () => {
     expect(add(`${'.'.repeat(50)}xxxxxxxxxx`)).toBe(`${'.'.repeat(50)}xxxxxxxxxx!`)
     expect(add('x..xxxxxxxx')).toBe('x..xxxxxxxx')
     expect(add('x..xxxxxxxxx')).toBe('x..xxxxxxxxx!')
     expect(add(`x${'.'.repeat(10)}xxxxxxxxxx`)).toBe(`x${'.'.repeat(10)}xxxxxxxxxx!`)
   })
 
-  it('[J7] must all be of a short time', () => {
+  it('[J7] must all lie within a short time', () => {
     expect(add('xxxxxxxxxx', 111)).toBe('xxxxxxxxxx!')
     expect(add('xxxxxxxxxxx', 112)).toBe('xxxxxxxxxxx')
   })
 
-  it('[J7] tell whether most of them are failures, until they are forgotten', () => {
+  it('[J7] tell whether most of them are failures, until they expire', () => {
     const recent = createRecentOutcomes(limits)
     expect(recent.isMostlyFailing('1')).toBe(false)
     for (const failed of [true, false, true]) recent.add('1', failed, 0)

@@ -31,7 +31,7 @@ async function insertLetter(): Promise<{ id: string; delivery: Delivery }> {
 }
 
 describe('one dead letter', () => {
-  it('[D1, D2, J11] comes with its payload byte for byte and what is known of its last attempt', async () => {
+  it('[D1, D2, J11] comes with its payload byte for byte and the details of its last attempt', async () => {
     const payload = '{ "b":1,"a" : 1e400, "a":"\\u0000" }'
     const delivery = await insertDelivery(database.pool, 'InProgress')
     const jobId = await insertJob(database.pool, delivery, 'Failed')
@@ -77,7 +77,7 @@ describe('one dead letter', () => {
 })
 
 describe('requeueing', () => {
-  it('[D4, S19] makes a delivery once; both sides then know each other', async () => {
+  it('[D4, S19] creates a delivery once; the dead letter and the delivery refer to each other', async () => {
     const { id, delivery } = await insertLetter()
     const first = await requeue(id)
     expect(first).toEqual({ deliveryId: expect.any(String), created: true })

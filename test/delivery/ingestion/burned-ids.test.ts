@@ -25,7 +25,7 @@ const publish = (key: string | null, payload = '{"n":1}') =>
 const setWidth = (width: number) =>
   database.pool.query('UPDATE sagapost.partition_settings SET events_per_partition = $1', [width])
 
-it('[E3] a key that is known takes no id, however often it comes', async () => {
+it('[E3] a known key consumes no id, however often it is published', async () => {
   const first = (await publish('often')).rows[0]?.id
   const before = await nextId()
   for (let again = 0; again < 3; again++) expect((await publish('often')).rows[0]?.id).toBe(first)
@@ -33,7 +33,7 @@ it('[E3] a key that is known takes no id, however often it comes', async () => {
   expect(await nextId()).toBe(before)
 })
 
-it('[E3] in a batch only what is new takes an id, in the order of the items', async () => {
+it('[E3] in a batch only new events consume an id, in the order of the items', async () => {
   const event = (key: string | undefined, payload = '1') => ({
     type: 'ids.batch',
     payload,
@@ -60,7 +60,7 @@ it('[E3] in a batch only what is new takes an id, in the order of the items', as
   expect(await nextId()).toBe(before + 2)
 })
 
-it('[E1, R1] ids that a publisher burns cost a pause of publishing, and no event', async () => {
+it('[E1, R1] ids that a publisher burns cost a pause of publishing, and lose no event', async () => {
   await setWidth(1_000)
   const kept = (await publish(null)).rows[0]?.id
   const partitions = async () =>
@@ -82,7 +82,7 @@ it('[E1, R1] ids that a publisher burns cost a pause of publishing, and no event
   await setWidth(1_000_000)
 })
 
-it('[E1] an event that finds no partition over HTTP has one made, and is stored when it comes again', async () => {
+it('[E1] an event without a partition over HTTP has one created, and is stored on its retry', async () => {
   const config = readConfig({ DATABASE_URL: database.url, PORT: '0' })
   const options = {
     databaseUrl: database.url,

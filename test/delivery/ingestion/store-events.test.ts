@@ -36,13 +36,13 @@ describe('storeEvents', () => {
     expect(rows).toHaveLength(payloads.length)
   })
 
-  it('[E1] keeps the white space around a payload among others that have none', async () => {
+  it('[E1] keeps the white space around a payload in a batch with others that have none', async () => {
     const payloads = ['1', ' {"n":1}', '2', '{"n":1}\n', '\t"x"\r', '3']
     await store(payloads.map((payload) => ({ type: 'batch.padded', payload })))
     expect(await payloadsOf('batch.padded')).toEqual(payloads)
   })
 
-  it('[E3, J3] answers with the webhook id that the receivers will get, for a duplicate as well', async () => {
+  it('[E3, J3] answers with the webhook id that receivers will get, for a duplicate as well', async () => {
     const key = { idempotencyKey: 'named' }
     const some = { type: 'batch.named', payload: '1' }
     const outcomes = [
@@ -67,7 +67,7 @@ describe('storeEvents', () => {
     expect(await payloadsOf('keyed.padded')).toEqual(padded)
   })
 
-  it('[E3] knows a repeated event, and another one, among payloads with white space around them and without', async () => {
+  it('[E3] recognizes a repeated event, and a different one, with and without white space around the payload', async () => {
     const bare = { type: 'two.ways', payload: '{"n": 1}', idempotencyKey: 'two-ways-bare' }
     const padded = { type: 'two.ways', payload: ' 1', idempotencyKey: 'two-ways-padded' }
     const [first] = await store([bare])
@@ -80,7 +80,7 @@ describe('storeEvents', () => {
     expect(await store([padded])).toEqual([{ ...other, duplicate: true }])
   })
 
-  it('[E1] tells the time of an event as the row has it', async () => {
+  it('[E1] returns the time of an event as the row has it', async () => {
     const plain = await store(Array.from({ length: 50 }, () => ({ type: 'batch.time', payload: '1' })))
     const keyed = await store(
       Array.from({ length: 50 }, (_, index) => ({
@@ -111,7 +111,7 @@ describe('storeEvents', () => {
     expect(first).toMatchObject({ createdAt: rows[0].created_at })
   })
 
-  it('[E3] refuses a used key with another event, never drops it silently, and takes the rest', async () => {
+  it('[E3] refuses a used key with another event, never drops it silently, and stores the rest', async () => {
     const outcomes = await store([
       { type: 'batch.conflict', payload: '1', idempotencyKey: 'conflict' },
       { type: 'batch.conflict', payload: '2', idempotencyKey: 'conflict' },
@@ -125,7 +125,7 @@ describe('storeEvents', () => {
     expect(await payloadsOf('batch.conflict')).toEqual(['1', '3'])
   })
 
-  it('[E3] publish and storeEvents know the same keys', async () => {
+  it('[E3] publish and storeEvents share the same keys', async () => {
     const id = await publish(database.as('event_ingest_writer') as never, {
       type: 'batch.shared',
       payload: { n: 1 },
@@ -136,7 +136,7 @@ describe('storeEvents', () => {
     ).toMatchObject([{ id, duplicate: true }])
   })
 
-  it('[E3, O7] a hundred at once with one key: one event, one id, 99 duplicates', async () => {
+  it('[E3, O7] a hundred concurrent calls with one key: one event, one id, 99 duplicates', async () => {
     const event = { type: 'batch.hundred', payload: '{}', idempotencyKey: 'hundred' }
     const outcomes = (await Promise.all(Array.from({ length: 100 }, () => store([event])))).flat()
     expect(new Set(outcomes.map((outcome) => 'id' in outcome && outcome.id)).size).toBe(1)
@@ -182,7 +182,7 @@ describe('storeEvents', () => {
     expect(outcomes).toMatchObject([{ refusal: { code } }])
   })
 
-  it('[E1] stores nothing of a batch when somebody said JSON of what is none', async () => {
+  it('[E1] stores nothing of a batch when a payload marked as JSON is not JSON', async () => {
     const events = [
       { type: 'said.json', payload: '{}' },
       { type: 'said.json', payload: '{' },
@@ -193,7 +193,7 @@ describe('storeEvents', () => {
     expect(await payloadsOf('said.json')).toEqual([])
   })
 
-  it('[E3] waits for a held key no longer than it was told, in one statement, and leaves no setting behind', async () => {
+  it('[E3] waits for a held key no longer than its time-out, in one statement, and leaves no setting behind', async () => {
     const holder = await database.pool.connect()
     const client = await database.as('event_ingest_writer').connect()
     const settings = async () =>
@@ -223,7 +223,7 @@ describe('storeEvents', () => {
     }
   })
 
-  it('[E1] takes what is at the limits: 1,000 levels, 100 characters, 255 characters of key', async () => {
+  it('[E1] accepts the limits: 1,000 levels, 100 characters, 255 characters of key', async () => {
     const event = {
       type: 't'.repeat(100),
       payload: '['.repeat(1000) + ']'.repeat(1000),
@@ -232,7 +232,7 @@ describe('storeEvents', () => {
     expect(await store([event])).toMatchObject([{ duplicate: false }])
   })
 
-  it('[E1] keeps any JSON text as it is', async () => {
+  it('[E1] keeps any JSON text unchanged', async () => {
     await fc.assert(
       fc.asyncProperty(fc.json(), fc.stringMatching(/^[ \n\t]{0,3}$/), async (json, space) => {
         const payload = space + json + space
@@ -250,7 +250,7 @@ describe('storeEvents', () => {
 })
 
 describe('publish', () => {
-  it("[E3] goes with the caller's own transaction", async () => {
+  it("[E3] belongs to the caller's own transaction", async () => {
     const client = await database.as('event_ingest_writer').connect()
     await client.query('BEGIN')
     await publish(client, { type: 'own.transaction', payload: { order: 7 } })
@@ -263,7 +263,7 @@ describe('publish', () => {
     expect(await payloadsOf('own.transaction')).toEqual(['{"order":8}'])
   })
 
-  it('[E1] refuses bad input with one clear message before it asks the database', async () => {
+  it('[E1] refuses bad input with one clear message before it queries the database', async () => {
     const never = { query: () => Promise.reject(new Error('asked')) } as never
     await expect(publish(never, { type: 'a b', payload: 1 })).rejects.toMatchObject({
       code: 'event_type_invalid',

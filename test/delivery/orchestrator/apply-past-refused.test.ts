@@ -15,7 +15,7 @@ const statusOf = async ({ id }: Delivery) => {
   return rows[0].status
 }
 
-it('[S17, D3] a result that cannot be applied holds up its own row, is tried again, and no other waits for it', async () => {
+it('[S17, D3] a result that cannot be applied delays only its own row, is retried, and delays no other', async () => {
   const finished = async (status: 'Completed' | 'Failed') => {
     const delivery = await insertDelivery(database.pool, 'InProgress')
     await insertJob(database.pool, delivery, status)
@@ -55,6 +55,6 @@ it.each([
   `INSERT INTO sagapost.event_routing_queue (event_type, event_ids, correlation_ids) VALUES ('a', '{1,2}', '{x}')`,
   `INSERT INTO sagapost.delivery_result_queue (job_ids, event_ids, first_event_id, last_event_id) VALUES ('{}', '{}', 1, 1)`,
   `INSERT INTO sagapost.delivery_result_queue (job_ids, event_ids, first_event_id, last_event_id) VALUES ('{1}', '{1,2}', 1, 1)`,
-])('[S4, R1] a row that would stop the one who takes it is refused: %s', async (insert) => {
+])('[S4, R1] a row that would stop its consumer is refused: %s', async (insert) => {
   await expect(database.pool.query(insert)).rejects.toThrow('_entries')
 })

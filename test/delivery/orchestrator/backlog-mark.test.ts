@@ -3,7 +3,7 @@ import { createBacklogMark } from '../../../src/delivery/orchestrator/backlog-ma
 
 afterEach(() => void vi.restoreAllMocks())
 
-it('[S7] a look past a backlog goes back over what may have been committed late', () => {
+it('[S7] a read past a backlog also covers rows that may have been committed late', () => {
   let nowMs = 0
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
   const mark = createBacklogMark()

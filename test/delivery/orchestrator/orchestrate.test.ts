@@ -97,7 +97,7 @@ async function whileAnother<T>(statement: string, values: unknown[], work: () =>
 
 const failure: Result = { succeeded: false, errorCode: 'http_500', retryAfterS: null }
 
-describe('making jobs', () => {
+describe('creating jobs', () => {
   it('[S7, S16, S9] a Pending delivery gets its first job, once', async () => {
     const delivery = await insertDelivery(database.pool)
     expect(await make()).toEqual({ first: 1, retries: 0, dead: [] })
@@ -105,7 +105,7 @@ describe('making jobs', () => {
     expect(await make()).toEqual({ first: 0, retries: 0, dead: [] })
   })
 
-  it('[S7, S16] the deliveries of other subscriptions pass the backlog of one', async () => {
+  it('[S7, S16] a backlog of one subscription does not delay the deliveries of others', async () => {
     const backlog: Delivery[] = []
     const first = await insertDelivery(database.pool)
     for (let count = 0; count < 30; count++) {
@@ -131,7 +131,7 @@ describe('making jobs', () => {
     )
   })
 
-  it('[S10, S12] a retry gets its job when it is due and not a moment before', async () => {
+  it('[S10, S12] a retry gets its job when it is due and not before', async () => {
     const delivery = await insertDelivery(database.pool)
     await make()
     await finish(delivery, failure)
@@ -184,7 +184,7 @@ describe('making jobs', () => {
     expect(await read(dead)).toMatchObject({ status: 'DeadLettered', jobs: 0 })
   })
 
-  it('[S16, S9] passes over deliveries that another orchestrator is about to take up', async () => {
+  it('[S16, S9] passes over deliveries that another orchestrator has locked', async () => {
     const delivery = await insertDelivery(database.pool)
     const meanwhile = await whileAnother(makeFirstJobs, [range.from, range.to, 100], () => make())
     expect(meanwhile).toEqual({ first: 0, retries: 0, dead: [] })
@@ -196,7 +196,7 @@ describe('making jobs', () => {
     expect(await read(delivery)).toMatchObject({ status: 'InProgress', jobs: 2 })
   })
 
-  it('[S16, S9] orchestrators at once make one job for each delivery', async () => {
+  it('[S16, S9] concurrent orchestrators create one job for each delivery', async () => {
     const deliveries = []
     for (let n = 0; n < 30; n++) deliveries.push(await insertDelivery(database.pool))
     await Promise.all(Array.from({ length: 4 }, () => make()))
@@ -226,7 +226,7 @@ describe('applying results', () => {
     })
   })
 
-  it('[S17, S14, D3] failures wait by the formula and end as a dead letter at the limit', async () => {
+  it('[S17, S14, D3] failures are retried by the formula and end as a dead letter at the limit', async () => {
     const delivery = await insertDelivery(database.pool)
     for (const [attempt, delayS] of [30, 60, 120, 240].entries()) {
       await make()
@@ -251,7 +251,7 @@ describe('applying results', () => {
     expect(rows).toHaveLength(1)
   })
 
-  it('[S14] the wait grows by powers of two up to one hour', async () => {
+  it('[S14] the delay doubles up to one hour', async () => {
     const delivery = await insertDelivery(database.pool)
     for (const delayS of [30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600]) {
       await make(100)
@@ -266,23 +266,20 @@ describe('applying results', () => {
   it.each([
     [1, 'lower'],
     [7, 'higher'],
-  ])(
-    '[S15, S17] a limit of %i of the subscription counts, though it is %s than the default',
-    async (limit) => {
-      const delivery = await insertDelivery(database.pool)
-      await database.pool.query('UPDATE sagapost.subscriptions SET max_attempts = $2 WHERE id = $1', [
-        delivery.subscriptionId,
-        limit,
-      ])
-      for (let attempt = 1; attempt <= limit; attempt++) {
-        await make()
-        await finish(delivery, failure)
-        const status = attempt < limit ? 'PendingRetry' : 'DeadLettered'
-        expect(await apply()).toMatchObject([{ status, attemptCount: attempt }])
-        await moveClock(database.pool, '1 hour')
-      }
-    },
-  )
+  ])('[S15, S17] the subscription’s limit of %i applies, though it is %s than the default', async (limit) => {
+    const delivery = await insertDelivery(database.pool)
+    await database.pool.query('UPDATE sagapost.subscriptions SET max_attempts = $2 WHERE id = $1', [
+      delivery.subscriptionId,
+      limit,
+    ])
+    for (let attempt = 1; attempt <= limit; attempt++) {
+      await make()
+      await finish(delivery, failure)
+      const status = attempt < limit ? 'PendingRetry' : 'DeadLettered'
+      expect(await apply()).toMatchObject([{ status, attemptCount: attempt }])
+      await moveClock(database.pool, '1 hour')
+    }
+  })
 
   it.each([
     [null, 30],
@@ -290,7 +287,7 @@ describe('applying results', () => {
     [90, 90],
     [3_600, 3_600],
     [86_400, 3_600],
-  ])('[S14] Retry-After of %s s makes a wait of %s s', async (retryAfterS, delayS) => {
+  ])('[S14] Retry-After of %s s gives a delay of %s s', async (retryAfterS, delayS) => {
     const delivery = await insertDelivery(database.pool)
     await make()
     await finish(delivery, { succeeded: false, errorCode: 'http_503', retryAfterS })
@@ -344,7 +341,7 @@ describe('applying results', () => {
     expect(await apply(1)).toMatchObject([{ status: 'DeadLettered', attemptCount: 1 }])
   })
 
-  it('[S13, S4] passes over results that another orchestrator is about to apply', async () => {
+  it('[S13, S4] passes over results that another orchestrator has locked', async () => {
     const delivery = await insertDelivery(database.pool)
     await make()
     await finish(delivery, failure)
@@ -353,7 +350,7 @@ describe('applying results', () => {
     expect(await read(delivery)).toMatchObject({ status: 'PendingRetry', attemptCount: 1 })
   })
 
-  it('[S13, S4] orchestrators at once count every result once', async () => {
+  it('[S13, S4] concurrent orchestrators count every result once', async () => {
     const deliveries = []
     for (let n = 0; n < 30; n++) deliveries.push(await insertDelivery(database.pool))
     await make()
@@ -415,7 +412,7 @@ describe('the decision', () => {
     )
   })
 
-  it('[S14, S15, S17] is what the SQL does, on random histories', async () => {
+  it('[S14, S15, S17] matches the SQL on random histories', async () => {
     const stops = ['subscription_deleted', 'cancelled'] as const
     const step = fc.oneof(
       { weight: 3, arbitrary: fc.record({ kind: fc.constant('result' as const), result: results }) },

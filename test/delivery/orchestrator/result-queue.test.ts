@@ -101,7 +101,7 @@ const standing = async (job: string) =>
 const idsOf = ({ results }: Awaited<ReturnType<typeof apply>>) => results.map(({ jobId }) => jobId).sort()
 
 describe('the queue of results', () => {
-  it('[S13, S17] results of one statement fill rows of 50 at most, and each is counted', async () => {
+  it('[S13, S17] results of one statement fill rows of at most 50, and each is counted', async () => {
     const jobs = await startDeliveries(120)
     await end(jobs)
     expect(await queuedSizes()).toEqual([50, 50, 20])
@@ -124,7 +124,7 @@ describe('the queue of results', () => {
     },
   )
 
-  it('[J12, J8] gets nothing of a claim or of a lease that was taken back, not even beside a result', async () => {
+  it('[J12, J8] gets no row for a claim or a released lease, not even beside a result', async () => {
     const [ended = '', ...free] = await startDeliveries(3)
     expect(await queuedSizes()).toEqual([])
     await end(
@@ -155,7 +155,7 @@ describe('the queue of results', () => {
 })
 
 describe('applying what is queued', () => {
-  it('[S4, S13] a result that is queued again counts no second time, not even while a later attempt is under way', async () => {
+  it('[S4, S13] a result that is queued again is not counted twice, even while a later attempt is under way', async () => {
     const first = await startDeliveries(1)
     const [job = ''] = first
     await end(first)
@@ -180,7 +180,7 @@ describe('applying what is queued', () => {
     await again()
   })
 
-  it('[S13, S17] a job that has not ended counts nothing, whoever queues it', async () => {
+  it('[S13, S17] a job that has not ended counts nothing, however it was queued', async () => {
     const jobs = await startDeliveries(1)
     await enqueue(jobs)
     expect((await apply()).results).toEqual([])
@@ -189,7 +189,7 @@ describe('applying what is queued', () => {
     expect((await apply()).results).toMatchObject([{ attemptCount: 1 }])
   })
 
-  it('[S4, S17, D3] a row goes with the moves or not at all', async () => {
+  it('[S4, S17, D3] a row is removed with all its moves or not at all', async () => {
     const jobs = await startDeliveries(1)
     await end(jobs)
     await database.pool.query(
@@ -218,7 +218,7 @@ describe('applying what is queued', () => {
     expect(letters).toEqual(second)
   })
 
-  it('[S13, S4] passes over rows that another orchestrator is about to apply, and takes the next', async () => {
+  it('[S13, S4] passes over rows that another orchestrator has locked, and takes the next', async () => {
     const [mine = '', others = ''] = await startDeliveries(2)
     await end([others])
     await end([mine])
@@ -233,7 +233,7 @@ describe('applying what is queued', () => {
     await expect.poll(async () => idsOf(await apply())).toEqual([others])
   })
 
-  it('[S13, S4] orchestrators at once take different rows, and count every result once', async () => {
+  it('[S13, S4] concurrent orchestrators take different rows, and count every result once', async () => {
     const jobs = await startDeliveries(120)
     for (let from = 0; from < jobs.length; from += 6) await end(jobs.slice(from, from + 6))
     const drain = async () => {
@@ -263,7 +263,7 @@ describe('applying what is queued', () => {
     expect(await queuedSizes()).toEqual([])
   })
 
-  it('[S13] a row that is left alone does not say how many are taken', async () => {
+  it('[S13] a row that is left in the queue does not count towards the batch', async () => {
     const jobs = await startDeliveries(60)
     await end(jobs.slice(0, 50))
     const refused = await column<string>('SELECT id AS value FROM sagapost.delivery_result_queue')
@@ -271,7 +271,7 @@ describe('applying what is queued', () => {
     expect((await apply(8, undefined, refused)).results).toHaveLength(8)
   })
 
-  it('[S17] no row can be written that is no list of jobs and their events, wherever it begins to count', async () => {
+  it('[S17] a row that is not a list of jobs and their events cannot be written, whatever its base', async () => {
     const [job = ''] = await startDeliveries(1)
     const { rows } = await database.pool.query(`SELECT event_id FROM ${jobsTable} WHERE id = $1`, [job])
     const event = rows[0].event_id

@@ -68,7 +68,7 @@ async function fail(id: string, errorCode: string): Promise<void> {
 }
 
 describe('the orchestrator', () => {
-  it('[S16] asks less and less often for what is in other hands, and finds it when it is let go', async () => {
+  it('[S16] polls less and less often for rows that are locked, and finds them when they are released', async () => {
     const { id } = await insertDelivery(database.pool)
     const letGo = await lock(id)
     const other = await insertDelivery(database.pool)
@@ -94,7 +94,7 @@ describe('the orchestrator', () => {
     await expect.poll(() => status(other.id)).toBe('InProgress')
   })
 
-  it('[U5] says when a receiver is gone, and only then', async () => {
+  it('[U5] reports a receiver as gone when it is, and only then', async () => {
     const onGone = vi.fn()
     start({ onGone })
     await fail((await insertDelivery(database.pool)).id, 'http_500')
@@ -130,7 +130,7 @@ describe('the orchestrator', () => {
     window = whole
   })
 
-  it('[S7] lets the deliveries of other subscriptions pass a backlog', async () => {
+  it('[S7] a backlog does not delay the deliveries of other subscriptions', async () => {
     const { subscriptionId } = await insertDelivery(database.pool)
     const { rows: burst } = await database.pool.query(
       `INSERT INTO sagapost.events (event_type, payload)

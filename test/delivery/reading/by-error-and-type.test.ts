@@ -77,7 +77,7 @@ describe('deliveries by error', () => {
     return { first: [a, b, c], second: [d, dead], dead }
   }
 
-  it('[S17] are those that failed with it last and are not under way, newest first', async () => {
+  it('[S17] are those that failed last with that error and are not under way, newest first', async () => {
     const { first, second } = timedOut()
     for (const limit of [1, 2, 50]) {
       expect(idsOf(await walkPages(list, { errorCode: 'timeout', limit }))).toEqual([...second, ...first])
@@ -124,7 +124,7 @@ describe('deliveries by type of event', () => {
     )
 
   it.each([1, 2, 3, 50])(
-    '[E1, S1] come whole in pages of %i, by event, past events that have none',
+    '[E1, S1] are listed completely in pages of %i, by event, past events without deliveries',
     async (limit) => {
       const type = `sparse.${limit}`
       const subscriptionIds = await subscribe(3)
@@ -138,7 +138,7 @@ describe('deliveries by type of event', () => {
     },
   )
 
-  it('[E1, S1] look through so many events in a request, and say where to go on', async () => {
+  it('[E1, S1] search a limited number of events in a request, and return where to continue', async () => {
     const type = 'sparse.desert'
     const subscriptionIds = await subscribe(2)
     const oldest = await deliver(await insertEvent(database.pool, { type }), subscriptionIds)
@@ -150,7 +150,7 @@ describe('deliveries by type of event', () => {
     expect(second).toMatchObject({ data: oldest.map((id) => ({ id })), nextCursor: null })
   })
 
-  it('[E1, S1] look through so many deliveries of other filters in a request, and say where to go on', async () => {
+  it('[E1, S1] search a limited number of deliveries that other filters exclude in a request, and return where to continue', async () => {
     const [subscriptionId = ''] = await subscribe(1)
     const oldest = await deliver(await insertEvent(database.pool, { type: 'sieve.kept' }), [subscriptionId])
     await publish('sieve.dropped', EXAMINED_MAX)

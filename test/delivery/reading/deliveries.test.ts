@@ -139,7 +139,7 @@ describe('a list of deliveries', () => {
     { eventId: 'abc' },
     { subscriptionId: '9223372036854775808' },
     { eventId: '', status: 'Pending' },
-  ])('[S1] is empty for an id that is none: %j', async (filter) => {
+  ])('[S1] is empty for an id that cannot exist: %j', async (filter) => {
     expect(await list(filter)).toEqual({ data: [], nextCursor: null })
   })
 

@@ -59,7 +59,7 @@ describe('the deliveries of one subscription', () => {
   })
 
   it.each([1, 2, 3, 7, 20, 42, 43, 200])(
-    '[S1, S5] come in all statuses, newest first and once each, in pages of %i, requeued ones included',
+    '[S1, S5] are listed in all statuses, newest first and once each, in pages of %i, requeued ones included',
     async (limit) => {
       const all = await walkPages(list, { subscriptionId, limit })
       expect(all.map(({ id, status }) => [id, status])).toEqual(made.map(({ id, status }) => [id, status]))
@@ -74,7 +74,7 @@ describe('the deliveries of one subscription', () => {
   })
 
   it.each([1, 2, 5, 20])(
-    '[S1, S21] come all, however little a page may look through: %i',
+    '[S1, S21] are listed completely, however little a page may search: %i',
     async (walkedMax) => {
       const search = (filter: DeliveryFilter) =>
         listDeliveries(database.as('saga_readonly_role'), filter, walkedMax)
@@ -114,7 +114,7 @@ describe('the deliveries of one subscription', () => {
     expect(idsOf(failed)).toEqual(idsOf(made.filter(isFailing)))
   })
 
-  it('[S1] are none of a subscription that has none', async () => {
+  it('[S1] are empty for a subscription without deliveries', async () => {
     const empty = await insertSubscription(database.pool)
     expect(await list({ subscriptionId: empty })).toEqual({ data: [], nextCursor: null })
   })
@@ -140,7 +140,7 @@ describe('a delivery of one subscription that was repaired by hand comes once', 
   })
 })
 
-it('[S1] the deliveries of one subscription are all there in every look while they move', async () => {
+it('[S1] the deliveries of one subscription are all present in every read while they move', async () => {
   const { pool } = database
   const subscriptionId = await insertSubscription(pool)
   const deliveries: Delivery[] = []

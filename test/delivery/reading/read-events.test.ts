@@ -38,7 +38,7 @@ describe('one event', () => {
     })
   })
 
-  it('[E1] shows at most 200 deliveries and says where the others are', async () => {
+  it('[E1] shows at most 200 deliveries and where to list the others', async () => {
     const eventId = await insertEvent(database.pool)
     const { rows: subscriptions } = await database.pool.query<{ id: string }>(
       `INSERT INTO sagapost.subscriptions (event_type, callback_url, active, verified)
@@ -163,13 +163,13 @@ describe('a list of events', () => {
   })
 
   it.each(['', 'order placed', 'order\0', 'x'.repeat(101)])(
-    '[E1] refuses a type that no event has: %j',
+    '[E1] refuses an invalid type: %j',
     async (type) => {
       await expect(list({ type })).rejects.toMatchObject({ code: 'event_type_invalid' })
     },
   )
 
-  it('[E1] takes the last cursor that there can be', async () => {
+  it('[E1] accepts the largest possible cursor', async () => {
     const cursor = Buffer.from('9223372036854775807 9999999999999999').toString('base64url')
     expect((await list({ from, cursor, limit: 1 })).data).toHaveLength(1)
   })

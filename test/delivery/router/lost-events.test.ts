@@ -69,7 +69,7 @@ beforeEach(async () => {
 })
 
 describe('an event that is neither routed nor queued', () => {
-  it('[R1] is found when its row was deleted from the queue, and is routed when it is put back, once', async () => {
+  it('[R1] is found when its row was deleted from the queue, and is routed once when it is put back', async () => {
     const type = 'lost.deleted'
     const subscription = await insertSubscription(database.pool, { type })
     const others = [await insertEvent(database.pool, { type }), await insertEvent(database.pool, { type })]
@@ -136,7 +136,7 @@ describe('an event that is neither routed nor queued', () => {
     expect(await lost()).toEqual([])
   })
 
-  it('[R1] is looked for slice by slice, to the last event', async () => {
+  it('[R1] is looked for slice by slice, up to the last event', async () => {
     const type = 'lost.slices'
     await insertSubscription(database.pool, { type })
     for (let n = 0; n < 5; n++) await insertEvent(database.pool, { type })
@@ -157,7 +157,7 @@ describe('an event that is neither routed nor queued', () => {
   })
 })
 
-describe('no alarm is given', () => {
+describe('no alarm is raised', () => {
   it('[R5] about events that were routed while the activation was not committed', async () => {
     const type = 'calm.activation'
     const id = await insertSubscription(database.pool, { type, active: false })
@@ -211,7 +211,7 @@ describe('no alarm is given', () => {
     expect(await routesOf(event)).toEqual([id])
   })
 
-  it('[R5, U5] about events of the time when a subscription was off, of another type, or deleted', async () => {
+  it('[R5, U5] about events from the time when a subscription was inactive, of another type, or deleted', async () => {
     const id = await insertSubscription(database.pool, { type: 'calm.first' })
     await setActive(database.pool, id, false)
     await publishAndRoute('calm.first')
@@ -239,7 +239,7 @@ describe('no alarm is given', () => {
     expect(await lost()).toEqual([])
   })
 
-  it('[R5] when it is switched off by a transaction that has an older snapshot', async () => {
+  it('[R5] when a transaction with an older snapshot deactivates it', async () => {
     const type = 'calm.snapshot'
     const id = await insertSubscription(database.pool, { type, active: false })
     await setActive(database.pool, id, true)
@@ -255,7 +255,7 @@ describe('no alarm is given', () => {
     }
   })
 
-  it('[R5] and no change of a subscription is waited for', async () => {
+  it('[R5] and the check waits for no change of a subscription', async () => {
     const id = await insertSubscription(database.pool, { type: 'calm.waiting', active: false })
     const other = await insertSubscription(database.pool, { type: 'calm.waiting', active: false })
     await setActive(database.pool, other, true)

@@ -50,7 +50,7 @@ beforeEach(async () => {
 })
 
 describe('events that the database refuses to route', () => {
-  it('[R1] are set aside with their reason, and every other event is routed, of the same row as well', async () => {
+  it('[R1] are set aside with their reason, and every other event is routed, even from the same row', async () => {
     const type = 'refused.some'
     await insertSubscription(database.pool, { type })
     const events = [...(await store(type, 120)), await insertEvent(database.pool, { type })]
@@ -75,7 +75,7 @@ describe('events that the database refuses to route', () => {
     expect(await violations()).toEqual([])
   })
 
-  it('[R1] an event without a partition holds up nothing that came after it', async () => {
+  it('[R1] an event without a partition does not delay the events after it', async () => {
     const type = 'refused.partition'
     await insertSubscription(database.pool, { type })
     const nowhere = '987654321'
@@ -95,7 +95,7 @@ describe('events that the database refuses to route', () => {
     expect(await setAside()).toEqual([])
   })
 
-  it('[R1, R3] are routed once an operator has them tried again, and refused again while the cause is there', async () => {
+  it('[R1, R3] are routed when an operator requeues them, and refused again while the cause persists', async () => {
     const type = 'refused.again'
     await insertSubscription(database.pool, { type })
     const events = await store(type, 4)
@@ -163,7 +163,7 @@ describe('events that the database refuses to route', () => {
   })
 })
 
-describe('what is no refusal', () => {
+describe('errors that are not refusals', () => {
   it.each([
     ['a full disk', '53100'],
     ['a serialization failure', '40001'],

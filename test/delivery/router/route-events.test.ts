@@ -23,7 +23,7 @@ async function routesOf(eventId: string): Promise<string[]> {
 }
 
 describe('routeEvents', () => {
-  it('[R2, U5] makes one saga for each active and verified subscription of the type, and for no other', async () => {
+  it('[R2, U5] makes one delivery for each active and verified subscription of the type, and for no other', async () => {
     const type = 'route.match'
     const good = [
       await insertSubscription(database.pool, { type }),
@@ -38,7 +38,7 @@ describe('routeEvents', () => {
     expect(await route()).toEqual({ events: 0, deliveries: 0 })
   })
 
-  it('[R3, S3] routing again makes no second saga', async () => {
+  it('[R3, S3] routing again makes no second delivery', async () => {
     const type = 'route.again'
     await insertSubscription(database.pool, { type })
     const event = await insertEvent(database.pool, { type })
@@ -51,7 +51,7 @@ describe('routeEvents', () => {
     expect(await routesOf(event)).toHaveLength(1)
   })
 
-  it('[R5] a subscription that commits just before the routing transaction gets its saga, with a warm cache', async () => {
+  it('[R5] a subscription that commits just before the routing transaction gets its delivery, with a warm cache', async () => {
     const type = 'route.fresh'
     const cache = createSubscriptionCache()
     const first = await insertSubscription(database.pool, { type })
@@ -64,7 +64,7 @@ describe('routeEvents', () => {
     expect(await routesOf(event)).toEqual([second])
   })
 
-  it('[R5] the cache asks the database once for each version', async () => {
+  it('[R5] the cache queries the database once for each version', async () => {
     const type = 'route.cached'
     const id = await insertSubscription(database.pool, { type })
     const cache = createSubscriptionCache()
@@ -101,7 +101,7 @@ describe('routeEvents', () => {
     expect(await routesOf(earlyId)).toHaveLength(1)
   })
 
-  it('[R1, R3] routers at once share the queue: every event is routed, and once', async () => {
+  it('[R1, R3] concurrent routers share the queue: every event is routed once', async () => {
     const type = 'route.shared'
     await insertSubscription(database.pool, { type })
     await insertSubscription(database.pool, { type })

@@ -64,7 +64,7 @@ async function delivered(events: readonly Stored[]): Promise<Stored[]> {
 }
 
 describe('the routing queue', () => {
-  it('[R1] events of one statement fill rows of 50 at most, and each is routed', async () => {
+  it('[R1] events of one statement fill rows of at most 50, and each is routed', async () => {
     const events = await store(120)
     expect(await queued()).toEqual([
       ['queue.a', 50],
@@ -91,7 +91,7 @@ describe('the routing queue', () => {
     expect(await queued()).toEqual([])
   })
 
-  it('[R1] a few events of each other type pass the burst that is first in the queue', async () => {
+  it('[R1] a few events of other types overtake a burst at the head of the queue', async () => {
     const pass = () =>
       routeEvents(database.as('router_worker'), createSubscriptionCache(), 200, { passing: true })
     const burst = await store(200, { of: ['queue.a'] })
@@ -106,7 +106,7 @@ describe('the routing queue', () => {
     expect(await queued()).toEqual([])
   })
 
-  it('[R3, S3] an entry that is queued again by hand, twice, makes no second saga', async () => {
+  it('[R3, S3] an entry that is queued again by hand, twice, makes no second delivery', async () => {
     const events = await store(3)
     await route()
     for (let time = 0; time < 2; time++) {
@@ -120,7 +120,7 @@ describe('the routing queue', () => {
     }
   })
 
-  it('[R1] no row can be written that is no list of events', async () => {
+  it('[R1] a row that is not a list of events cannot be written', async () => {
     for (const [eventIds, correlationIds] of [
       ['{}', null],
       ['{1,NULL}', null],
@@ -135,7 +135,7 @@ describe('the routing queue', () => {
     }
   })
 
-  it('[R1, R3] a router passes over rows that another one is about to route, and takes the next', async () => {
+  it('[R1, R3] a router passes over rows that another router has locked, and takes the next', async () => {
     const others = await store(2)
     const mine = await store(2)
     const other = await database.as('router_worker').connect()

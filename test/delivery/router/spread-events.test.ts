@@ -103,7 +103,7 @@ describe('an event of many subscriptions', () => {
     expect(await unrouted()).toEqual([])
   })
 
-  it('[R1] lets pass the events that come after it, of its type or another, and does not wait for them', async () => {
+  it('[R1] does not delay the events after it, of its type or another', async () => {
     await subscribe('spread.passed', 9)
     await subscribe('spread.passing', 1)
     const large = await store('spread.passed', 2)
@@ -132,7 +132,7 @@ describe('an event of many subscriptions', () => {
     expect(rows[0].ids).toEqual(['c1', 'c2', 'c3', 'c4', 'c5'])
   })
 
-  it('[R3] keeps its place and its deliveries together: what was not committed is made again', async () => {
+  it('[R3] keeps its position and its deliveries together: what was not committed is repeated', async () => {
     const subscriptions = await subscribe('spread.crash', 6)
     const event = await insertEvent(database.pool, { type: 'spread.crash' })
     await route()
@@ -151,7 +151,7 @@ describe('an event of many subscriptions', () => {
     expect((await receiversOf(event)).slice(0, 6)).toEqual(subscriptions)
   })
 
-  it('[R1, R3] is shared by routers: one that another is about to route is passed over', async () => {
+  it('[R1, R3] is shared by routers: one that another router has locked is passed over', async () => {
     const subscriptions = await subscribe('spread.shared', 6)
     const first = await insertEvent(database.pool, { type: 'spread.shared' })
     const second = await insertEvent(database.pool, { type: 'spread.shared' })
@@ -171,7 +171,7 @@ describe('an event of many subscriptions', () => {
     for (const event of [first, second]) expect(await receiversOf(event)).toEqual(subscriptions)
   })
 
-  it('[R3, S3] that is queued a second time makes no second saga', async () => {
+  it('[R3, S3] that is queued a second time makes no second delivery', async () => {
     const subscriptions = await subscribe('spread.twice', 6)
     const event = await insertEvent(database.pool, { type: 'spread.twice' })
     await route()
@@ -185,7 +185,7 @@ describe('an event of many subscriptions', () => {
     expect(await receiversOf(event)).toEqual(subscriptions)
   })
 
-  it('[G14] is open for a saga that waits for its deliveries, though those that are made have ended', async () => {
+  it('[G14] is open for a saga that waits for its deliveries, though all deliveries so far have ended', async () => {
     await subscribe('spread.awaited', 5)
     const event = await insertEvent(database.pool, { type: 'spread.awaited' })
     const standing = async () => {
@@ -215,7 +215,7 @@ describe('an event of many subscriptions', () => {
 })
 
 describe('subscriptions that change while an event is routed', () => {
-  it('[R5, U5] get it if they are active when its place comes to them: once, or not at all', async () => {
+  it('[R5, U5] get it once if they are active when its position reaches them, and not at all otherwise', async () => {
     const type = 'spread.changing'
     const subscriptions = await subscribe(type, 12)
     await activate(subscriptions[1], false)
@@ -260,7 +260,7 @@ describe('an event that is refused while it is routed in pieces', () => {
   const allow = () =>
     database.pool.query('ALTER TABLE sagapost.webhook_delivery_sagas DROP CONSTRAINT IF EXISTS out_of_order')
 
-  it('[R1, R3] is set aside once, holds up no other, and gets the rest when it is requeued', async () => {
+  it('[R1, R3] is set aside once, delays no other event, and reaches the remaining subscriptions when it is requeued', async () => {
     const type = 'spread.refused'
     const subscriptions = await subscribe(type, 6)
     const [first, second, third, fourth] = await store(type, 4)
@@ -298,7 +298,7 @@ describe('an event that is refused while it is routed in pieces', () => {
   })
 })
 
-describe('the place of a row', () => {
+describe('the position of a row', () => {
   it.each([
     ['in front, with a place', 'SET routed_events = 0, last_subscription_id = 0'],
     ['at the back, without one', 'SET id = id + (1::bigint << 52)'],

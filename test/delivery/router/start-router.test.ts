@@ -44,7 +44,7 @@ async function subscribeMany(type: string): Promise<void> {
 }
 
 describe('the router', () => {
-  it('[R1] looks often while there are events, and less often at first and after half a minute without one', async () => {
+  it('[R1] polls often while there are events, and less often at first and after half a minute without one', async () => {
     const realNow = performance.now.bind(performance)
     let laterMs = 0
     vi.spyOn(performance, 'now').mockImplementation(() => realNow() + laterMs)
@@ -84,7 +84,7 @@ describe('the router', () => {
     }
   })
 
-  it('[R1] lets the events of other types pass a burst', async () => {
+  it('[R1] a burst does not delay events of other types', async () => {
     const burst = await insertSubscription(database.pool, { type: 'router.burst' })
     const other = await insertSubscription(database.pool, { type: 'router.other' })
     await database.pool.query(
@@ -106,7 +106,7 @@ describe('the router', () => {
     }
   })
 
-  it('[R1] goes on with an event that another router has left half-way', async () => {
+  it('[R1] continues an event that another router has left half-way', async () => {
     await subscribeMany('router.left')
     await insertEvent(database.pool, { type: 'router.left' })
     const cache = createSubscriptionCache()

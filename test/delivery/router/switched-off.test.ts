@@ -71,7 +71,7 @@ describe('a subscription that changes after the router has read it', () => {
     expect(await checkInvariants(database.as('saga_readonly_role'))).toEqual([])
   })
 
-  it('[U5, R1] sets no event aside, though one is switched off in each of the router’s tries', async () => {
+  it('[U5, R1] sets no event aside, though one is deactivated in each of the router’s tries', async () => {
     const type = 'switch.each-try'
     const ids = await subscribe(type, 8)
     const left = [...ids]
@@ -83,7 +83,7 @@ describe('a subscription that changes after the router has read it', () => {
     expect(await setAside()).toEqual([])
   })
 
-  it('[U5, R1] refuses nothing when that is while its delivery is being inserted', async () => {
+  it('[U5, R1] causes no refusal when it changes while its delivery is being inserted', async () => {
     const type = 'switch.inserting'
     const [id] = await subscribe(type, 1)
     const event = await insertEvent(database.pool, { type })
@@ -108,7 +108,7 @@ describe('a subscription that changes after the router has read it', () => {
     expect(await receiversOf(event)).toEqual([id])
   })
 
-  it('[U5, R1] and is switched off gets nothing of an event that is routed in pieces', async () => {
+  it('[U5, R1] and is deactivated gets nothing of an event that is routed in pieces', async () => {
     const type = 'switch.pieces'
     const ids = await subscribe(type, 7)
     const event = await insertEvent(database.pool, { type })
@@ -122,7 +122,7 @@ describe('a subscription that changes after the router has read it', () => {
     expect(await queued()).toBe(0)
   })
 
-  it('[U5, R1] holds up no event beside one that is not there, which is set aside', async () => {
+  it('[U5, R1] delays no event next to a missing one, which is set aside', async () => {
     const type = 'switch.beside'
     const [changed, other] = await subscribe(type, 2)
     const event = await insertEvent(database.pool, { type })

@@ -36,7 +36,7 @@ beforeAll(async () => {
   await insertJobs(DONE + 1, DONE + WAITING, 'Pending')
 })
 
-it('[J9] a claim reads its batch, however much waits that the statistics do not know of', async () => {
+it('[J9] a claim reads only its batch, however large the backlog that the statistics miss', async () => {
   const role = 'job_worker'
   const pool = createRolePool({ databaseUrl: database.url, role, connectionsMax: 1, pinnedPlans: true })
   // The window of a part: the partition with the newest events and the one ahead.

@@ -31,14 +31,14 @@ function start(atOnceMax = AT_ONCE_MIN) {
   }
 }
 
-it('[J3] a few begin together, and the next ones when others had their turn', () => {
+it('[J3] a few begin together, and the next when others have had their turn', () => {
   const { begun } = start()
   expect(begun()).toBe(PER_TURN)
   vi.advanceTimersByTime(0)
   expect(begun()).toBe(2 * PER_TURN)
 })
 
-it('[J3] no more than so many wait for their answer, and each that is answered makes room for one', () => {
+it('[J3] the number of unanswered requests is bounded, and each answer makes room for one', () => {
   const { tries, begun, answer } = start()
   vi.advanceTimersByTime(SILENT_MS - 1)
   expect([begun(), tries.waiting()]).toEqual([AT_ONCE_MIN, AT_ONCE_MIN])
@@ -46,13 +46,13 @@ it('[J3] no more than so many wait for their answer, and each that is answered m
   expect([begun(), tries.waiting()]).toEqual([AT_ONCE_MIN + 3, AT_ONCE_MIN])
 })
 
-it('[J3] one without an answer leaves its place, so that those that hang hold up nobody for long', () => {
+it('[J3] a request without an answer gives up its place, so that hanging endpoints delay nobody for long', () => {
   const { begun } = start()
   vi.advanceTimersByTime(10 * SILENT_MS - 1)
   expect(begun()).toBe(10 * AT_ONCE_MIN)
 })
 
-it('[J3] with answers more wait together, up to a limit, and fewer again when some are silent', () => {
+it('[J3] with answers more requests wait together, up to a limit, and fewer again when some are silent', () => {
   const { tries, begun, answer } = start(4 * AT_ONCE_MIN)
   for (let round = 0; round < 10; round++) {
     vi.advanceTimersByTime(SILENT_MS / 2)
@@ -64,7 +64,7 @@ it('[J3] with answers more wait together, up to a limit, and fewer again when so
   expect(tries.waiting()).toBe(AT_ONCE_MIN)
 })
 
-it('[J3] whatever is answered and whatever is silent, the number stays within its bounds and goes the right way', () => {
+it('[J3] whatever is answered and whatever is silent, the number stays within its bounds and moves in the right direction', () => {
   fc.assert(
     fc.property(fc.array(fc.boolean()), fc.integer({ min: AT_ONCE_MIN, max: 500 }), (answers, most) => {
       let atOnce = AT_ONCE_MIN
@@ -80,7 +80,7 @@ it('[J3] whatever is answered and whatever is silent, the number stays within it
   )
 })
 
-it('begins nothing any more when it was stopped', () => {
+it('begins nothing after it was stopped', () => {
   const { tries, begun } = start()
   tries.stop()
   vi.advanceTimersByTime(10 * SILENT_MS)

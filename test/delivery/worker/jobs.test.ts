@@ -126,7 +126,7 @@ describe('claiming', () => {
     }
   })
 
-  it('[J4] workers at once never hold the same job', async () => {
+  it('[J4] concurrent workers never hold the same job', async () => {
     for (let n = 0; n < 40; n++) await newJob()
     const claims = await Promise.all(['a', 'b', 'c', 'd'].map((name) => claim(15, name)))
     const ids = claims.flat().map(({ id }) => id)
@@ -134,7 +134,7 @@ describe('claiming', () => {
     await report(claims.flat())
   })
 
-  it('[J4] a claim passes over a job that another worker is about to claim', async () => {
+  it('[J4] a claim passes over a job that another worker has locked', async () => {
     const [first, second] = [await newJob(), await newJob()]
     const other = await database.as('job_worker').connect()
     try {
@@ -159,7 +159,7 @@ describe('claiming', () => {
     expect(await job(first)).toMatchObject({ status: 'Leased', worker_id: 'other' })
   })
 
-  it('[J4] leaves the jobs of subscriptions that it is told to leave', async () => {
+  it('[J4] leaves the jobs of excluded subscriptions', async () => {
     const delivery = await insertDelivery(database.pool, 'InProgress')
     await insertJob(database.pool, delivery)
     expect(await claim(10, 'worker-a', [delivery.subscriptionId])).toEqual([])
@@ -181,7 +181,7 @@ describe('claiming', () => {
   })
 })
 
-describe('a look for jobs', () => {
+describe('a search for jobs', () => {
   /** Three jobs, ten seconds apart, the oldest first. */
   async function threeJobs() {
     const jobs: { id: string; freeSince: Date }[] = []
@@ -196,13 +196,13 @@ describe('a look for jobs', () => {
   const now = async (): Promise<number> =>
     (await database.pool.query('SELECT sagapost.now() AS now')).rows[0].now.getTime()
 
-  it('[J9] begins where it is told: what has been free for longer is left', async () => {
+  it('[J9] begins at its lower bound: jobs that have been free for longer are left', async () => {
     const [first, second, third] = await threeJobs()
     expect(ids((await look({ freeSince: second.freeSince })).jobs)).toEqual(ids([second, third]))
     expect(ids((await look()).jobs)).toEqual([first.id])
   })
 
-  it('[J9] that fills its batch tells of the oldest that it took', async () => {
+  it('[J9] that fills its batch reports the oldest job that it took', async () => {
     const [first, second, third] = await threeJobs()
     const { jobs, passedOverUntil } = await look({ batchMax: 2 })
     expect(ids(jobs)).toEqual(ids([first, second]))
@@ -223,7 +223,7 @@ describe('a look for jobs', () => {
     expect(passedOverUntil.getTime()).toBeLessThanOrEqual(await now())
   })
 
-  it('[J7] takes of the jobs that it is given alone, and those only while they are free', async () => {
+  it('[J7] takes only from the given jobs, and only while they are free', async () => {
     const [first, second, third] = await threeJobs()
     expect(ids((await look({ only: [second.id] })).jobs)).toEqual([second.id])
     expect((await look({ only: [second.id] })).jobs).toEqual([])
@@ -231,7 +231,7 @@ describe('a look for jobs', () => {
     expect(ids((await look()).jobs)).toEqual(ids([first, third]))
   })
 
-  it('[J4] leaves whom it is told to leave, and finds the others behind them', async () => {
+  it('[J4] leaves excluded subscriptions, and finds the others behind them', async () => {
     const [first, second, third] = await threeJobs()
     const except = [(await job(first.id)).subscription_id, (await job(second.id)).subscription_id]
     expect(ids((await look({ batchMax: 1, except })).jobs)).toEqual([third.id])
@@ -241,7 +241,7 @@ describe('a look for jobs', () => {
 })
 
 describe('reporting', () => {
-  it('[J6] completes or fails the job, with what came back', async () => {
+  it('[J6] completes or fails the job, with the response', async () => {
     const [first, second] = [await newJob(), await newJob()]
     const claimed = await claim()
     await report(claimed.filter(({ id }) => id === first))
@@ -285,7 +285,7 @@ describe('the Lease Reset Cleaner', () => {
     expect(await job(id)).toMatchObject({ status: 'Pending', lease_resets: 1 })
   })
 
-  it('[J9] sets a job free as of now, for workers who look on from where they were', async () => {
+  it('[J9] sets a job free as of now, for workers that continue their search from where they were', async () => {
     const id = await newJob()
     await claim()
     await moveClock(database.pool, '71 seconds')
@@ -294,7 +294,7 @@ describe('the Lease Reset Cleaner', () => {
     expect((await look({ freeSince: passedOverUntil })).jobs).toMatchObject([{ id }])
   })
 
-  it('[J8] a cleaner passes over a job that another one is about to reset', async () => {
+  it('[J8] a cleaner passes over a job that another cleaner has locked', async () => {
     const id = await newJob()
     await claim()
     await moveClock(database.pool, '61 seconds')
@@ -328,7 +328,7 @@ describe('the Lease Reset Cleaner', () => {
   })
 })
 
-it('[J12] a released job is free at once, and only for the holder to release', async () => {
+it('[J12] a released job is free at once, and only its holder can release it', async () => {
   const id = await newJob()
   const held = await claim()
   await releaseJobs(

@@ -13,7 +13,7 @@ const drain = <Job>(next: () => Job | undefined): Job[] => {
 }
 
 describe('lanes', () => {
-  it('[J3] one subscription gets half of the slots at the most, and never more jobs run than there are slots', () => {
+  it('[J3] one subscription gets at most half of the slots, and no more jobs run than there are slots', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(10)
     lanes.take(jobs('slow', 50))
     expect(drain(() => lanes.next())).toHaveLength(5)
@@ -33,7 +33,7 @@ describe('lanes', () => {
     expect(lanes.next()).toEqual({ subscriptionId: 'quick', n: 0 })
   })
 
-  it('[R1] an endpoint that answers and has all the jobs that are held for it makes the worker busy', () => {
+  it('[R1] a worker is busy when an endpoint that answers runs all the jobs held for it', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(10, (id) => standings(id))
     lanes.take([...jobs('burst', 9), ...jobs('dead', 1), ...jobs('other', 3)])
     expect(lanes.isBusy()).toBe(false)
@@ -68,7 +68,7 @@ describe('lanes', () => {
     expect(lanes.next()?.subscriptionId).toBe('new-19')
   })
 
-  it('[J3] for each free slot four that nobody has tried are held, and as many as there are slots at the most', () => {
+  it('[J3] four jobs of untried endpoints are held for each free slot, and at most as many as there are slots', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(2, standings)
     expect(lanes.take(crowd('new', 30))).toHaveLength(10)
     expect(lanes.roomForDoubtful()).toEqual({ failing: 12, untried: 0 })
@@ -101,7 +101,7 @@ describe('lanes', () => {
     expect([lanes.busy(), lanes.roomForDoubtful().untried]).toEqual([0, 100])
   })
 
-  it('[J3] while no doubtful one may begin, the others do', () => {
+  it('[J3] while no doubtful endpoint may begin, the others do', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(10, standings)
     lanes.take([...jobs('dead', 1), ...jobs('quick', 2)])
     const begun = drain(() => lanes.next({ untried: false, failing: false })).map(
@@ -111,7 +111,7 @@ describe('lanes', () => {
     expect(lanes.next({ untried: false, failing: true })?.subscriptionId).toBe('dead')
   })
 
-  it('[J3] a lane without an answer for two seconds gives its slots away, and begins nothing until it has one', () => {
+  it('[J3] a lane without an answer for two seconds gives its slots away, and begins nothing until it has an answer', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(2)
     const startedAtMs = performance.now()
     lanes.take([...jobs('silent', 2), ...jobs('second', 2), ...jobs('quick', 1)])
@@ -128,7 +128,7 @@ describe('lanes', () => {
     expect(lanes.busy()).toBe(2)
   })
 
-  it('[J3] no more are under way beside the others than there are slots for, however many are silent', () => {
+  it('[J3] at most as many are under way beside the others as there are slots, however many are silent', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(1)
     let begun = 0
     for (let n = 0; n < 20; n++) {
@@ -139,7 +139,7 @@ describe('lanes', () => {
     expect(begun).toBe(11)
   })
 
-  it('[J3] what waits behind a slow endpoint takes no room from the others', () => {
+  it('[J3] jobs that wait behind a slow endpoint take no room from the others', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(10)
     lanes.take(jobs('slow', 50))
     drain(() => lanes.next())
@@ -150,7 +150,7 @@ describe('lanes', () => {
     expect(lanes.full()).toEqual(['slow'])
   })
 
-  it('[J3] free slots go round among the subscriptions, each in its own order', () => {
+  it('[J3] free slots rotate among the subscriptions, each in its own order', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(4)
     lanes.take([...jobs('a', 3), ...jobs('b', 3), ...jobs('c', 3)])
     const begun: string[] = []
@@ -161,7 +161,7 @@ describe('lanes', () => {
     expect(begun).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'c1', 'a2', 'b2'])
   })
 
-  it('[J3] a job that may begin is found without a look at every subscription that has one', () => {
+  it('[J3] a job that may begin is found without visiting every subscription that has one', () => {
     let asked = 0
     const lanes = createLanes<{ subscriptionId: string; n: number }>(500, () => {
       asked += 1
@@ -174,7 +174,7 @@ describe('lanes', () => {
     expect(asked).toBe(400)
   })
 
-  it('[J5] withdrawn jobs are gone, those that run stay', () => {
+  it('[J5] withdrawn jobs are gone, running ones stay', () => {
     const lanes = createLanes<{ subscriptionId: string; n: number }>(2)
     lanes.take([...jobs('a', 3), ...jobs('b', 2)])
     expect(drain(() => lanes.next())).toHaveLength(2)
@@ -187,11 +187,11 @@ describe('lanes', () => {
   })
 })
 
-describe('what a worker has passed over', () => {
+describe('the jobs that a worker has passed over', () => {
   const at = (seconds: number) => new Date(seconds * 1000)
   const look = (freeSince: Date | undefined, takenUp: string[] = []) => ({ freeSince, takenUp })
 
-  it('[J9] is not looked through again, but for what may have committed late', () => {
+  it('[J9] are not searched again, except for late commits', () => {
     const passed = createPassedOver()
     expect(passed.from(['7'], 0)).toEqual(look(undefined))
     passed.until(at(100))
@@ -204,7 +204,7 @@ describe('what a worker has passed over', () => {
     expect(passed.from(['7', '8'], 251)).toEqual(look(at(99.9)))
   })
 
-  it('[J9] is left behind from where a look ended that was full of late commits', () => {
+  it('[J9] are left behind from where a search ended that was full of late commits', () => {
     const passed = createPassedOver()
     passed.from(['7'], 0)
     passed.until(at(100))
@@ -215,7 +215,7 @@ describe('what a worker has passed over', () => {
     expect(passed.from(['7'], 302)).toEqual(look(at(100.9)))
   })
 
-  it('[J9] is looked through for the others late commits, however often somebody is taken up for a moment', () => {
+  it('[J9] are searched for the others’ late commits, however often a subscription is briefly resumed', () => {
     const passed = createPassedOver()
     passed.from(['7'], 0)
     passed.until(at(100))
@@ -228,7 +228,7 @@ describe('what a worker has passed over', () => {
     }
   })
 
-  it('[J9] is looked through from where a subscription was left, and what may have committed late with it', () => {
+  it('[J9] are searched from where a subscription was left, late commits included', () => {
     const passed = createPassedOver()
     passed.from(['7'], 0)
     passed.until(at(100))
@@ -238,7 +238,7 @@ describe('what a worker has passed over', () => {
     expect(passed.from(['7'], 3)).toEqual(look(at(98), ['8']))
   })
 
-  it('[J9] costs the others nothing when some of it was taken: they go on from where they were', () => {
+  it('[J9] cost the others nothing when some were taken: they continue from where they were', () => {
     const passed = createPassedOver()
     passed.from(['7'], 0)
     passed.until(at(100))
@@ -253,7 +253,7 @@ describe('what a worker has passed over', () => {
     expect(passed.from(['7'], 5)).toEqual(look(at(111.9)))
   })
 
-  it('[J9] has a mark for each: a look that ends in the backlog of one takes nobody back', () => {
+  it('[J9] have a mark for each subscription: a search that ends in the backlog of one sets no other back', () => {
     const passed = createPassedOver()
     passed.from(['7'], 0)
     passed.until(at(10))
@@ -267,7 +267,7 @@ describe('what a worker has passed over', () => {
     expect(passed.from(['7', '9'], 5)).toEqual(look(at(10), ['8']))
   })
 
-  it('[J9] is remembered while the only one who was passed over is taken up again for a moment', () => {
+  it('[J9] are remembered while the only skipped subscription is briefly resumed', () => {
     const passed = createPassedOver()
     passed.from(['7'], 0)
     passed.until(at(100))
@@ -278,7 +278,7 @@ describe('what a worker has passed over', () => {
     expect(passed.from([], 3)).toEqual(look(at(48), ['7']))
   })
 
-  it('[J9] is looked through when a subscription is taken up again, when none is passed over, and now and then', () => {
+  it('[J9] are searched when a subscription is resumed, when none is skipped, and periodically', () => {
     const passed = createPassedOver()
     const pass = (except: string[], nowMs: number) => {
       const { freeSince } = passed.from(except, nowMs)

@@ -98,7 +98,7 @@ async function startProven() {
 }
 
 describe('a large payload', () => {
-  it('[J3] does not come with the claim, and is sent byte for byte', async () => {
+  it('[J3] is not read with the claim, and is sent byte for byte', async () => {
     const job = await newJob(await newEvent(MIB), await insertSubscription(database.pool))
     const { sent } = start({ respond: () => delivered })
     await expect.poll(async () => (await row(job)).status).toBe('Completed')
@@ -120,7 +120,7 @@ describe('a large payload', () => {
     expect(jobs.map(({ payload }) => payload?.length ?? null)).toEqual([2_000, null])
   })
 
-  it('[J4] waits until those before it are sent: a worker holds 80 MiB of them at the most', async () => {
+  it('[J4] waits until those before it are sent: a worker holds at most 80 MiB of them', async () => {
     const { sent, subscriptionId, wakeups } = await startProven()
     const jobs: Job[] = []
     for (let n = 0; n < 7; n++) {
@@ -142,7 +142,7 @@ describe('a large payload', () => {
     }
   })
 
-  it('[J4] is not read while those before it fill the memory that is for them', async () => {
+  it('[J4] is not read while those before it fill the memory reserved for them', async () => {
     const pool = database.as('job_worker')
     const reads: unknown[] = []
     const counting = {
@@ -188,7 +188,7 @@ describe('a large payload', () => {
     expect(sent).toHaveLength(4)
   })
 
-  it('that cannot be read keeps no other waiting', async () => {
+  it('that cannot be read delays no other', async () => {
     const payloads = createLargePayloads(database.as('job_worker'), wholeWindow)
     const eventId = await newEvent(MIB)
     const missing = payloads.with('999999', async (payload) => payload)
@@ -244,7 +244,7 @@ describe('a payload from before there was a limit', () => {
     })
   })
 
-  it('[E1] of the largest size that is read is shown as it is', async () => {
+  it('[E1] of the largest size that is read is shown in full', async () => {
     const found = await getEvent(database.as('saga_readonly_role'), await newEvent(PAYLOAD_BYTES_READ_MAX))
     expect(found?.payload).toHaveLength(PAYLOAD_BYTES_READ_MAX)
     expect(found).not.toHaveProperty('payloadTooLarge')

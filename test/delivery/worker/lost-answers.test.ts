@@ -93,7 +93,7 @@ describe('an answer that is lost after the commit', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('[J5] of a report: the repeated report is accepted, since the result stands under its own lease', async () => {
+  it('[J5] of a report: the repeated report is accepted, since the result was written under its own lease', async () => {
     const isLost = loseAnswerOf(report)
     const id = await newJob()
     const { sent, counts, worker } = start({ leaseMs, respond: () => delivered })
@@ -102,7 +102,7 @@ describe('an answer that is lost after the commit', () => {
     expect([isLost(), sent.length, counts.finished, counts.refused]).toEqual([true, 1, 1, 0])
   })
 
-  it('[J5] of a report: one that is repeated after the lease was lost for good is refused', async () => {
+  it('[J5] of a report: a repeated report is refused after the lease was lost for good', async () => {
     const id = await newJob()
     const { sent, counts } = start({ leaseMs })
     await expect.poll(() => sent.length).toBe(1)
@@ -117,7 +117,7 @@ describe('an answer that is lost after the commit', () => {
   })
 
   it.each(['before', 'after'] as const)(
-    '[J12] of what is given back, or the statement itself (cut %s it): it is free, and sent once',
+    '[J12] of a release, or the statement itself (cut %s it): the job is free, and sent once',
     async (moment) => {
       const id = await newJob()
       let cut = false

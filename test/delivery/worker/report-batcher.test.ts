@@ -50,7 +50,7 @@ describe('reports', () => {
     vi.useRealTimers()
   })
 
-  it('[J5] that come while others are written go together in the next statement, unless those take long', async () => {
+  it('[J5] that arrive during a write go together in the next statement, unless the write takes long', async () => {
     const jobs = await claimedJobs(5)
     const { pool, gates } = gated(database.as('job_worker'))
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
@@ -78,7 +78,7 @@ describe('reports', () => {
     expect(await Promise.all(answers)).toEqual([true, true, true, true, true])
   })
 
-  it('[J5] that come together share a statement, each with its own answer', async () => {
+  it('[J5] that arrive together share a statement, each with its own answer', async () => {
     const jobs = await claimedJobs(41)
     let flushes = 0
     const reports = createReportBatcher(database.as('job_worker'), wholeWindow, () => {
@@ -93,7 +93,7 @@ describe('reports', () => {
     expect(flushes).toBe(1)
   })
 
-  it('[J5] do not wait for one that stands at a locked row', async () => {
+  it('[J5] do not wait for one that is blocked by a locked row', async () => {
     const [stuck, free] = (await claimedJobs(2)) as [ClaimedJob, ClaimedJob]
     const reports = createReportBatcher(database.as('job_worker'), wholeWindow, () => {})
     const holder = await database.pool.connect()

@@ -38,7 +38,7 @@ function awayFor(tries: number, accepted = true) {
 }
 
 describe('a report', () => {
-  it('[J5] is tried again, less and less often, until it has committed', async () => {
+  it('[J5] is retried, less and less often, until it has committed', async () => {
     const database = awayFor(7)
     const accepted = reportWhileLeased(database, report, performance.now() + 60_000)
     await vi.runAllTimersAsync()
@@ -47,13 +47,13 @@ describe('a report', () => {
     expect(new Set(database.reported)).toEqual(new Set([report]))
   })
 
-  it('[J5] that is refused is not tried again', async () => {
+  it('[J5] that is refused is not retried', async () => {
     const database = awayFor(0, false)
     expect(await reportWhileLeased(database, report, performance.now() + 60_000)).toBe(false)
     expect(database.atMs).toEqual([0])
   })
 
-  it('[J5] is given up with the last error when the lease would end before the next try', async () => {
+  it('[J5] is abandoned with the last error when the lease would end before the next try', async () => {
     const database = awayFor(100)
     const outcome = reportWhileLeased(database, report, performance.now() + 1_000).catch(
       (error: Error) => error.message,

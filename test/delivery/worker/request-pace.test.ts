@@ -4,7 +4,7 @@ import { createRequestPace } from '../../../src/delivery/worker/request-pace.js'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
 afterEach(() => void vi.useRealTimers())
 
-it('[J3] one begins, the next after a pause, at whose end the caller is told', async () => {
+it('[J3] one begins, the next after a pause, at the end of which the caller is notified', async () => {
   const onFree = vi.fn()
   const pace = createRequestPace(onFree)
   expect(pace.mayBegin()).toBe(true)
@@ -16,7 +16,7 @@ it('[J3] one begins, the next after a pause, at whose end the caller is told', a
   expect([pace.mayBegin(), onFree.mock.calls.length]).toEqual([true, 1])
 })
 
-it('tells nothing more when it was stopped', async () => {
+it('notifies nobody after it was stopped', async () => {
   const onFree = vi.fn()
   const pace = createRequestPace(onFree)
   pace.begun(4)
@@ -26,7 +26,7 @@ it('tells nothing more when it was stopped', async () => {
   expect(onFree).not.toHaveBeenCalled()
 })
 
-it('[J3] lets answers be read between two starts, also where the pauses are over at once', async () => {
+it('[J3] lets answers be read between two starts, even where the pauses are over at once', async () => {
   vi.useRealTimers()
   const order: string[] = []
   await new Promise<void>((resolve) => {

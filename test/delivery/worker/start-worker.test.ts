@@ -105,7 +105,7 @@ async function startProven(options: Parameters<typeof start>[0]) {
 }
 
 describe('a delivery', () => {
-  it('[J3, O5] takes the headers, the correlation id and the trace along, and its result wakes the orchestrator', async () => {
+  it('[J3, O5] carries the headers, the correlation id and the trace, and its result wakes the orchestrator', async () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
     const subscriptionId = await insertSubscription(database.pool)
     await database.pool.query(`UPDATE sagapost.subscriptions SET headers = $2 WHERE id = $1`, [
@@ -198,8 +198,8 @@ describe('a delivery', () => {
   })
 })
 
-describe('endpoints that nobody has tried', () => {
-  it('[J3] are sent to a few at a time, so that others get their turn in between', async () => {
+describe('untried endpoints', () => {
+  it('[J3] are tried a few at a time, so that others get their turn in between', async () => {
     for (let n = 0; n < 12; n++) await newJobs(1)
     const begun = { all: 0, inOneTurn: 0, inThisTurn: 0 }
     const send = async () => {
@@ -216,14 +216,14 @@ describe('endpoints that nobody has tried', () => {
     expect(begun.inOneTurn).toBe(PER_TURN)
   })
 
-  it('[J3] are all sent to, though none of those before them answers', async () => {
+  it('[J3] are all tried, though none of those before them answers', async () => {
     const endpoints = AT_ONCE_MIN + 10
     for (let n = 0; n < endpoints; n++) await newJobs(1)
     const { sent } = start()
     await expect.poll(() => sent.length).toBe(endpoints)
   })
 
-  it('[J3] take no slot of one that has answered, and get their turn one after the other', async () => {
+  it('[J3] take no slot of an endpoint that has answered, and get their turn one after the other', async () => {
     const { sent, sentIds, wakeups, newJobsOf } = await startProven({ concurrency: 1 })
     window = nothing
     const untried: Job[] = []
@@ -249,7 +249,7 @@ describe('endpoints that nobody has tried', () => {
       .toEqual(all)
   })
 
-  it('[J3] come before those that are known to fail, however many of theirs wait, and wait for none of their slots', async () => {
+  it('[J3] come before those known to fail, however long that backlog, and wait for none of their slots', async () => {
     const failing = await Promise.all(Array.from({ length: 9 }, () => newJobs(3)))
     for (const { subscriptionId } of failing) {
       await database.pool.query(
@@ -297,7 +297,7 @@ describe('an endpoint that has answered another worker, or this one before a res
     return subscriptionId
   }
 
-  it('[J3] has its share of the slots at once; one that never has is tried with one delivery first', async () => {
+  it('[J3] has its share of the slots at once; an endpoint that never answered is tried with one delivery first', async () => {
     await known(4)
     await newJobs(4)
     const { sent } = start({ concurrency: 4 })
@@ -319,7 +319,7 @@ describe('an endpoint that has answered another worker, or this one before a res
     await expect.poll(() => sent.length).toBe(4)
   })
 
-  it('[J3] and answers no more leaves its slots to the others after two seconds, and its requests are not cut short', async () => {
+  it('[J3] and stops answering leaves its slots to the others after two seconds, and its requests are not cut short', async () => {
     await known(4)
     const { sent, counts, wakeups } = start({ concurrency: 1 })
     await expect.poll(() => sent.length).toBe(1)
@@ -334,7 +334,7 @@ describe('an endpoint that has answered another worker, or this one before a res
 })
 
 describe('an endpoint that fails with a backlog', () => {
-  it('[J3] is tried with one delivery at a time: nothing that waits for it is fetched to be given back', async () => {
+  it('[J3] is tried with one delivery at a time: nothing that waits for it is fetched only to be given back', async () => {
     const { sent, wakeups, counts } = await startProven({ concurrency: 8 })
     window = nothing
     const { jobs } = await newJobs(40)
@@ -478,7 +478,7 @@ describe('jobs that were claimed and not begun', () => {
 })
 
 describe('a paused endpoint', () => {
-  it('[J7] gets nothing from a worker that starts, and all of it as soon as it is taken up again', async () => {
+  it('[J7] gets nothing from a worker that starts, and everything as soon as it is resumed', async () => {
     const { subscriptionId, jobs } = await newJobs(2)
     await openBreaker(subscriptionId)
     const [healthy] = (await newJobs(1)).jobs as [Job]
@@ -490,7 +490,7 @@ describe('a paused endpoint', () => {
     for (const job of jobs) await expect.poll(() => status(job)).toBe('Completed')
   })
 
-  it('[J7] gets its queued jobs no more once its breaker opens: they go back', async () => {
+  it('[J7] gets no more of its queued jobs once its breaker opens: they are given back', async () => {
     const { sent, sentIds, wakeups, subscriptionId, newJobsOf } = await startProven({ concurrency: 1 })
     const [begun, queued] = (await newJobsOf(2)) as [Job, Job]
     wakeups.wake('claims')
@@ -526,7 +526,7 @@ describe('a paused endpoint', () => {
     expect(await row(job)).toMatchObject({ error_code: 'http_410', response_status: 410 })
   })
 
-  it('[J3, J7] gets nothing that was being claimed when its breaker opened: it goes back unsent', async () => {
+  it('[J3, J7] gets nothing that was being claimed when its breaker opened: it is given back unsent', async () => {
     const { subscriptionId, jobs } = await newJobs(2)
     const queries = vi.spyOn(database.as('job_worker'), 'query')
     const exchanges = () =>
@@ -548,7 +548,7 @@ describe('a paused endpoint', () => {
     expect(sent).toEqual([])
   })
 
-  it('[J12] whose request was made and whose sender fails is not put back: its lease runs out, and is counted', async () => {
+  it('[J12] whose request was sent before the sender failed is not given back: its lease expires, and is counted', async () => {
     const [job] = (await newJobs(1)).jobs as [Job]
     const lines: string[] = []
     const log = pino({ level: 'error' }, { write: (line) => void lines.push(line) })
@@ -561,7 +561,7 @@ describe('a paused endpoint', () => {
     expect(await row(job)).toMatchObject({ status: 'Leased', lease_resets: 0 })
   })
 
-  it('[J7] is probed in slots of its own: one that hangs takes none of those that answer', async () => {
+  it('[J7] is probed in slots of its own: a hanging probe takes none from endpoints that answer', async () => {
     const { sent, sentIds, wakeups, newJobsOf } = await startProven({ concurrency: 1 })
     const paused = [await insertSubscription(database.pool), await insertSubscription(database.pool)]
     paused.push(await insertSubscription(database.pool))
@@ -576,7 +576,7 @@ describe('a paused endpoint', () => {
     expect((await Promise.all(jobs.map(status))).sort()).toEqual(['Leased', 'Leased', 'Pending'])
   })
 
-  it('[J7] that answers a probe well is taken up again, and gets the rest without a poll', async () => {
+  it('[J7] that answers a probe well is resumed, and gets the rest without a poll', async () => {
     const { subscriptionId, jobs } = await newJobs(3)
     await openBreaker(subscriptionId, '-1 second')
     const { counts } = start({ respond: () => delivered })
@@ -635,7 +635,7 @@ describe('an older range of the window', () => {
     expect(counts.claimed).toBeLessThan(65)
   })
 
-  it('[J9, R1] is claimed from in turn, when there are more of them than are looked at in one round', async () => {
+  it('[J9, R1] is claimed from in turn, when there are more than are visited in one round', async () => {
     const jobs: Job[] = []
     for (let n = 0; n < 11; n++) jobs.push(await newJob(await insertSubscription(database.pool)))
     const borders = [...jobs.map(({ eventId }) => eventId), everything.fresh.to]
@@ -645,7 +645,7 @@ describe('an older range of the window', () => {
     for (const job of jobs) await expect.poll(() => status(job)).toBe('Completed')
   })
 
-  it('[J9] costs a worker that has nothing to do no more than its polls', async () => {
+  it('[J9] costs an idle worker only its polls', async () => {
     const older = [1, 2, 3, 4, 5].map((from) => ({ from: String(from), to: String(from + 1) }))
     window = { ...nothing, older, borders: ['1', '2', '3', '4', '5', '6'] }
     const queries = vi.spyOn(database.as('job_worker'), 'query')

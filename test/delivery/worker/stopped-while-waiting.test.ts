@@ -91,7 +91,7 @@ it('[J7, S17] a large payload that waits for its turn is not sent once its subsc
   expect(sent).toHaveLength(4)
 })
 
-it('[J8] a job whose payload could not be read is given back, and uses no lease up', async () => {
+it('[J8] a job whose payload could not be read is given back, and uses up no lease', async () => {
   const job = await insertLargeJob(await answeringSubscription())
   let failures = 0
   const pool = watched((text) => {
@@ -141,7 +141,7 @@ it('[U5] a subscription that is active again while its jobs are being put aside 
     .toBe(2_000)
 })
 
-it('[U5] a switch is not forgotten while a job is held that is to go on', async () => {
+it('[U5] a deactivation is not forgotten while a job is held that is to continue', async () => {
   const delivery = await insertDelivery(database.pool, 'InProgress')
   const id = await insertJob(database.pool, delivery)
   for (const change of [
@@ -163,7 +163,7 @@ it('[U5] a switch is not forgotten while a job is held that is to go on', async 
   expect(rowCount).toBe(1)
 })
 
-it('[U5] a switch is not forgotten while something is held in a range that the window does not have yet', async () => {
+it('[U5] a deactivation is not forgotten while a job is held in a range that the window does not have yet', async () => {
   const delivery = await insertDelivery(database.pool, 'InProgress')
   const id = await insertJob(database.pool, delivery)
   for (const change of [
@@ -186,7 +186,7 @@ it('[U5] a switch is not forgotten while something is held in a range that the w
   expect(rowCount).toBe(1)
 })
 
-it('[S12, S17, R1] a stopped delivery whose event is gone holds up no other', async () => {
+it('[S12, S17, R1] a stopped delivery whose event is missing delays no other', async () => {
   const [lost, other, third] = [
     await insertDelivery(database.pool, 'PendingRetry'),
     await insertDelivery(database.pool, 'PendingRetry'),
@@ -208,7 +208,7 @@ it('[S12, S17, R1] a stopped delivery whose event is gone holds up no other', as
 })
 
 it.each([5, 1])(
-  '[S10, S12, R1] a delivery that waits although its job may still be sent holds up no other, with a limit of %s',
+  '[S10, S12, R1] a delivery that waits although its job may still be sent delays no other, with a limit of %s',
   async (limit) => {
     const stuck = await insertDelivery(database.pool, 'InProgress')
     await insertJob(database.pool, stuck)

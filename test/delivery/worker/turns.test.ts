@@ -12,7 +12,7 @@ function start() {
 }
 const plenty = { failing: 100, untried: 100 }
 
-it('[J3] those in line are left out of the claims, until they have answered', () => {
+it('[J3] waiting endpoints are left out of the claims until they have answered', () => {
   const { answering, turns } = start()
   expect([turns.waiting(), turns.lookInMs(0, plenty)]).toEqual([[], Number.POSITIVE_INFINITY])
   turns.add(['a', 'good', 'B'])
@@ -21,7 +21,7 @@ it('[J3] those in line are left out of the claims, until they have answered', ()
   expect(turns.waiting()).toEqual(['a'])
 })
 
-it('[J3] each has its turn, those that were never tried first, and goes to the end of the line', () => {
+it('[J3] each has its turn, untried ones first, and then goes to the end of the line', () => {
   const { busy, turns } = start()
   turns.add('abc')
   expect(turns.next('abcDE', { failing: 2, untried: 3 })).toEqual(['D', 'E'])
@@ -32,14 +32,14 @@ it('[J3] each has its turn, those that were never tried first, and goes to the e
   expect(turns.next('abcDE', { failing: 0, untried: 2 })).toEqual([])
 })
 
-it('[J3] only what a look has found has a turn; others keep their place', () => {
+it('[J3] only endpoints found by a search have a turn; others keep their place', () => {
   const { turns } = start()
   turns.add('ab')
   expect(turns.next('b', { failing: 1, untried: 1 })).toEqual(['b'])
   expect(turns.waiting()).toEqual(['a', 'b'])
 })
 
-it('[J3] one for which nothing was found all the way round leaves the line', () => {
+it('[J3] an endpoint for which nothing was found in a whole round leaves the line', () => {
   const { turns } = start()
   turns.add('ab')
   turns.wentRound()
@@ -49,7 +49,7 @@ it('[J3] one for which nothing was found all the way round leaves the line', () 
   expect(turns.waiting()).toEqual(['a'])
 })
 
-it('[J3] there is no look while there is room for none of those in line', () => {
+it('[J3] no search runs while there is no room for any endpoint in line', () => {
   const { turns } = start()
   turns.add('a')
   expect(turns.lookInMs(0, { failing: 0, untried: 5 })).toBe(Number.POSITIVE_INFINITY)
@@ -58,7 +58,7 @@ it('[J3] there is no look while there is room for none of those in line', () => 
   expect(turns.lookInMs(0, { failing: 0, untried: 0 })).toBe(Number.POSITIVE_INFINITY)
 })
 
-it('[J3] looks are a quarter of a second apart', () => {
+it('[J3] searches are a quarter of a second apart', () => {
   const { turns } = start()
   turns.add('a')
   expect(turns.lookInMs(1_000, plenty)).toBe(0)

@@ -57,7 +57,7 @@ const report = (job: ClaimedJob | undefined, errorCode: string | null) => {
 }
 const make = () => makeJobs(database.as('saga_orchestrator'), { range, batchMax: 100, limit: 5 })
 
-it('[O5] every stage counts what waits there, and ages by the clock of the database', async () => {
+it('[O5] every stage counts what is waiting, and ages by the clock of the database', async () => {
   expect(await backlog()).toEqual({})
   await insertSubscription(database.pool)
   for (let n = 0; n < 4; n++) await insertEvent(database.pool)
@@ -160,7 +160,7 @@ it('[O5] a count stops at its limit', async () => {
   expect(stages?.find(({ stage }) => stage === 'routing')).toMatchObject({ count: 3 })
 })
 
-it('[O5] asks again only when its answer is some seconds old', async () => {
+it('[O5] queries again only when its answer is some seconds old', async () => {
   const routing = async (collector: ReturnType<typeof collectorOf>) =>
     (await collector.collect())?.find(({ stage }) => stage === 'routing')?.count ?? -1
   const collector = collectorOf({ cacheMs: 60_000 })
@@ -170,7 +170,7 @@ it('[O5] asks again only when its answer is some seconds old', async () => {
   expect(await routing(collectorOf())).toBe(before + 1)
 })
 
-it('[O5] scrapes at the same time share one question to the database', async () => {
+it('[O5] scrapes at the same time share one query', async () => {
   const connect = vi.spyOn(database.as('saga_readonly_role'), 'connect')
   try {
     const collector = collectorOf()
@@ -190,7 +190,7 @@ describe('when the database is unreachable', () => {
   const backlogSeries = (body: string) =>
     Object.fromEntries([...pipelineSeries(body)].filter(([key]) => /backlog|oldest/.test(key)))
 
-  it('[O5] a scrape that finds the database says so, with every stage', async () => {
+  it('[O5] a scrape that reaches the database reports it, with every stage', async () => {
     const { body } = await createMetrics({ backlog: collectorOf() }).render()
     expect(backlogSeries(body)['sagapost_backlog_up']).toBe(1)
     const stages = (name: string) =>
@@ -246,7 +246,7 @@ describe('when the database is unreachable', () => {
     await pool.end()
   })
 
-  it('[O5] a statement that waits is given up on the server too, and the next one finds all again', async () => {
+  it('[O5] a statement that waits is cancelled on the server too, and the next one reads everything again', async () => {
     const metrics = createMetrics({ backlog: collectorOf({ timeLimitMs: 1_000 }) })
     const isUp = async () => backlogSeries((await metrics.render()).body)['sagapost_backlog_up']
     await expect.poll(isUp).toBe(1)

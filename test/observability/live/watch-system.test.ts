@@ -51,7 +51,7 @@ async function stream(url: string, key: string) {
 }
 
 describe('the watch', () => {
-  it('[O5] asks the database once for all viewers, and not at all without one', async () => {
+  it('[O5] queries the database once for all viewers, and not at all without one', async () => {
     const watching = watch()
     const seen: Snapshot[][] = [[], [], []]
     const ends = seen.map((each) => watching.follow((snapshot) => each.push(snapshot)))
@@ -65,7 +65,7 @@ describe('the watch', () => {
     expect([rows.length, seen[0]?.length]).toEqual([1, count])
   })
 
-  it('[O5] tells what needs attention, what does not work first', async () => {
+  it('[O5] shows what needs attention, failures first', async () => {
     await insertStuckSaga(database.pool)
     await insertDeliveryWithoutEvent(database.pool, '1000', '10 minutes')
     const failing = await insertSubscription(database.pool, { url: 'https://failing.example/' })
@@ -111,7 +111,7 @@ describe('GET /v1/live', () => {
     await expect.poll(viewer.ended).toBe(true)
   })
 
-  it('[O7] refuses whoever comes when 200 watch, until one of them leaves', async () => {
+  it('[O7] refuses the next viewer when 200 watch, until one of them leaves', async () => {
     const server = await startTestApi(database.url)
     stops.push(() => server.stop())
     const viewers = await Promise.all(Array.from({ length: 200 }, () => stream(server.url, adminKey)))
@@ -122,7 +122,7 @@ describe('GET /v1/live', () => {
     await expect.poll(async () => (await call(`${server.url}/v1/live`, 'GET')).status).toBe(200)
   })
 
-  it('[O7] keeps no place for whoever leaves while their key is looked up', async () => {
+  it('[O7] keeps no place for a viewer that leaves while its key is looked up', async () => {
     const server = await startTestApi(database.url)
     stops.push(() => server.stop())
     const { key } = await createKey(database.as('api_key_admin'), { name: 'gone', scope: 'read' })

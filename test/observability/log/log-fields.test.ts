@@ -25,7 +25,7 @@ it('[O5, O3] a line is JSON with its time in UTC, its level, and who wrote it', 
   })
 })
 
-it('[O5] the level decides what is written; info unless told otherwise', () => {
+it('[O5] the level decides what is written; the default is info', () => {
   const work = (log: ReturnType<typeof createLog>) => {
     log.debug('small')
     log.info('big')
@@ -34,7 +34,7 @@ it('[O5] the level decides what is written; info unless told otherwise', () => {
   expect(logged(work, 'debug').map(({ msg }) => msg)).toEqual(['small', 'big'])
 })
 
-it('nothing confidential is written, wherever it stands', () => {
+it('nothing confidential is written, wherever it occurs', () => {
   const hidden = 'do-not-show'
   const error = Object.assign(new Error('refused'), {
     code: 'E1',
@@ -63,14 +63,14 @@ it('nothing confidential is written, wherever it stands', () => {
   expect(lines[4]).toMatchObject({ password: '[redacted]', job_id: '3', msg: 'three' })
 })
 
-it('[J11] what is logged is not changed for the one who logs it', () => {
+it('[J11] logged objects are not modified', () => {
   const fields = { outer: { secret: 'mine' }, leased: new Date(0), none: null, password: null }
   const [line] = logged((log) => log.info(fields))
   expect(fields.outer.secret).toBe('mine')
   expect(line).toMatchObject({ leased: '1970-01-01T00:00:00.000Z', none: null, password: null })
 })
 
-it('[J11, O5] all parts name the same things alike, and every line of an event has a correlation id', () => {
+it('[J11, O5] all parts use the same names, and every line of an event has a correlation id', () => {
   const fields = logFields({
     eventId: '1',
     webhookId: 'evt_1_a',

@@ -124,7 +124,7 @@ describe('recorders', () => {
       'sagapost_requeues_total{outcome="repeated"}',
       1,
     ],
-  ] as const)('[O5] %s is told from the rest', async (_what, work, key, by) => {
+  ] as const)('[O5] %s is distinguished from the rest', async (_what, work, key, by) => {
     expect(await changes(createMetrics(), work)).toEqual({ [key]: by })
   })
 
@@ -145,7 +145,7 @@ describe('recorders', () => {
     expect([bucket('0.025'), bucket('0.05'), bucket('+Inf')]).toEqual([0, 1, 1])
   })
 
-  it('[O5] a number that went wrong neither throws nor spoils a series', async () => {
+  it('[O5] an invalid number neither throws nor spoils a series', async () => {
     const metrics = createMetrics()
     const wrong = (m: Metrics) => {
       for (const number of [Number.NaN, -1, Number.POSITIVE_INFINITY]) {
@@ -173,7 +173,7 @@ describe('labels', () => {
     )
   })
 
-  it('[O5] what is in no closed list shares one label, however many there are', async () => {
+  it('[O5] values outside the closed lists share one label, however many there are', async () => {
     const metrics = createMetrics()
     const odd = ['http_099', 'http_600', 'http_999', 'http_1000', 'http_', 'http_-1', 'nonsense', '', null]
     for (const errorCode of odd) {
@@ -202,7 +202,7 @@ describe('labels', () => {
     expect(values('sagapost_http_request_duration_seconds', 'status')).toHaveLength(500 + 1)
   })
 
-  it('[O5] series of small closed lists are there before anything happened', async () => {
+  it('[O5] series of small closed lists exist before anything happened', async () => {
     const series = await seriesOf(createMetrics())
     expect(series.get('sagapost_events_ingested_total{outcome="conflict"}')).toBe(0)
     expect(series.get('sagapost_loop_failures_total{part="cleaner"}')).toBe(0)
@@ -255,7 +255,7 @@ describe('render', () => {
     expect(register.getMetricsAsArray()).toEqual([])
   })
 
-  it('[O5] has no backlog when nobody collects it', async () => {
+  it('[O5] has no backlog when none is collected', async () => {
     expect((await createMetrics().render()).body).not.toContain('backlog')
   })
 })

@@ -40,7 +40,7 @@ describe('durations', () => {
     expect(durationBoundsMs).toEqual(durationBoundsMs.toSorted((a, b) => a - b))
   })
 
-  it('[O5] a percentile is no further off than its bucket is wide', () => {
+  it('[O5] a percentile is off by at most the width of its bucket', () => {
     const durations = Array.from({ length: 1_000 }, (_, n) => 1.007 ** n)
     const counts = new Array<number>(DURATION_BUCKETS).fill(0)
     for (const each of durations) counts[bucketOf(each)] = (counts[bucketOf(each)] ?? 0) + 1
@@ -55,7 +55,7 @@ describe('durations', () => {
 })
 
 describe('counts by minute', () => {
-  it('[O5] are those of all results, of each subscription and of all together, whoever writes them', async () => {
+  it('[O5] are those of all results, for each subscription and in total, across all writers', async () => {
     const counters = [createResultCounter(), createResultCounter()]
     for (const counter of counters) {
       const results = ['Completed', 'Completed', 'PendingRetry', 'DeadLettered'] as const
@@ -131,7 +131,7 @@ describe('counts by minute', () => {
     expect(await total('event_minutes', 'events')).toBe(7)
   })
 
-  it('[O5] leave after two days', async () => {
+  it('[O5] are removed after two days', async () => {
     const maintainer = database.as('schema_maintainer')
     expect([await expireMinutes(maintainer), (await total('delivery_minutes', 'succeeded')) > 0]).toEqual([
       false,
@@ -154,7 +154,7 @@ describe('rates', () => {
     ...counts,
   })
 
-  it('[O5] are what the counts have grown by, over the change of a minute as well', () => {
+  it('[O5] are the growth of the counts, across the change of a minute as well', () => {
     let nowMs = 0
     const meter = createRateMeter(() => nowMs)
     meter.add([minute(1, { succeeded: 1_000 })])

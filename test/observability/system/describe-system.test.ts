@@ -4,7 +4,7 @@ import { useDatabase } from '../../support/database.js'
 
 const database = useDatabase()
 
-it('says how many rows a table has by the last statistics, and nothing before the first', async () => {
+it('reports the rows of a table by the last statistics, and nothing before the first', async () => {
   const rowsOf = async (table: string) => {
     const { tables } = await describeSystem(database.as('saga_readonly_role'))
     return tables.find(({ name }) => name === table)?.rowsEstimated

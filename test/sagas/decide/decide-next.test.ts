@@ -185,7 +185,7 @@ describe('deciding', () => {
     )
   })
 
-  it('[G6] a history with a gap, or with a move that is not legal, does not replay', () => {
+  it('[G6] a history with a gap, or with an illegal move, does not replay', () => {
     const event = (sequence: number, oldState: number, newState: number) =>
       ({ sequence, type: 'state.changed', stepIndex: null, oldState, newState }) as SagaEventRecord
     expect(() => replayHistory([event(1, 0, 1), event(3, 1, 2)], 1)).toThrow('place 2')

@@ -104,7 +104,7 @@ describe('a definition', () => {
       })
   })
 
-  it('[G14] is frozen, and each step makes a new one', () => {
+  it('[G14] is immutable, and each step makes a new one', () => {
     const empty = saga('empty')
     const one = empty.step('first', { run: () => 1 })
     expect(empty.steps).toEqual([])

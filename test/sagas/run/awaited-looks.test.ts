@@ -52,7 +52,7 @@ const lookOf = async (id: string) => {
   return rows[0]?.due
 }
 
-it('[O7] a step that begins to wait again while somebody looks is looked at again', async () => {
+it('[O7] a step that begins to wait again during a check is checked again', async () => {
   const [gate, looker, writer] = await Promise.all([1, 2, 3].map(() => database.pool.connect()))
   if (!gate || !looker || !writer) throw new Error('there is no connection')
   // The planner asks for the time as well: from here on it has its plan.
@@ -87,7 +87,7 @@ it('[O7] a step that begins to wait again while somebody looks is looked at agai
   expect(await lookOf(id)).toBe(true)
 })
 
-it('an event that nobody waits for any more is not looked at again', async () => {
+it('an event that no saga waits for any more is not checked again', async () => {
   const id = await insertFailedStep()
   await database.pool.query('SELECT sagapost.note_deliveries(10)')
   expect(await lookOf(id)).toBe(false)
@@ -126,7 +126,7 @@ describe('an event that is dead-lettered', () => {
   }
   const look = () => database.pool.query('SELECT sagapost.note_deliveries(100)')
 
-  it('[S19, D4] is looked at once an hour, and at once when it is requeued', async () => {
+  it('[S19, D4] is checked once an hour, and at once when it is requeued', async () => {
     const { letters, sagas } = await insertWaiting(3)
     await look()
     expect(await dueOf(sagas)).toEqual({ due: 0, later: 3 })
@@ -140,7 +140,7 @@ describe('an event that is dead-lettered', () => {
     expect(rows).toEqual([{ told: 'open 2 0', soon: true }])
   })
 
-  it('[S19, D4] the same by filter', async () => {
+  it('[S19, D4] is checked at once when it is requeued by filter', async () => {
     const { subscriptionId, sagas } = await insertWaiting(3)
     await look()
     const { sagaId } = await requeueDeadLetters(database.as('dead_letter_operator'), { subscriptionId })
@@ -151,7 +151,7 @@ describe('an event that is dead-lettered', () => {
     expect(await dueOf(sagas)).toEqual({ due: 3, later: 0 })
   })
 
-  it('[O7] that is looked at while it is requeued is looked at again', async () => {
+  it('[O7] that is requeued during a check is checked again', async () => {
     const { letters, sagas } = await insertWaiting(1)
     const looker = await database.pool.connect()
     try {

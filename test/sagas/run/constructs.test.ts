@@ -43,7 +43,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
   const stateOf = async (id: string) => (await under.storage.getSaga(id))?.state
   const statesOf = async (id: string) => (await under.storage.listSteps(id)).map(({ state }) => state)
 
-  it('[G14] sleeps without a lease, and goes on when its time has come', async () => {
+  it('[G14] sleeps without a lease, and continues when the time has come', async () => {
     const nap = saga(unique('nap'))
       .sleep('rest', { for: '1h' })
       .step('rise', { run: () => 'up' })
@@ -68,7 +68,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(handle.id)
   })
 
-  it('[G14] sleeps until a time that its outputs say; one that has passed is no sleep', async () => {
+  it('[G14] sleeps until a time from its outputs; a time in the past is no sleep', async () => {
     const nap = saga<{ at: string }>(unique('until'))
       .step('plan', { run: ({ input }) => ({ at: input.at }) })
       .sleep('rest', { until: ({ outputs }) => new Date(outputs.plan.at) })
@@ -88,7 +88,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(bad.id)
   })
 
-  it('[G14] waits for a signal, which is kept when it comes early, and reads its payload', async () => {
+  it('[G14] waits for a signal, which is kept when it arrives early, and reads its payload', async () => {
     const paid = saga<{ order: string }>(unique('paid'))
       .waitFor('payment', {
         signal: 'payment.received',
@@ -112,7 +112,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(second.id)
   })
 
-  it('[G14] a wait that is over without its signal is an outcome; a payload that does not fit is a failure', async () => {
+  it('[G14] a wait that times out without its signal is an outcome; a payload that does not fit is a failure', async () => {
     const paid = saga<{ order: string }>(unique('timed'))
       .waitFor('payment', {
         signal: 'payment.received',
@@ -159,7 +159,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(id)
   })
 
-  it('[G14] a signal that came in time counts, though nobody looked before the time was over', async () => {
+  it('[G14] a signal that arrived in time counts, though no coordinator looked before the time-out', async () => {
     const paid = saga<{ order: string }>(unique('both'))
       .waitFor('payment', { signal: 'both', key: ({ input }) => input.order, timeout: '1d' })
       .step('ship', { run: ({ outputs }) => outputs.payment.timedOut })
@@ -225,7 +225,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(handle.id)
   })
 
-  it('[G14] a step whose condition says no is Skipped, wherever it stands', async () => {
+  it('[G14] a step whose condition is false is Skipped, at any position', async () => {
     const calls: string[] = []
     const note = (name: string) => {
       calls.push(name)
@@ -262,7 +262,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(failed.id)
   })
 
-  it('[G14] a branch is tried again though its timer goes off early: they count whole milliseconds', async () => {
+  it('[G14] a branch is retried though its timer fires early: timers count whole milliseconds', async () => {
     let open = () => {}
     const gate = new Promise<void>((resolve) => {
       open = resolve
@@ -283,7 +283,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(handle.id)
   })
 
-  it('[G14] a branch that was begun alone, others having failed for now, is stopped when one fails for good', async () => {
+  it('[G14] a branch that was begun alone, while others wait for a retry, is stopped when one fails for good', async () => {
     const tries = { slow: 0, broken: 0 }
     const wide = saga(unique('alone'), { retry }).parallel({
       slow: {
@@ -368,7 +368,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(handle.id)
   })
 
-  it('[G14] past its pivot a saga is only tried again: neither failure, cancel nor deadline undoes it', async () => {
+  it('[G14] past its pivot a saga is only retried: neither failure, cancel nor deadline undoes it', async () => {
     const undone: string[] = []
     let works = false
     const bold = saga(unique('bold'), { timeout: '1h', retry: { ...retry, maxInterval: '1ms' } })
@@ -396,7 +396,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(handle.id)
   })
 
-  it('[G14] before its pivot a saga is undone as ever', async () => {
+  it('[G14] before its pivot a saga is undone as usual', async () => {
     const undone: string[] = []
     const bold = saga(unique('meek'), { retry })
       .step('first', { run: () => 1, compensate: () => void undone.push('first') })
@@ -484,7 +484,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
     await settle(handle.id)
   })
 
-  it('[G14] a child past its pivot cannot be undone: an operator has to say what becomes of its parent', async () => {
+  it('[G14] a child past its pivot cannot be undone: an operator has to resolve its parent', async () => {
     const inner = saga(unique('inner'))
       .step('one', { run: () => 1 })
       .pivot()
@@ -506,7 +506,7 @@ describe.each(Object.keys(storages))('waiting and branching sagas on %s', (which
   })
 })
 
-it('[G13] all that one write in memory says is of one moment, though the clock goes on meanwhile', async () => {
+it('[G13] everything that one write in memory stores has one time, though the clock moves meanwhile', async () => {
   let ticks = Date.now()
   const storage = createMemoryStorage({ now: () => ticks++ })
   const nap = saga(unique('ticks')).sleep('rest', { for: '1h' })

@@ -50,7 +50,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       await expectHistoryToReplay(under.storage, handle.id)
     })
 
-    it('[G14, G6] of a saga that never began ends it at once, where no process has its definition', async () => {
+    it('[G14, G6] of a saga that never began ends it at once, even where no process has its definition', async () => {
       const definition = saga('cancel-unknown')
         .step('one', { run: () => 1 })
         .step('two', { run: () => 2 })
@@ -95,7 +95,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       await expectHistoryToReplay(under.storage, handle.id)
     })
 
-    it('[G14] of one that its coordinator let go between two steps undoes what was done', async () => {
+    it('[G14] of one that its coordinator released between two steps undoes the finished steps', async () => {
       const calls: string[] = []
       const { opened, open } = gate()
       const finish = gate()
@@ -127,7 +127,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       await expectHistoryToReplay(under.storage, handle.id)
     })
 
-    it('[G14] keeps the output of a step that ends well in spite of it', async () => {
+    it('[G14] keeps the output of a step that completes in spite of it', async () => {
       const undone: unknown[] = []
       const { opened, open } = gate()
       const definition = saga('cancel-late')
@@ -197,7 +197,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       await expectHistoryToReplay(under.storage, handle.id)
     })
 
-    it('[G14] comes too late for one that is being undone or finished, and changes nothing', async () => {
+    it('[G14] is too late for one that is being undone or finished, and changes nothing', async () => {
       const { opened, open } = gate()
       const definition = saga('cancel-undoing', { retry: { maxAttempts: 1 } }).step('only', {
         run: () => Promise.reject(new Error('no')),
@@ -246,7 +246,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       why: 'called the bank',
     })
 
-    it('[G14, G6] is tried again by policy, then waits for an operator; the order stops there', async () => {
+    it('[G14, G6] is retried by policy, then waits for an operator; the order stops there', async () => {
       const { handle, undone } = await stuck('give-up')
       expect(undone).toEqual([])
       const history = await historyOf(under.storage, handle.id)
@@ -271,7 +271,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       },
     )
 
-    it('[G14] retry: undoes it again and goes on to the end', async () => {
+    it('[G14] retry: undoes it again and continues to the end', async () => {
       const { coordinator, handle, undone, mend } = await stuck('retry')
       mend()
       await coordinator.resolve(handle.id, word('retry'))
@@ -280,7 +280,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       await expectHistoryToReplay(under.storage, handle.id)
     })
 
-    it('[G14] retry of what is still broken fails again, with as many attempts, and can be asked for again', async () => {
+    it('[G14] retry of what is still broken fails again, with as many attempts, and can be requested again', async () => {
       const { coordinator, handle, mend } = await stuck('retry-again')
       await coordinator.resolve(handle.id, word('retry'))
       await expect
@@ -302,7 +302,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       await expectHistoryToReplay(under.storage, handle.id)
     })
 
-    it('[G14, G6] resolve: nothing more is done, and who and why are on record', async () => {
+    it('[G14, G6] resolve: nothing more is done, and the operator and the reason are recorded', async () => {
       const { coordinator, handle, undone } = await stuck('resolve')
       const settled = await coordinator.resolve(handle.id, word('resolve'))
       expect(settled).toMatchObject({ state: 'Failed', awaitingOperator: false })
@@ -319,7 +319,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
       await expectHistoryToReplay(under.storage, handle.id)
     })
 
-    it('[G14] a resolution says what, who and why', async () => {
+    it('[G14] a resolution has an action, an operator and a reason', async () => {
       const { coordinator, handle } = await stuck('words')
       for (const bad of [{ why: ' ' }, { by: '' }, { action: 'undo' as never }]) {
         expect(await codeOfRefusal(coordinator.resolve(handle.id, { ...word('retry'), ...bad }))).toBe(
@@ -331,7 +331,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
     })
   })
 
-  it('[G14] one that was paused past its lease cannot write any more', async () => {
+  it('[G14] a coordinator that was suspended past its lease cannot write any more', async () => {
     const { opened, open } = gate()
     const calls: string[] = []
     const definition = (name: string, run: () => Promise<unknown>) =>

@@ -51,7 +51,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     await expectHistoryToReplay(under.storage, handle.id)
   })
 
-  it('[G14, G6] undoes in reverse order what was done when a step fails for good, the failed one first', async () => {
+  it('[G14, G6] undoes the finished steps in reverse order when a step fails for good, the failed one first', async () => {
     const undone: string[] = []
     const failing = saga('failing', { retry: { ...fast, maxAttempts: 3 } })
       .step('one', { run: () => 'first', compensate: ({ output }) => void undone.push(`one ${output}`) })
@@ -100,7 +100,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     ['a NonRetryableError', () => new NonRetryableError('declined', { code: 'declined' }), undefined, 1],
     ['an error that retryOn does not name', () => new RangeError('x'), ['network'], 1],
     ['one that it names', () => Object.assign(new Error('x'), { code: 'network' }), ['network'], 2],
-  ] as const)('[G14] tries again by policy: %s', async (name, error, retryOn, attempts) => {
+  ] as const)('[G14] retries by policy: %s', async (name, error, retryOn, attempts) => {
     const definition = saga(`policy-${name.replaceAll(' ', '-')}`, {
       retry: { ...fast, maxAttempts: 2, ...(retryOn ? { retryOn } : {}) },
     }).step('only', { run: () => Promise.reject(error()) })
@@ -110,7 +110,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     await expectHistoryToReplay(under.storage, handle.id)
   })
 
-  it('[G14] aborts a step whose time is up, and a step that does not care is left', async () => {
+  it('[G14] aborts a step whose time is up, and abandons a step that ignores the signal', async () => {
     const signals: boolean[] = []
     const slow = saga('slow', { retry: { ...fast, maxAttempts: 2 } })
       .step('polite', {
@@ -151,7 +151,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     await expectHistoryToReplay(under.storage, handle.id)
   })
 
-  it('[G14] a saga that nobody took up before its deadline is timed out without having begun', async () => {
+  it('[G14] a saga that is not claimed before its deadline is timed out without having begun', async () => {
     const idle = saga('idle', { timeout: '1h' }).step('never', { run: () => 1 })
     const starter = coordinate([])
     const handle = await starter.start(idle, undefined)
@@ -269,7 +269,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
   })
 
   it.each(['step_timed_out', 'timeout'])(
-    '[G5, G14] retryOn: [%j] tries a step again whose time was up',
+    '[G5, G14] retryOn: [%j] retries a step that timed out',
     async (word) => {
       const slow = saga(`slow-${word}`, { retry: { ...fast, maxAttempts: 2, retryOn: [word] } }).step(
         'only',
@@ -328,7 +328,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(most).toBe(2)
   })
 
-  it('[G14] what found no room is taken up as soon as there is some, not at the next look', async () => {
+  it('[G14] a saga for which there was no room is claimed as soon as there is some, not at the next poll', async () => {
     const single = saga('single').step('only', { run: () => 1 })
     const coordinator = coordinate([single], { concurrency: 1, pollMs: 300_000, leaseMs: 3_600_000 })
     const handles = await Promise.all([1, 2, 3].map(() => coordinator.start(single, undefined)))
@@ -341,7 +341,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
       .toEqual(['Completed', 'Completed', 'Completed'])
   })
 
-  it('[G14] stops gracefully: the running step is finished, the rest is left for another', async () => {
+  it('[G14] stops gracefully: the running step is finished, the rest is left for another coordinator', async () => {
     const calls: string[] = []
     let finish = () => {}
     const gate = new Promise<void>((resolve) => {
@@ -368,7 +368,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     await expectHistoryToReplay(under.storage, handle.id)
   })
 
-  it('[G14] gives back at once what it had asked for before it was stopped, and was given afterwards', async () => {
+  it('[G14] gives back at once the sagas of a claim that was answered after the stop', async () => {
     const calls: string[] = []
     const late = saga('late').step('only', { run: () => void calls.push('only') })
     let answer = () => {}
@@ -401,7 +401,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(calls).toEqual([])
   })
 
-  it('[G14] a saga with other steps than its definition is left alone, and said so', async () => {
+  it('[G14] a saga with other steps than its definition is left alone, and reported', async () => {
     const before = saga('changed').step('old', { run: () => 1 })
     const after = saga('changed').step('new', { run: () => 2 })
     const handle = await coordinate([]).start(before, undefined)
@@ -415,7 +415,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
       .toMatchObject({ state: 'Pending', leaseOwner: null })
   })
 
-  it.each(['overdue', 'cancelled'])('[G14] one that fits no definition waits, be it %s', async (why) => {
+  it.each(['overdue', 'cancelled'])('[G14] a saga that fits no definition waits, be it %s', async (why) => {
     const before = saga(`unfit-${why}`, { timeout: '1h' })
       .step('old', { run: () => 1 })
       .sleep('rest', { for: '2h' })
@@ -436,7 +436,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(Number(wakeAt) - Number(updatedAt)).toBeGreaterThan(50_000)
   })
 
-  it('[G14] whoever waits for a saga that is gone is told so', async () => {
+  it('[G14] waiting for a saga that was deleted is rejected', async () => {
     const forgetful = coordinate([], {
       storage: { ...under.storage, getSaga: async () => undefined, readStates: async () => new Map() },
     })
@@ -444,7 +444,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(await handle.result().catch((error: SagapostError) => error.code)).toBe('saga_not_found')
   })
 
-  it('[G14] looks for the ends of all that are waited for by one read', async () => {
+  it('[G14] reads the ends of all awaited sagas with one query', async () => {
     let reads = 0
     const storage = {
       ...under.storage,
@@ -463,7 +463,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(reads).toBe(40)
   })
 
-  it('[G14] a run whose lease cannot be renewed is stopped when it has ended by our own clock', async () => {
+  it('[G14] a run whose lease cannot be renewed is stopped when it has expired by our own clock', async () => {
     const heard: unknown[] = []
     const cutOff = {
       ...under.storage,
@@ -483,7 +483,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(id).toBeDefined()
   })
 
-  it('[G14] a renewal that nobody answers is asked for again while the lease still lasts', async () => {
+  it('[G14] a renewal without an answer is repeated while the lease still lasts', async () => {
     // A machine that stood still may have lost the short one: then once more with a long one.
     const short = await loseARenewal(1_500)
     const isKept = short.attempts === 1 && short.told.length === 1
@@ -523,7 +523,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     return { state, result, attempts: step?.attempts, told }
   }
 
-  it('[G14] holds the limit of a definition also while a claim is under way', async () => {
+  it('[G14] keeps the limit of a definition also while a claim is under way', async () => {
     const single = saga('single-file', { concurrency: 1 }).step('only', { run: () => gate })
     let open = () => {}
     const gate = new Promise<void>((resolve) => {
@@ -569,7 +569,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     await expect.poll(() => new Set(asked)).toEqual(new Set(['turn-first', 'turn-second']))
   })
 
-  it('[G14] takes up no more a second than the rate of a definition', () => {
+  it('[G14] claims no more a second than the rate of a definition', () => {
     let nowMs = 0
     const limited = saga('limited', { ratePerSecond: 2 }).step('only', { run: () => 1 })
     const slots = createDefinitionSlots([limited], 64, () => nowMs)
@@ -616,7 +616,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(await under.storage.getSaga(id)).toMatchObject({ leaseOwner: null })
   })
 
-  it('[G14] a start that is answered when stop waits for it no longer is let go, not launched', async () => {
+  it('[G14] a start that is answered after stop has given up on it is released, not launched', async () => {
     let letStart = () => {}
     const held = new Promise<void>((resolve) => {
       letStart = resolve
@@ -652,7 +652,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(await under.storage.getSaga(id)).toMatchObject({ leaseOwner: null })
   })
 
-  it('[G14] a run that takes its time to end keeps nobody else of its claim waiting', async () => {
+  it('[G14] a run that is slow to end delays no other saga of its claim', async () => {
     let letEnd = () => {}
     const ending = new Promise<void>((resolve) => {
       letEnd = resolve
@@ -678,7 +678,7 @@ describe.each(Object.entries(storages))('the coordinator on %s', (_, use) => {
     expect(calls).toEqual(['begins 1', 'begins 2'])
   })
 
-  it('[G14] takes a saga over from itself only after the run that lost its lease has ended', async () => {
+  it('[G14] reclaims a saga from itself only after the run that lost its lease has ended', async () => {
     const calls: string[] = []
     const own = saga('own').step('only', {
       run: ({ signal, attempt }) => {

@@ -108,7 +108,7 @@ describe('a step that delivers an event', () => {
     expect(rows).toEqual([{ look_at: null }])
   })
 
-  it('[R1] that nobody has subscribed to completes once it is routed, and not before', async () => {
+  it('[R1] without subscribers completes once it is routed, and not before', async () => {
     const { id, ended } = await waiting({}, { receivers: 0 })
     await database.pool.query(
       'UPDATE sagapost.saga_awaited_events SET look_at = sagapost.now() WHERE saga_id = $1',
@@ -128,7 +128,7 @@ describe('a step that delivers an event', () => {
     expect(await ended()).toMatchObject({ state: 'Completed', result: { deliveries: 0 } })
   })
 
-  it('[S17] fails when one is dead-lettered, though others are open, and what was done is undone', async () => {
+  it('[S17] fails when one is dead-lettered, though others are open, and finished steps are undone', async () => {
     const { id, event, undone, ended } = await waiting({}, { receivers: 3 })
     await deliveries.route()
     const [first = '', second = ''] = await deliveries.list(event.id)
@@ -145,7 +145,7 @@ describe('a step that delivers an event', () => {
     await expectHistoryToReplay(storage(), id)
   })
 
-  it('[S19, D4] waits for an operator if it is told to, and a requeue rescues the saga', async () => {
+  it('[S19, D4] waits for an operator if configured to, and a requeue completes the saga', async () => {
     const { id, event, undone, ended } = await waiting({ onDeadLetter: 'wait' })
     await deliveries.route()
     await deliveries.end(event.id, 'DeadLettered')
@@ -169,7 +169,7 @@ describe('a step that delivers an event', () => {
     await expectHistoryToReplay(storage(), id)
   })
 
-  it('[S19, D4] one that is requeued and dead again between two looks is news, and can be rescued again', async () => {
+  it('[S19, D4] a delivery that is requeued and dead again between two checks is noticed, and can be requeued again', async () => {
     const { id, event, definition, coordinator, ended } = await waiting({ onDeadLetter: 'wait' })
     const awaited = async () => {
       const { rows } = await database.pool.query(
@@ -199,7 +199,7 @@ describe('a step that delivers an event', () => {
     await expectHistoryToReplay(storage(), id)
   })
 
-  it('[G14] past the pivot it waits for an operator whatever it was told, and a requeue rescues it', async () => {
+  it('[G14] past the pivot it waits for an operator whatever its setting, and a requeue completes it', async () => {
     const retry = { maxAttempts: 1, initialInterval: '10ms', maxInterval: '20ms' }
     const { id, type, event, ended } = await waiting({ retry, timeout: '50ms' }, { pivot: true })
     await deliveries.route()
@@ -266,7 +266,7 @@ describe('a step that delivers an event', () => {
     expect((await storage().getSaga(id))?.pivotedAt).not.toBeNull()
   })
 
-  it('[G14] past the pivot, an event that is not there any more is an operator’s as well', async () => {
+  it('[G14] past the pivot, a missing event waits for an operator as well', async () => {
     const { id, coordinator, ended } = await waiting({}, { receivers: 0, pivot: true })
     await database.pool.query(
       'UPDATE sagapost.saga_awaited_events SET event_id = 900000, look_at = sagapost.now() WHERE saga_id = $1',
@@ -277,7 +277,7 @@ describe('a step that delivers an event', () => {
     expect(await ended()).toMatchObject({ state: 'Completed' })
   })
 
-  it('[G14] is stopped by a cancel, and its undo is told that nobody knows who has it', async () => {
+  it('[G14] is stopped by a cancel, and its undo is told that the recipients are unknown', async () => {
     const { id, event, undone, coordinator, ended } = await waiting()
     await deliveries.route()
     expect(await coordinator.cancel(id, { by: 'ann', reason: 'a mistake' })).toBe('requested')
@@ -323,7 +323,7 @@ describe('a step that delivers an event', () => {
     expect(await eventsOf('no such type!')).toEqual([])
   })
 
-  it('[G14] fails when nothing is known of the event any more', async () => {
+  it('[G14] fails when its event is not known any more', async () => {
     const { id, ended } = await waiting({}, { receivers: 0 })
     await database.pool.query(
       'UPDATE sagapost.saga_awaited_events SET event_id = 900000, look_at = sagapost.now() WHERE saga_id = $1',
@@ -332,7 +332,7 @@ describe('a step that delivers an event', () => {
     expect(await ended()).toMatchObject({ state: 'Compensated', error: { code: 'delivery_unknown' } })
   })
 
-  it('[G14] of many sagas goes on under two coordinators, each event stored and awaited once', async () => {
+  it('[G14] of many sagas continues under two coordinators, each event stored and awaited once', async () => {
     const type = `order.${randomUUID()}`
     await insertSubscription(database.pool, { type })
     const definition = saga<number>(`deliver-${randomUUID()}`).deliver('tell', {

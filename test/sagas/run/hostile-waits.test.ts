@@ -45,7 +45,7 @@ describe.each(Object.keys(storages))('on %s', (which) => {
     await expectHistoryToReplay(under.storage, handle.id)
   })
 
-  it('[G14] a sleep until the end of time fails its step; until before its beginning it is none', async () => {
+  it('[G14] a sleep until the end of time fails its step; one until before the beginning does not sleep', async () => {
     const nap = saga<{ at: string }>(unique('until')).sleep('rest', { until: ({ input }) => input.at })
     const coordinator = coordinate([nap])
     for (const at of [new Date(8.64e15).toISOString(), '+010000-01-01T00:00:00.000Z']) {
@@ -85,7 +85,7 @@ describe.each(Object.keys(storages))('on %s', (which) => {
     expect(accepted).toBeGreaterThan(0)
   })
 
-  it('[G15] data that looks as if it were encrypted is refused, wherever it comes from', async () => {
+  it('[G15] data that looks encrypted is refused, wherever it comes from', async () => {
     const sealed = { $sagapost_sealed: 'AAAA' }
     const later = { longer_than_the_name_before: 1, $sagapost_sealed: 'AAAA' }
     const echo = saga<object>(unique('echo')).step('say', { run: () => sealed })
@@ -112,7 +112,7 @@ describe.each(Object.keys(storages))('on %s', (which) => {
     }
   })
 
-  it('[G5, G14] an error is told by parents of parents, as far as its causes are kept', async () => {
+  it('[G5, G14] an error is recorded through parents of parents, as far as its causes are kept', async () => {
     const causes = (left: number): Error =>
       new Error(`cause ${left}`, left > 0 ? { cause: causes(left - 1) } : {})
     let definition: SagaDefinition = saga(unique('leaf')).step('fail', {
@@ -145,7 +145,7 @@ describe('what only SQL can send', () => {
     ['a name that JavaScript knows', '{"__proto__": {"admin": true}}'],
     ['a number beyond all', '[1e400, -1e400, 1e-400]'],
     ['many levels', `${'['.repeat(3_000)}${']'.repeat(3_000)}`],
-  ])('[G14] a payload with %s ends the wait, one way or the other', async (_, payload) => {
+  ])('[G14] a payload with %s ends the wait, with an outcome or a failure', async (_, payload) => {
     const paid = saga<{ key: string }>(unique('sql')).waitFor('news', {
       signal: 'sql',
       key: ({ input }) => input.key,
@@ -159,7 +159,7 @@ describe('what only SQL can send', () => {
     await expectHistoryToReplay(under.storage, handle.id)
   })
 
-  it('[O7] a name, a key or a payload that does not fit is refused, and nothing is left', async () => {
+  it('[O7] a name, a key or a payload that does not fit is refused, and nothing is stored', async () => {
     for (const [name, key, payload] of [
       ['a:b', 'k', null],
       ['', 'k', null],

@@ -205,7 +205,7 @@ it.each([
   },
 )
 
-describe('a coordinator whose process is stopped past its lease and continued', () => {
+describe('a coordinator whose process is suspended past its lease and continued', () => {
   /** Sagas of one kind of step each. */
   const planOf = (transaction: boolean): SagaPlan => {
     const five = planFive('stopped', false)

@@ -114,7 +114,7 @@ describe('a saga that publishes', () => {
     expect(published).toEqual(await expectedOf(storage, id))
   })
 
-  it("[G14] publishes a cancel and an operator's word by whoever writes it, without names and words", async () => {
+  it("[G14] publishes a cancel and an operator's resolution from any writer, without names and free text", async () => {
     const definition = saga(`cancelled-${randomUUID()}`, { publish: true }).sleep('nap', { for: '1h' })
     const coordinator = createCommandedCoordinator({
       storage: app(),
@@ -139,7 +139,7 @@ describe('a saga that publishes', () => {
     })
   })
 
-  it('[G14] sends nothing of a transaction that is rolled back, and nothing when its fence is not the last', async () => {
+  it('[G14] sends nothing of a transaction that is rolled back, or whose fence is outdated', async () => {
     const definition = saga('rolled-back', { publish: true, retry: once }).transaction('a', {
       run: async ({ tx }) => {
         await tx.query('SELECT 1')

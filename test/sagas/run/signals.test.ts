@@ -50,7 +50,7 @@ describe.each(Object.keys(storages))('signals on %s', (which) => {
     expect((await sendSignal(under.storage, { name: 'other', key })).created).toBe(true)
   })
 
-  it('a name, a key or a payload that cannot be kept is refused, and nothing is there', async () => {
+  it('a name, a key or a payload that cannot be stored is refused, and nothing is stored', async () => {
     const key = randomUUID()
     const loop: unknown[] = []
     loop.push(loop)
@@ -73,7 +73,7 @@ describe.each(Object.keys(storages))('signals on %s', (which) => {
     )
   })
 
-  it('two senders at once: one of them is the first, and the saga reads its payload', async () => {
+  it('two concurrent senders: one is the first, and the saga reads its payload', async () => {
     const definition = definitionOf('race')
     const coordinator = run([definition])
     for (let round = 0; round < 5; round++) {
@@ -92,7 +92,7 @@ describe.each(Object.keys(storages))('signals on %s', (which) => {
     await coordinator.stop()
   })
 
-  it('all sagas that wait for it have it, and those that come later', async () => {
+  it('all sagas that wait for it receive it, and so do later ones', async () => {
     const definition = definitionOf('many')
     const coordinator = run([definition])
     const key = randomUUID()
@@ -122,7 +122,7 @@ describe.each(Object.keys(storages))('signals on %s', (which) => {
     await coordinator.stop()
   })
 
-  it('is removed when its time is over, unless a saga still has to read it; then it may come anew', async () => {
+  it('is removed when its time is over, unless a saga still has to read it; then it may be sent anew', async () => {
     const definition = definitionOf('old')
     const [read, unread] = [randomUUID(), randomUUID()]
     // Nobody runs it: it waits, and has been sent its signal.
@@ -148,7 +148,7 @@ describe.each(Object.keys(storages))('signals on %s', (which) => {
     await again.stop()
   })
 
-  it('news for a saga that somebody holds is not lost: it is due again when it is let go', async () => {
+  it('news for a locked saga is not lost: the saga is due again when it is released', async () => {
     const definition = definitionOf('held')
     const key = randomUUID()
     await startSaga(under.storage, definition, { key })
@@ -188,7 +188,7 @@ describe.each(Object.keys(storages))('signals on %s', (which) => {
 describe('signals in the caller’s own transaction', () => {
   const database = useDatabase()
 
-  it('are there if and only if it commits, and hold nobody up meanwhile', async () => {
+  it('exist if and only if it commits, and delay no other saga meanwhile', async () => {
     const definition = definitionOf('own')
     const storage = createPostgresStorage({ pool: database.as('saga_app_role') })
     const coordinator = createCommandedCoordinator({
@@ -235,7 +235,7 @@ describe('signals that cannot be read', () => {
   it.each([
     ['without a key', undefined],
     ['with a key', keys[0]],
-  ])('[G15] by anybody, ever, fail the step and not the coordinator: %s', async (_, box) => {
+  ])('[G15] without any key fail the step and not the coordinator: %s', async (_, box) => {
     const key = randomUUID()
     const definition = paidOf(key)
     const errors: Error[] = []
@@ -258,37 +258,40 @@ describe('signals that cannot be read', () => {
   it.each([
     ['has none', undefined],
     ['has another', keys[1]],
-  ])('[G15] without its key are left to whoever has it: one that %s sets the saga aside', async (_, box) => {
-    const key = randomUUID()
-    const definition = paidOf(key)
-    await sendSignal(storageWith(keys[0]), { name: 'unreadable', key, payload: 7 })
-    // Its note is passed on before anybody waits: later, it would wake the saga for a second look, and a second error.
-    await storageWith().passNewsOn(100)
-    const errors: unknown[] = []
-    const run = (storage: ReturnType<typeof storageWith>) =>
-      createCommandedCoordinator({
-        storage,
-        definitions: [definition],
-        onError: (error) => errors.push((error as { code?: unknown }).code),
-        pollMs: 10,
-      })
-    const poor = run(storageWith(box))
-    const { id } = await poor.start(definition, undefined)
-    await expect.poll(() => errors).toEqual(['saga_data_unreadable'])
-    await poor.stop()
-    const aside = await storageWith().getSaga(id)
-    expect(aside).toMatchObject({ state: 'Running', leaseOwner: null })
-    expect(Number(aside?.wakeAt)).toBeGreaterThan(Number(aside?.updatedAt) + 50_000)
-    await moveClock(database.pool, '61 s')
-    const rich = run(storageWith(keys[0]))
-    await expect.poll(async () => (await storageWith(keys[0]).getSaga(id))?.state).toBe('Completed')
-    await rich.stop()
-    expect(errors).toHaveLength(1)
-    await expectHistoryToReplay(storageWith(keys[0]), id)
-  })
+  ])(
+    '[G15] without its key are left to a process that has it: one that %s sets the saga aside',
+    async (_, box) => {
+      const key = randomUUID()
+      const definition = paidOf(key)
+      await sendSignal(storageWith(keys[0]), { name: 'unreadable', key, payload: 7 })
+      // Its note is passed on before anybody waits: later, it would wake the saga for a second look, and a second error.
+      await storageWith().passNewsOn(100)
+      const errors: unknown[] = []
+      const run = (storage: ReturnType<typeof storageWith>) =>
+        createCommandedCoordinator({
+          storage,
+          definitions: [definition],
+          onError: (error) => errors.push((error as { code?: unknown }).code),
+          pollMs: 10,
+        })
+      const poor = run(storageWith(box))
+      const { id } = await poor.start(definition, undefined)
+      await expect.poll(() => errors).toEqual(['saga_data_unreadable'])
+      await poor.stop()
+      const aside = await storageWith().getSaga(id)
+      expect(aside).toMatchObject({ state: 'Running', leaseOwner: null })
+      expect(Number(aside?.wakeAt)).toBeGreaterThan(Number(aside?.updatedAt) + 50_000)
+      await moveClock(database.pool, '61 s')
+      const rich = run(storageWith(keys[0]))
+      await expect.poll(async () => (await storageWith(keys[0]).getSaga(id))?.state).toBe('Completed')
+      await rich.stop()
+      expect(errors).toHaveLength(1)
+      await expectHistoryToReplay(storageWith(keys[0]), id)
+    },
+  )
 })
 
-describe('what a sender hears of a signal that has come before', () => {
+describe('what the sender of a repeated signal learns', () => {
   const database = useDatabase()
   const box = createDataBox(Buffer.alloc(32, 3))
   const send = (payload: string | null, key: string) =>
@@ -297,7 +300,7 @@ describe('what a sender hears of a signal that has come before', () => {
       .query('SELECT * FROM sagapost.signal($1, $2, $3)', ['told', key, payload])
       .then(({ rows: [row] }) => row)
 
-  it('is when, and whether it is the same; not what it said', async () => {
+  it('is when it was sent, and whether it is the same; not its payload', async () => {
     const key = randomUUID()
     expect(Object.keys(await send('{"card":"4111","n":1}', key))).toEqual([
       ...['created', 'received_at', 'expires_at', 'same'],
@@ -313,7 +316,7 @@ describe('what a sender hears of a signal that has come before', () => {
     expect(await send(null, randomUUID())).toMatchObject({ created: true, same: true })
   })
 
-  it('[G15] of one that is encrypted, only who has the key and may read it can tell', async () => {
+  it('[G15] of an encrypted one, only a process that has the key and may read it can compare', async () => {
     const key = randomUUID()
     const by = (role: 'saga_app_role' | 'event_publisher', dataBox?: typeof box) => (payload: unknown) =>
       sendSignal(createPostgresStorage({ pool: database.as(role), ...(dataBox && { dataBox }) }), {

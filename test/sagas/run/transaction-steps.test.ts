@@ -109,7 +109,7 @@ describe('a transaction step', () => {
     expect(errors.splice(0).map(({ message }) => message)).toEqual(['no connection', 'no connection'])
   })
 
-  it('[G14] is not to blame for what our own tables refuse', async () => {
+  it('[G14] does not fail because of errors in our own tables', async () => {
     await database.pool.query(
       `ALTER TABLE sagapost.saga_events ADD CONSTRAINT full_up CHECK (event_type <> 'saga.step.completed') NOT VALID`,
     )
@@ -122,7 +122,7 @@ describe('a transaction step', () => {
     expect(errors.splice(0).every(({ message }) => message.includes('full_up'))).toBe(true)
   })
 
-  it('[G14] that is cut off before COMMIT gives its row back after a lease', async () => {
+  it('[G14] that is cut off before COMMIT frees its row after a lease', async () => {
     let cutOff = true
     let comeBack = () => {}
     const cut = saga('cut', { retry: { maxAttempts: 1 } }).transaction('only', { run: () => 1 })

@@ -99,7 +99,7 @@ async function disturb(storage: StateStorage, { below, chance }: Dice, key: stri
   }
 }
 
-it('[G14, G6] sagas of all constructs come to an end that fits, whatever fails around them', async () => {
+it('[G14, G6] sagas of all constructs end in a fitting state, whatever fails around them', async () => {
   const seed = Number(process.env['SAGA_SEED'] ?? randomInt(2 ** 31))
   console.log(`unreliable storage: SAGA_SEED=${seed} SAGA_RUNS=${SAGAS}`)
   const dice = createDice(seed)

@@ -48,6 +48,6 @@ it('[G1, G2, G3] every column of the tables of sagas is written by sagas that ru
   expect(await list(selectEmptyColumns)).toEqual([])
 })
 
-it('[G1, G2, G3] every column of the tables of sagas says in the schema what it means', async () => {
+it('[G1, G2, G3] every column of the tables of sagas has a comment in the schema', async () => {
   expect(await list(selectWithoutMeaning)).toEqual([])
 })

@@ -46,8 +46,8 @@ const definitionOf = (name: string) =>
     .waitFor('news', { signal: name, key: ({ input }) => input.key })
     .step('read', { run: ({ outputs }) => outputs.news })
 
-describe('a saga whose row somebody holds for long', () => {
-  it('[O7] keeps neither the news of others nor their claims waiting, and its own news is not lost', async () => {
+describe('a saga whose row is locked for long', () => {
+  it('[O7] delays neither the news of others nor their claims, and its own news is not lost', async () => {
     const definition = definitionOf('locked')
     const plain = saga(`plain-${randomUUID()}`).step('one', { run: () => 1 })
     const coordinator = coordinate([definition, plain])
@@ -72,7 +72,7 @@ describe('a saga whose row somebody holds for long', () => {
     expect(rows).toEqual([])
   })
 
-  it('[O7] that is being written at the moment is waited for, so that its news comes at once', async () => {
+  it('[O7] that is being written at the moment is waited for, so that its news is not delayed', async () => {
     const definition = definitionOf('moment')
     const coordinator = coordinate([definition])
     const { id } = await coordinator.start(definition, { key: 'm' })
@@ -112,7 +112,7 @@ describe('a signal in a transaction that stays open', () => {
       [key],
     )
 
-  it('[O7] that had come before, and whose time was over, keeps nobody from removing the others', async () => {
+  it('[O7] that was sent before and has expired does not prevent the removal of others', async () => {
     const keys = [randomUUID(), randomUUID()]
     for (const key of keys) await expire(key)
     await whileOpen(
@@ -122,7 +122,7 @@ describe('a signal in a transaction that stays open', () => {
     expect(await under.storage.cleanUpSignals(100)).toBe(1)
   })
 
-  it('[O8] makes the same one from elsewhere wait a little, and then say so; others go on meanwhile', async () => {
+  it('[O8] makes the same signal from elsewhere wait a little, and then fail; others continue meanwhile', async () => {
     const key = randomUUID()
     await whileOpen(
       (client) => client.query(`SELECT sagapost.signal('busy', $1)`, [key]),
@@ -142,7 +142,7 @@ describe('a signal in a transaction that stays open', () => {
   })
 })
 
-it('[O8] starts whose key an open transaction holds wait a little, and then say so; other sagas go on meanwhile', async () => {
+it('[O8] starts whose key an open transaction holds wait a little, and then fail; other sagas continue meanwhile', async () => {
   const keyed = saga<number>(`keyed-${randomUUID()}`).step('one', { run: ({ input }) => input })
   const plain = saga(`plain-${randomUUID()}`).step('one', { run: () => 1 })
   const coordinator = coordinate([keyed, plain])
@@ -163,7 +163,7 @@ it('[O8] starts whose key an open transaction holds wait a little, and then say 
   expect([handle.created, (await handle.result()).state]).toEqual([true, 'Completed'])
 })
 
-it('signals whose time is over are removed as fast as they come', async () => {
+it('expired signals are removed as fast as they arrive', async () => {
   const left = [1_000, 1_000, 1_000, 7, 0]
   const removed: number[] = []
   const storage = {

@@ -59,7 +59,7 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
     return under.storage.write([done], LEASE_MS)
   }
 
-  it('saves a saga with its steps, and gives it back', async () => {
+  it('saves a saga with its steps, and returns it', async () => {
     const saga = newSaga({ timeoutMs: 5_000 })
     const { created } = await under.storage.startSaga(saga)
     expect(created).toBe(true)
@@ -131,7 +131,7 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
     expect(await claimOf(sagas[0]?.definitionId ?? '')).toEqual([])
   })
 
-  it('tells undefined, null and other JSON apart', async () => {
+  it('distinguishes undefined, null and other JSON', async () => {
     for (const [input, expected] of [
       [undefined, undefined],
       ['null', null],
@@ -215,7 +215,7 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
     expect(await under.storage.listEvents(lost.id)).toEqual([])
   })
 
-  it('lets the same write through once', async () => {
+  it('accepts the same write once', async () => {
     const saga = newSaga(held())
     await under.storage.startSaga(saga)
     const twice = [
@@ -256,7 +256,7 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
     expect((await claimOf(definitionId)).map(({ saga }) => saga.id)).toEqual([ids[2]])
   })
 
-  it('says when the next saga is due, of the definitions and versions that are asked for', async () => {
+  it('returns when the next saga is due, of the given definitions and versions', async () => {
     const definitionId = `definition-${randomUUID()}`
     const dueInMs = async (version = 1) =>
       (await under.storage.lookAhead([{ name: definitionId, version }])).dueInMs
@@ -280,7 +280,7 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
     expect((await under.storage.lookAhead([])).news).toBe(true)
   })
 
-  it('hands each saga to one of many who claim at the same time', async () => {
+  it('gives each saga to one of many concurrent claimers', async () => {
     const definitionId = `definition-${randomUUID()}`
     for (let n = 0; n < 20; n++) await under.storage.startSaga(newSaga({ definitionId }))
     const claims = await Promise.all(['a', 'b', 'c', 'd'].map((owner) => claimOf(definitionId, owner, 20)))
@@ -288,7 +288,7 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
     expect([ids.length, new Set(ids).size]).toEqual([20, 20])
   })
 
-  it('renews the leases of those that the owner holds, and says what was heard of them', async () => {
+  it('renews the leases that the owner holds, and returns the news of their sagas', async () => {
     const [mine, yours] = [newSaga({ ...held(), timeoutMs: LEASE_MS }), newSaga(held('you'))]
     await under.storage.startSaga(mine)
     await under.storage.startSaga(yours)
@@ -303,7 +303,7 @@ describe.each(Object.entries(storages))('[G13] the storage: %s', (_, use) => {
     )
   })
 
-  it('a saga that is let go wakes in time, at its deadline at the latest, and at once when it is cancelled', async () => {
+  it('a saga that is released wakes in time, at its deadline at the latest, and at once when it is cancelled', async () => {
     const [later, deadline, cancelled] = [
       newSaga(held()),
       newSaga({ ...held(), timeoutMs: 15_000 }),

@@ -171,7 +171,7 @@ describe.each(Object.entries(storages))('what is stored of sagas: %s', (kind, us
     }
   })
 
-  it('[G2] tells when the first and the last run of a step began', async () => {
+  it('[G2] records when the first and the last run of a step began', async () => {
     const { order } = await run()
     const [step] = await under.storage.listSteps(order)
     const runs = (await under.storage.listEvents(order)).filter(
@@ -182,7 +182,7 @@ describe.each(Object.entries(storages))('what is stored of sagas: %s', (kind, us
     expect(Number(step?.lastAttemptAt)).toBeGreaterThan(Number(step?.startedAt))
   })
 
-  it('[G1, G2, G3] says what a saga is about, what its steps were given and returned, and who ran it', async () => {
+  it('[G1, G2, G3] records what a saga is about, what its steps were given and returned, and which coordinator ran it', async () => {
     const { order, cancelled, timedOut } = await run()
     expect(await under.storage.getSaga(order)).toMatchObject({
       name: 'Order 7',
@@ -227,7 +227,7 @@ describe.each(Object.entries(storages))('what is stored of sagas: %s', (kind, us
     }
   })
 
-  it.runIf(kind === 'postgres')('[G5] tells receivers of a failure nothing but its code', async () => {
+  it.runIf(kind === 'postgres')('[G5] gives receivers of a failure only its code', async () => {
     const { stuck } = await run()
     const { rows } = await (under.pool as NonNullable<typeof under.pool>).query<{ payload: string }>(
       'SELECT payload::text AS payload FROM sagapost.events WHERE correlation_id = $1',

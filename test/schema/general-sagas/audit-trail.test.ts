@@ -40,7 +40,7 @@ describe.each(['origin', 'replica'])('with session_replication_role = %s', (role
     expect(await asOwner((client) => outcomeOf(client.query(statement)))).toMatchObject(refused)
   })
 
-  it('[G3] says what was refused, and on which table', async () => {
+  it('[G3] reports what was refused, and on which table', async () => {
     const refusal = await asOwner((client) =>
       client.query('DELETE FROM sagapost.saga_events').catch((error: pg.DatabaseError) => error),
     )

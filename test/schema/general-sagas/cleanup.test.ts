@@ -55,7 +55,7 @@ it('[G8] goes by the last update, not by the creation', async () => {
   })
 })
 
-it('[G8] keeps a saga updated at the very moment, and removes it a microsecond later', async () => {
+it('[G8] keeps a saga updated exactly at the limit, and removes it a microsecond later', async () => {
   await inRolledBackTransaction(database.pool, async (client) => {
     await insertSaga(client, { state: 3, updated_at: CUTOFF })
     expect(await cleanUp(client)).toBe(0)

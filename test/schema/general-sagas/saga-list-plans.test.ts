@@ -153,7 +153,7 @@ it.each([undefined, 'Completed'] as const)(
   },
 )
 
-it('[G10] one saga meets an index in each of its tables', async () => {
+it('[G10] one saga reads an index in each of its tables', async () => {
   const { rows } = await database.pool.query('SELECT id FROM sagapost.saga_instances LIMIT 1')
   await expectBounded(selectShownSaga, [rows[0].id], 'saga_instances_pkey', 1)
   await expectBounded(selectShownSteps, [rows[0].id], 'idx_step_saga_index', 2)

@@ -68,7 +68,7 @@ describe('with many sleepers', () => {
     }
   })
 
-  it('[G10] news finds those that wait for it by index, and nobody else is touched', async () => {
+  it('[G10] news finds the sagas that wait for it by index, and touches no other', async () => {
     const client = await database.pool.connect()
     const counted = `
       SELECT sum(seq_scan)::int AS scans FROM pg_stat_xact_user_tables

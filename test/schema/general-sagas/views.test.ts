@@ -123,7 +123,7 @@ it('[G7] saga_statistics counts the sagas of each definition', async () => {
 })
 
 it.each(['active_sagas', 'failed_sagas', 'completed_sagas', 'saga_statistics'])(
-  '[G7] [G12] %s gives nobody rights that he lacks on the table',
+  '[G7] [G12] %s grants no rights that the reader lacks on the table',
   async (view) => {
     const client = await database.pool.connect()
     try {

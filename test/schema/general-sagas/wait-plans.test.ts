@@ -76,7 +76,7 @@ describe('with many that wait for deliveries', () => {
     expect(read).toBeLessThan(DUE * ROWS_EACH)
   })
 
-  it('[G10] a requeue finds who waits for its event by idx_saga_awaited_event', async () => {
+  it('[G10] a requeue finds the sagas that wait for its event by idx_saga_awaited_event', async () => {
     const { read, scanned } = await measure('SELECT sagapost.look_at_requeued($1)', [[5, 17_000, 29_000]])
     expect(scanned).toBe(0)
     expect(read).toBeLessThan(3 * ROWS_EACH)
@@ -93,7 +93,7 @@ describe('with many that wait for deliveries', () => {
     expect(read).toBeLessThan(50 * ROWS_EACH)
   })
 
-  it('[G10] news of a parent finds its children by idx_saga_parent, and nobody else', async () => {
+  it('[G10] news of a parent finds its children by idx_saga_parent, and no other saga', async () => {
     await inRolledBackTransaction(database.pool, async (client) => {
       await client.query(`INSERT INTO sagapost.saga_wakeups (topic) VALUES ('saga:parent-5000')`)
       const before = (await client.query(countRows)).rows[0]
@@ -106,7 +106,7 @@ describe('with many that wait for deliveries', () => {
     })
   })
 
-  it('[G10] news that nobody waits for costs nothing, where all others wait for the same', async () => {
+  it('[G10] news that no saga waits for costs nothing, where all others wait for the same', async () => {
     await inRolledBackTransaction(database.pool, async (client) => {
       await client.query(`UPDATE sagapost.saga_steps SET waits_for = 'signal:open:all'`)
       await client.query('ANALYZE sagapost.saga_steps')

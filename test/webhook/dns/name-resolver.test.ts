@@ -70,7 +70,7 @@ describe('a name', () => {
   })
 
   it.each(['localhost', 'localhost.', 'hooks.localhost'])(
-    '%s is this machine, whatever servers say',
+    '%s is this machine, whatever servers answer',
     async (name) => {
       const server = await serve({ [name]: { addresses: ['192.0.2.1'] } })
       expect(await resolver([server]).resolve(name)).toEqual([four('127.0.0.1'), six('::1')])
@@ -117,13 +117,13 @@ describe('a name', () => {
     },
   )
 
-  it('that all servers fail on is not said to be missing', async () => {
+  it('that all servers fail on is not reported as missing', async () => {
     const servers = [await serve({ 'hooks.test': 'fails' }), await serve({ 'hooks.test': 'fails' })]
     await expect(resolver(servers).resolve('hooks.test')).rejects.toMatchObject({ code: 'ESERVFAIL' })
   })
 
   it.each([4, 6] as const)(
-    'does not wait for ever for the family that its server is silent about: %i',
+    'does not wait for ever for the family that its server does not answer: %i',
     async (family) => {
       const server = await serve({
         'hooks.test': { addresses: ['192.0.2.1', '2001:db8::5'], silentFor: family },
@@ -133,14 +133,14 @@ describe('a name', () => {
     },
   )
 
-  it('that no server answers for is given up at the deadline', async () => {
+  it('without an answer from any server is abandoned at the deadline', async () => {
     const server = await serve({ 'dead.test': 'silent' })
     await expect(resolver([server], { timeoutMs: 100 }).resolve('dead.test')).rejects.toMatchObject({
       code: 'ETIMEOUT',
     })
   })
 
-  it('is given up when the resolver is closed', async () => {
+  it('is abandoned when the resolver is closed', async () => {
     const server = await serve({ 'dead.test': 'silent' })
     const names = resolver([server])
     const dead = names.resolve('dead.test').catch((error) => error)
@@ -151,7 +151,7 @@ describe('a name', () => {
 })
 
 describe('an answer', () => {
-  it('is kept as long as its server says, and for a second to five minutes', async () => {
+  it('is cached as long as its server says, within a second and five minutes', async () => {
     const server = await serve({
       'hooks.test': { addresses: ['192.0.2.1'], ttlS: 60 },
       'moving.test': { addresses: ['192.0.2.1'], ttlS: 0 },
@@ -176,7 +176,7 @@ describe('an answer', () => {
     expect(await askedAfter('fixed.test', 1)).toBe(true)
   })
 
-  it('that says that there is no such name, or none at all, is kept for three seconds', async () => {
+  it('that the name does not exist, or has no address, is cached for three seconds', async () => {
     const server = await serve({ 'hooks.test': 'fails' })
     let nowMs = 0
     const names = resolver([server], { nowMs: () => nowMs })
@@ -191,7 +191,7 @@ describe('an answer', () => {
     expect(await names.resolve('new.test')).toEqual([four('192.0.2.2')])
   })
 
-  it('is waited for once by all who ask for the same name', async () => {
+  it('is shared by all callers that ask for the same name', async () => {
     const server = await serve({ 'dead.test': 'silent' })
     const names = resolver([server])
     const asked = Array.from({ length: 50 }, () => names.resolve('dead.test').catch(({ code }) => code))
@@ -202,7 +202,7 @@ describe('an answer', () => {
   })
 })
 
-it('more names at once than the limit are refused, not queued behind names that no server answers for', async () => {
+it('more names at once than the limit are refused, not queued behind names without an answer', async () => {
   const server = await serve({
     'a.test': 'silent',
     'b.test': 'silent',

@@ -8,7 +8,7 @@ import { parseResolvConf } from '../../../src/webhook/dns/parse-resolv-conf.js'
 import { readWhenChanged } from '../../../src/webhook/dns/read-when-changed.js'
 
 describe('/etc/hosts', () => {
-  it('gives each name all its addresses, in any case, and passes over what is not an entry', () => {
+  it('gives each name all its addresses, in any case, and ignores invalid entries', () => {
     const hosts = parseHosts(
       [
         '# local',
@@ -79,7 +79,7 @@ it.each([
   ['hooks.shop', 5, ['hooks.shop.a.test', 'hooks.shop.b.test', 'hooks.shop']],
   ['hooks', 0, ['hooks', 'hooks.a.test', 'hooks.b.test']],
   ['hooks.', 1, ['hooks']],
-])('the name %s with ndots:%i is asked for as %j', (name, ndots, candidates) => {
+])('the name %s with ndots:%i is queried as %j', (name, ndots, candidates) => {
   expect(listCandidates(name, { search: ['a.test', 'b.test'], ndots })).toEqual(candidates)
 })
 

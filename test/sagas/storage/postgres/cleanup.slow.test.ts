@@ -22,7 +22,7 @@ const count = async (where: string) =>
   (await database.pool.query(`SELECT count(*)::int AS n FROM sagapost.saga_instances WHERE ${where}`)).rows[0]
     .n as number
 
-it('[G8, G13] 100,000 finished sagas go in short transactions, and sagas start and finish meanwhile', async () => {
+it('[G8, G13] 100,000 finished sagas are removed in short transactions, and sagas start and finish meanwhile', async () => {
   const pool = database.as('saga_app_role')
   const storage = createPostgresStorage({ pool })
   const finished = await count('state IN (3, 5, 6, 7, 8)')

@@ -71,13 +71,13 @@ describe.each(days)('[G15] saga_events, partitioned by time, begun on %s', (_, t
     await database.pool.query(`SELECT sagapost.partition_saga_events('1 month')`)
   })
 
-  it('keeps the empty partitions of the time to come, whatever moment is named', async () => {
+  it('keeps the empty partitions of the future, whatever time is given', async () => {
     const there = await partitions()
     expect(await answerTo(`sagapost.drop_saga_event_partitions('infinity')`)).toBe(0)
     expect(await partitions()).toEqual(there)
   })
 
-  it('keeps the history that was there, and switching it on again does nothing', async () => {
+  it('keeps the existing history, and switching it on again does nothing', async () => {
     await database.pool.query('SELECT sagapost.partition_saga_events()')
     await expectHistoryToReplay(storage, before)
     const [first, ...ahead] = await partitions()
@@ -156,7 +156,7 @@ describe.each(days)('[G15] saga_events, partitioned by time, begun on %s', (_, t
     expect(text).not.toContain('saga_events_before')
   })
 
-  it('is made ahead of time, and without a gap', async () => {
+  it('is created ahead of time, and without a gap', async () => {
     await answerTo('sagapost.ensure_saga_event_partitions()')
     expect(await answerTo('sagapost.ensure_saga_event_partitions()')).toBe(0)
     await moveClock(database.pool, '62 days')
@@ -170,7 +170,7 @@ describe.each(days)('[G15] saga_events, partitioned by time, begun on %s', (_, t
     await expectHistoryToReplay(storage, await runOne())
   })
 
-  it('[G3] is made ahead by every process with parts', async () => {
+  it('[G3] is created ahead by every process with parts', async () => {
     await moveClock(database.pool, '31 days')
     const known = (await partitions()).length
     const errors: Error[] = []
@@ -183,7 +183,7 @@ describe.each(days)('[G15] saga_events, partitioned by time, begun on %s', (_, t
     expect(errors).toEqual([])
   })
 
-  it('drops old partitions only when no saga that is kept has its history there', async () => {
+  it('drops old partitions only when no remaining saga has its history there', async () => {
     const old = (await partitions()).slice(0, 2)
     const { rows } = await database.pool.query(
       'SELECT to_time FROM sagapost.saga_event_partitions ORDER BY from_time LIMIT 2',
@@ -249,7 +249,7 @@ describe('[G15] the period of the partitions of saga_events', () => {
     expect(rows).toEqual([{ enough: true, too_many: false }])
   })
 
-  it('is another one from when it is named, and stays that', async () => {
+  it('can be changed by naming another, and then stays that', async () => {
     await database.as('schema_maintainer').query(`SELECT sagapost.ensure_saga_event_partitions('1 day', 30)`)
     await moveClock(database.pool, '40 days')
     await maintain()

@@ -51,7 +51,7 @@ it('[G16] operators see the sizes of the tables of sagas, and how each index is 
   await expect.poll(() => scansOf('saga_instances_pkey')).toBeGreaterThan(0)
 })
 
-it('[G16] slow queries are told where pg_stat_statements is at work, and otherwise that it is not', async () => {
+it('[G16] slow queries are shown where pg_stat_statements is installed, and otherwise reported as missing', async () => {
   const { rows } = await database.pool.query(`
     SELECT count(*)::int AS there FROM pg_available_extensions WHERE name = 'pg_stat_statements'`)
   expect((await readSagaTables(database.as('saga_readonly_role'))).slowQueries).toBeNull()
@@ -83,7 +83,7 @@ it('[G16] slow queries are told where pg_stat_statements is at work, and otherwi
   }
 })
 
-it('[G16] the owner vacuums and rebuilds indexes, and the tables tell when', async () => {
+it('[G16] the owner vacuums and rebuilds indexes, and the tables show when', async () => {
   const done: string[] = []
   await maintainSagaTables(database.pool, 'vacuum', (table) => done.push(table))
   expect(done).toEqual(['saga_instances', 'saga_steps', 'saga_events'])
@@ -97,7 +97,7 @@ it('[G16] the owner vacuums and rebuilds indexes, and the tables tell when', asy
   expect(indexes.filter(({ isValid }) => !isValid)).toEqual([])
 })
 
-it('[G16] what an interrupted rebuild leaves behind is seen', async () => {
+it('[G16] the leftovers of an interrupted rebuild are shown', async () => {
   const client = await database.pool.connect()
   try {
     await client.query('BEGIN; SET LOCAL allow_system_table_mods = on')
@@ -113,7 +113,7 @@ it('[G16] what an interrupted rebuild leaves behind is seen', async () => {
 })
 
 it.each(['vacuum', 'reindex'] as const)(
-  '[G16, G12] nobody but the owner is told that %s was done',
+  '[G16, G12] only the owner is told that %s was done',
   async (task) => {
     // VACUUM itself would only warn.
     await expect(maintainSagaTables(database.as('schema_maintainer'), task)).rejects.toMatchObject({
@@ -122,7 +122,7 @@ it.each(['vacuum', 'reindex'] as const)(
   },
 )
 
-it('[G15, G16, G18] schema_maintainer makes and drops partitions, and there are none to begin with', async () => {
+it('[G15, G16, G18] schema_maintainer creates and drops partitions, and initially there are none', async () => {
   const maintainer = database.as('schema_maintainer')
   expect(await maintainSagaPartitions(maintainer)).toEqual({ made: 0, dropped: 0 })
   // In the middle of an hour, which stays so: partitions are made by the hour.

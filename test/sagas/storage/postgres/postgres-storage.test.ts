@@ -185,7 +185,7 @@ describe('a transaction step', () => {
     return isKept
   }
 
-  it('[G14] that goes on after its time is up writes nothing outside of its transaction', async () => {
+  it('[G14] that continues after its time is up writes nothing outside of its transaction', async () => {
     let late: Promise<unknown> | undefined
     let go = () => {}
     const opened = new Promise<void>((resolve) => {
@@ -252,7 +252,7 @@ describe('encryption', () => {
   it.each([
     ['without a key', undefined],
     ['with another key', createDataBox(randomBytes(32))],
-  ])('[G15] says so %s', async (_, dataBox) => {
+  ])('[G15] reports the cause %s', async (_, dataBox) => {
     const handle = await coordinate([definition], sealed()).start(definition, undefined)
     await handle.result()
     const other = createPostgresStorage({ pool: database.pool, ...(dataBox ? { dataBox } : {}) })
@@ -260,7 +260,7 @@ describe('encryption', () => {
     expect(refusal).toBe('saga_data_unreadable')
   })
 
-  it('[G15] a saga that cannot be read is set aside, and holds up no other', async () => {
+  it('[G15] a saga that cannot be read is set aside, and delays no other', async () => {
     const other = createPostgresStorage({
       pool: database.as('saga_app_role'),
       dataBox: createDataBox(randomBytes(32)),
@@ -316,7 +316,7 @@ describe('writes that share a commit', () => {
     return id
   }
 
-  it('[G15] go through together; one that the database refuses spoils no other', async () => {
+  it('[G15] commit together; one that the database refuses spoils no other', async () => {
     const [good, bad, fine] = [await started(), await started(), await started()]
     let statements = 0
     const counted = {
@@ -338,7 +338,7 @@ describe('writes that share a commit', () => {
     expect((await storage.getSaga(bad))?.state).toBe('Pending')
   })
 
-  it('[G15] a batch that waits for a lock holds up no other', async () => {
+  it('[G15] a batch that waits for a lock delays no other', async () => {
     const [locked, free, later] = [await started(), await started(), await started()]
     const holder = await database.pool.connect()
     try {
@@ -360,7 +360,7 @@ describe('writes that share a commit', () => {
     }
   })
 
-  it('[G15] a row that somebody holds keeps none of its own batch waiting', async () => {
+  it('[G15] a locked row does not delay the rest of its batch', async () => {
     const [locked, free] = [await started(), await started()]
     const holder = await database.pool.connect()
     try {
@@ -388,7 +388,7 @@ describe('writes that share a commit', () => {
     }
   })
 
-  it('[G14] renewals and what others have said do not wait behind writes', async () => {
+  it('[G14] renewals and the signals of others do not wait behind writes', async () => {
     const id = await started()
     const busy = new pg.Pool({ connectionString: database.url, max: 1 })
     const held = await busy.connect()
@@ -406,7 +406,7 @@ describe('writes that share a commit', () => {
     }
   })
 
-  it('[G14] a lease whose row somebody holds is not taken for renewed', async () => {
+  it('[G14] a lease whose row is locked does not count as renewed', async () => {
     const id = await started()
     const holder = await database.pool.connect()
     try {
@@ -467,7 +467,7 @@ describe('writes that share a commit', () => {
     expect(rows).toEqual([{ transactions: 1 }])
   })
 
-  it('[G14] a write whose answer was lost is not made twice', async () => {
+  it('[G14] a write whose answer was lost is not repeated', async () => {
     const id = await started()
     let first = true
     const lossy = {
@@ -491,7 +491,7 @@ describe('writes that share a commit', () => {
     expect(await storage.getSaga(id)).toMatchObject({ state: 'Running', version: 2, eventCount: 1 })
   })
 
-  it('[G14] a claim of its own is not taken for a write whose answer was lost', async () => {
+  it('[G14] a claim of its own does not count as a write whose answer was lost', async () => {
     const id = await started()
     let first = true
     const lossy = {
@@ -580,7 +580,7 @@ describe('among 20,000 sagas', () => {
     }
   })
 
-  it('[G8] finished sagas are removed in batches, and what somebody holds is left without waiting', async () => {
+  it('[G8] finished sagas are removed in batches, and locked ones are left without waiting', async () => {
     const cleaner = createPostgresStorage({ pool: loaded.as('saga_app_role') })
     const { rows } = await loaded.pool.query(
       'SELECT id FROM sagapost.saga_instances WHERE state = 3 ORDER BY updated_at LIMIT 1',
