@@ -19,7 +19,7 @@ export interface CleanerOptions {
   intervalMs: number
 }
 
-/** The Lease Reset Cleaner: frees the jobs of workers that were lost [J8]. */
+/** The Lease Reset Cleaner: releases the jobs whose workers were lost [J8]. */
 export function startCleaner({ pool, window, wakeups, log, metrics, intervalMs }: CleanerOptions): Loop {
   return startLoop({
     round: async () => {
