@@ -179,7 +179,7 @@ export function createBreakers(options: BreakersOptions): Breakers {
             error_code: runs.find((run) => run.subscriptionId === subscriptionId)?.errorCode,
             failures,
           },
-          'endpoint keeps failing; its breaker is open',
+          'endpoint keeps failing; its circuit breaker is open',
         )
       }
     }

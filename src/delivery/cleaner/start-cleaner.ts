@@ -38,7 +38,7 @@ export function startCleaner({ pool, window, wakeups, log, metrics, intervalMs }
               ...logFields({ ...reset, errorCode: reset.status === 'Failed' ? 'lease_expired' : null }),
               lease_resets: reset.leaseResets,
             },
-            'lease ran out',
+            'lease expired',
           )
         }
         if (resets.some(({ status }) => status === 'Pending')) wakeups.wake('claims')

@@ -5,10 +5,7 @@ import { makePossible } from './make-possible.js'
 import { type MakeDeliveries, makeAll, type RefusedEvent, type RoutableEvent } from './make-sagas.js'
 import type { SubscriptionCache } from './subscription-cache.js'
 
-/**
- * Limit per transaction; without it, one batch could grow with its events' subscriptions until it hit the statement
- * time-out.
- */
+/** Limit per transaction; without it, a batch could grow with its events' subscriptions until it hit the time limit. */
 const DELIVERIES_PER_BATCH_MAX = 5_000
 
 const columns = `queue.id, event_type, event_ids, correlation_ids, cardinality(event_ids) AS size,

@@ -38,7 +38,7 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
     metrics.eventsSetAside(refused.length)
     log.error(
       { ...logFields({ eventId: id, correlationId }), err: error, events: refused.length },
-      'events set aside: the database refuses their deliveries; sagapost events requeue tries again',
+      'events set aside: the database refuses their deliveries; retry with sagapost events requeue',
     )
   }
   const tell = ({ events, deliveries, refused }: RoutedBatch) => {
