@@ -3,36 +3,35 @@ import { DeliveryFailure } from './delivery-errors.js'
 
 /** Connections to any number of receivers, each with one request at a time. */
 export interface ConnectionPool {
-  /** Returns what gives the request up while it is under way, and its connection with it. */
+  /** Returns a function that aborts the request while it is in flight, together with its connection. */
   dispatch(
     request: Dispatcher.DispatchOptions & { origin: string },
     handler: Dispatcher.DispatchHandler,
   ): (failure: DeliveryFailure) => void
-  /** Takes no more requests; each connection ends with the one that it has. */
+  /** Accepts no more requests; each connection closes after its present one. */
   close(): void
-  /** Ends all of them now. */
+  /** Ends all connections now. */
   destroy(): Promise<void>
 }
 
 /**
- * In the place of undici's own pool, which costs a handshake more than need be, twice: it hands the next request to the
- * first of its clients that is not busy, whether that has a connection or not; and a client whose request was aborted
- * connects again for it, to drop it then. Where an endpoint had timed out a hundred times at once, two hundred handshakes
- * held up the others. Here a client that has lost its connection, or given up its request, is gone, and the one that was
- * in use last is taken first.
+ * Replaces undici's own pool, which wastes handshakes in two ways: it gives a request to the first idle client,
+ * connected or not, and a client whose request was aborted reconnects only to drop it. Two hundred such handshakes
+ * delayed other endpoints. Here such clients are removed, and the most recently used connection is taken first.
  */
 export function createConnectionPool(options: Client.Options): ConnectionPool {
   const clients = new Set<Client>()
-  /** By origin: those that stand, with nothing to do. */
+  /** Idle open connections, by origin. */
   const idle = new Map<string, Client[]>()
   let isClosed = false
 
   function connect(origin: string): Client {
     const client = new Client(origin, options)
     clients.add(client)
-    // It has come to the end of its request, whichever that was.
+    // The client has finished its request, whichever that was.
     client.on('drain', () => release(origin, client))
-    // A request that it has not begun to send goes out on the connection that it makes next; one without is gone.
+    // A disconnected client would send a request not yet started on its next connection; a client without one is
+    // removed.
     client.on('disconnect', () => {
       const standing = idle.get(origin) ?? []
       const others = standing.filter((other) => other !== client)
@@ -47,7 +46,7 @@ export function createConnectionPool(options: Client.Options): ConnectionPool {
   function takeIdle(origin: string): Client | undefined {
     const standing = idle.get(origin)
     let client = standing?.pop()
-    // Closed already, though nothing has told of it yet.
+    // Already closed, though no event has reported it yet.
     while (client && !client.stats.connected) {
       drop(client)
       client = standing?.pop()
@@ -74,7 +73,7 @@ export function createConnectionPool(options: Client.Options): ConnectionPool {
       const { origin } = request
       const client = takeIdle(origin) ?? connect(origin)
       client.dispatch(request, handler)
-      // What it does not take is over already, and nothing will tell.
+      // A request that the client does not take has already failed, and no event follows.
       if (client.stats.size === 0) release(origin, client)
       return (failure) => drop(client, failure)
     },

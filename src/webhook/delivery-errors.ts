@@ -30,7 +30,7 @@ export const deliveryErrorCodes = {
 
 export type DeliveryErrorCode = Exclude<keyof typeof deliveryErrorCodes, 'http_<status>'> | `http_${number}`
 
-/** A failure whose code is known where it happens. It never leaves this folder: `send` turns it into an outcome. */
+/** A failure whose code is known where it occurs. It never leaves this folder: `send` turns it into an outcome. */
 export class DeliveryFailure extends Error {
   readonly errorCode: DeliveryErrorCode
 

@@ -233,7 +233,7 @@ export function createHeldJobs(
     const endsMs = () => Math.min(leaseEndsMs, (stoppedAtMs ?? Infinity) + GIVE_BACK_AFTER_STOP_MS)
     const returning = repeatUntil(endsMs, () => releaseJobs(pool, jobs, window))
       .catch((error: Error) =>
-        logFailure(log, error, 'jobs could not be given back; their leases will run out'),
+        logFailure(log, error, 'jobs could not be released; their leases will expire'),
       )
       .finally(() => returned.delete(returning))
     returned.add(returning)

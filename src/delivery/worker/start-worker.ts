@@ -251,7 +251,7 @@ export function startWorker(options: WorkerOptions): Worker {
       return deliveries.stop(async () => {
         await Promise.all([loop.stop(), breakers.stop(), switches.stop()])
         await recoverClaims({ now: true }).catch((error: Error) =>
-          logFailure(log, error, 'jobs could not be given back; their leases will run out'),
+          logFailure(log, error, 'jobs could not be released; their leases will expire'),
         )
       })
     },

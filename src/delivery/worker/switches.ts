@@ -71,7 +71,7 @@ export function createSwitches(options: SwitchesOptions): Switches {
     const settled = repeatUntil(endsMs, () => putAside(pool, jobs, window))
       .then(() => tell(jobs))
       .catch((error: Error) =>
-        logFailure(log, error, 'stopped jobs could not be updated; their leases will run out'),
+        logFailure(log, error, 'stopped jobs could not be updated; their leases will expire'),
       )
       .finally(() => settling.delete(settled))
     settling.add(settled)
