@@ -16,8 +16,8 @@ export interface ConnectionPool {
 
 /**
  * Replaces undici's own pool, which wastes handshakes in two ways: it gives a request to the first idle client,
- * connected or not, and a client whose request was aborted reconnects only to drop it. Two hundred such handshakes
- * delayed other endpoints. Here such clients are removed, and the most recently used connection is taken first.
+ * connected or not, and a client whose request was aborted reconnects only to drop it. After a hundred time-outs, 200
+ * handshakes delayed others. Here such clients are removed; the last used connection is taken first.
  */
 export function createConnectionPool(options: Client.Options): ConnectionPool {
   const clients = new Set<Client>()

@@ -20,7 +20,7 @@ const GROUP_LOCK_WAIT_MS = 50
  * The blocked item then waits alone for this long, without delaying others; after that the client is asked to retry.
  */
 const LONE_LOCK_WAIT_MS = 2_000
-/** Each lone wait takes a connection; beyond this number, clients are asked to retry at once. */
+/** Each lone wait takes a connection; beyond this number, clients are asked immediately to retry. */
 const LONE_WAITS_MAX = 4
 
 /** Errors of data or integrity: they concern one event and say nothing about the others. */

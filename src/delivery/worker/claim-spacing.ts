@@ -24,7 +24,7 @@ export interface ClaimSpacing {
   brought(jobs: number, refused: number): boolean
   /** Records that the last claims left room, and how many subscriptions they skipped. */
   foundFew(passedOver: number, nowMs: number): void
-  /** Time until a claim for this much room is allowed; none when it is allowed now. */
+  /** Time until a claim for this much room is allowed; infinite when it is allowed now. */
   lookInMs(room: number, nowMs: number): number
 }
 

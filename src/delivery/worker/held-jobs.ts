@@ -232,9 +232,7 @@ export function createHeldJobs(
     const leaseEndsMs = jobs.reduce((least, job) => Math.min(least, job.leaseEndsMs), Infinity)
     const endsMs = () => Math.min(leaseEndsMs, (stoppedAtMs ?? Infinity) + GIVE_BACK_AFTER_STOP_MS)
     const returning = repeatUntil(endsMs, () => releaseJobs(pool, jobs, window))
-      .catch((error: Error) =>
-        logFailure(log, error, 'jobs could not be released; their leases will expire'),
-      )
+      .catch((error: Error) => logFailure(log, error, 'jobs could not be released; their leases will expire'))
       .finally(() => returned.delete(returning))
     returned.add(returning)
     return returning
