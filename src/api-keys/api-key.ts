@@ -1,12 +1,12 @@
 import type { Scope } from './scope.js'
 
-/** A key as it is listed: never the key itself, nor its hash. */
+/** A key as it appears in lists: without the key itself and its hash. */
 export interface ApiKey {
   id: string
   name: string
   scope: Scope
   createdAt: Date
-  /** To the minute, and only for keys of the database. */
+  /** Rounded to the minute; only for keys stored in the database. */
   lastUsedAt: Date | null
   revokedAt: Date | null
 }

@@ -6,24 +6,24 @@ import { hashKey } from './hash-key.js'
 import { createKeyUseNotes } from './key-use-notes.js'
 import type { Scope } from './scope.js'
 
-/** How long a key is believed without asking the database: a revocation is effective after this at the latest. */
+/** How long a valid key is cached: a revocation takes effect after this time at the latest. */
 const BELIEVED_MS = 3_000
 const CACHED_KEYS_MAX = 10_000
 const KEY_CHARACTERS_MAX = 500
 
 export interface Caller {
-  /** Null: the administrator's key of the environment. */
+  /** Null for the administrator's key from the environment. */
   keyId: string | null
   scope: Scope
 }
 
 export interface Authenticator {
   /**
-   * Whose key it is, or null. A promise only where the database is asked: nearly every request carries a key that is known,
-   * and is answered at once.
+   * The caller the key belongs to, or null. Returns a promise only when the database has to be asked: nearly every
+   * request carries a cached key and is answered at once.
    */
   authenticate(key: string): Caller | null | Promise<Caller | null>
-  /** Lets what is being written about the keys' use finish. */
+  /** Waits until pending writes about the use of keys have finished. */
   close(): Promise<void>
 }
 
@@ -51,19 +51,19 @@ export interface AuthenticatorOptions {
 }
 
 /**
- * Tells whose key a request carries. Keys are compared by their hashes in constant time: how far a wrong key
- * agrees with a right one cannot be measured. Good keys are cached for seconds; a bad one is never cached.
+ * Finds the owner of a request's key. Keys are compared by their hashes in constant time, so timing does not reveal how
+ * far a wrong key matches. Valid keys are cached for seconds, invalid ones never.
  */
 export function createAuthenticator({ pool, apiKey, now = Date.now }: AuthenticatorOptions): Authenticator {
   const administrator = apiKey === undefined ? undefined : hashKey(apiKey)
   const known: Keys = new Map()
-  /** Those that were never good here, while they are asked about: a flood of them takes no good key's place. */
+  /** Keys being looked up that were never valid here. Kept apart, so that a flood of them evicts no valid key. */
   const unknown: Keys = new Map()
   const uses = createKeyUseNotes(pool, now)
 
   const askInTurn = gatherQuestions(pool)
 
-  // A key that was good a moment ago does not wait for others' questions.
+  // A key that was valid a moment ago does not wait for other keys' look-ups.
   const askAtOnce = async (hash: Buffer): Promise<FoundKey | undefined> => (await findKeys(pool, [hash]))[0]
 
   const lookUp = (hash: Buffer): Caller | null | Promise<Caller | null> => {
@@ -72,7 +72,7 @@ export function createAuthenticator({ pool, apiKey, now = Date.now }: Authentica
     const wasGood = cached !== undefined
     const shared = cached ?? unknown.get(name)
     if (shared && (!wasGood || shared.believedUntil > now())) return shared.caller
-    // One question at a time for each key: the others of its requests wait for the same answer.
+    // One look-up at a time per key; other requests with the key wait for the same answer.
     const asking = (wasGood ? askAtOnce(hash) : askInTurn(hash)).then(
       (found) => {
         forget(unknown)
@@ -92,7 +92,7 @@ export function createAuthenticator({ pool, apiKey, now = Date.now }: Authentica
       },
     )
     const entry: Known = { caller: asking, believedUntil: now() + BELIEVED_MS }
-    // Unless somebody has asked once more meanwhile: theirs is the newer answer.
+    // Unless another request has asked again meanwhile: its answer is newer.
     const forget = (keys: Keys) => keys.get(name) === entry && keys.delete(name)
     keep(wasGood ? known : unknown, name, entry)
     return asking

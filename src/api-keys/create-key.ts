@@ -15,16 +15,16 @@ const insertKey = `
   RETURNING id, name, scope, created_at, last_used_at, revoked_at`
 
 export interface CreatedKey extends ApiKey {
-  /** Shown this once; only its hash is kept. */
+  /** Shown only once; the database keeps its hash. */
   key: string
 }
 
-/** Random, with a prefix by which scanners of leaked secrets can tell it. */
+/** Random, with a prefix that scanners for leaked secrets recognise. */
 export function generateKey(): string {
   return KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url')
 }
 
-/** A new key, under the role api_key_admin. Throws `api_key_invalid` for a name or scope that cannot be taken. */
+/** Creates a key, under the role api_key_admin. Throws `api_key_invalid` for an invalid name or scope. */
 export async function createKey(
   pool: pg.Pool,
   { name, scope }: { name: string; scope: Scope },

@@ -1,6 +1,9 @@
 import type pg from 'pg'
 
-/** How long an answer is believed: a session that was ended on another server is refused here after this at the latest. */
+/**
+ * How long an answer is cached: a session that was ended on another server is refused here after this time at the
+ * latest.
+ */
 const BELIEVED_MS = 3_000
 const KEPT_MAX = 10_000
 
@@ -13,12 +16,12 @@ const insertEnded = `
 const selectEnded = `SELECT EXISTS (SELECT FROM sagapost.ended_sessions WHERE session_id = $1) AS ended`
 
 export interface EndedSessions {
-  /** For all servers; this one knows at once. */
+  /** Ends the session on all servers; on this one at once. */
   end(session: { id: Buffer; expiresAt: Date }): Promise<void>
   isEnded(id: Buffer): Promise<boolean>
 }
 
-/** Which sessions of the dashboard were signed out. Under the role api_key_admin. */
+/** The dashboard sessions that were signed out. Under the role api_key_admin. */
 export function createEndedSessions(pool: pg.Pool, now: () => number = Date.now): EndedSessions {
   const known = new Map<string, { ended: Promise<boolean>; believedUntil: number }>()
 
@@ -40,7 +43,7 @@ export function createEndedSessions(pool: pg.Pool, now: () => number = Date.now)
       const asking = pool
         .query<{ ended: boolean }>(selectEnded, [id])
         .then(({ rows }) => rows[0]?.ended === true)
-      // An error is not an answer: the next request asks again.
+      // An error is not cached: the next request asks again.
       const name = id.toString('base64')
       asking.catch(() => known.get(name)?.ended === asking && known.delete(name))
       remember(id, asking, now() + BELIEVED_MS)

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Scope } from './scope.js'
 
-/** Questions about unknown keys begin at least this far apart, however many bad keys arrive. */
+/** Minimum interval between look-ups of unknown keys, however many invalid keys arrive. */
 const QUESTIONS_EVERY_MS = 50
 const KEYS_PER_QUESTION_MAX = 500
 
@@ -15,7 +15,7 @@ export interface FoundKey {
   key_hash: Buffer
 }
 
-/** The rows of these keys that exist and were not revoked. */
+/** The rows of those keys that exist and were not revoked. */
 export async function findKeys(pool: pg.Pool, hashes: readonly Buffer[]): Promise<FoundKey[]> {
   const { rows } = await pool.query<FoundKey>(selectKeys, [hashes])
   return rows
@@ -28,9 +28,9 @@ interface Waiting {
 }
 
 /**
- * Looks up keys that this process does not know yet. A lone one is asked about at once; those that arrive meanwhile share the
- * next question. A flood of bad keys therefore costs the database a bounded number of statements, and a good key behind it
- * waits for one question, but is never refused.
+ * Looks up keys that this process does not know yet. A single key is looked up at once; keys that arrive meanwhile
+ * share the next look-up. A flood of invalid keys therefore costs a bounded number of statements, and a valid key
+ * behind it waits for one look-up but is never refused.
  */
 export function gatherQuestions(pool: pg.Pool): (hash: Buffer) => Promise<FoundKey | undefined> {
   const waiting: Waiting[] = []

@@ -10,13 +10,13 @@ const noteUse = `
     AND (last_used_at IS NULL OR last_used_at < sagapost.now() - $2 * interval '1 millisecond')`
 
 export interface KeyUseNotes {
-  /** Never waits and never fails: a request must not depend on it. */
+  /** Never waits and never fails, since requests must not depend on it. */
   note(keyId: string): void
-  /** Resolves when what was noted is written, or could not be. */
+  /** Resolves when all noted uses are written or have failed. */
   settled(): Promise<void>
 }
 
-/** Keeps last_used_at to the minute, off the way of the requests. */
+/** Maintains last_used_at to the minute, outside the path of requests. */
 export function createKeyUseNotes(pool: pg.Pool, now: () => number = Date.now): KeyUseNotes {
   const notedAt = new Map<string, number>()
   let writing: Promise<void> = Promise.resolve()

@@ -7,7 +7,7 @@ const selectKeys = `
   FROM sagapost.api_keys
   ORDER BY id DESC`
 
-/** Every key, newest first, revoked ones as well. Under api_key_admin or saga_readonly_role. */
+/** Every key, including revoked ones, newest first. Under api_key_admin or saga_readonly_role. */
 export async function listKeys(pool: pg.Pool): Promise<ApiKey[]> {
   const { rows } = await pool.query<ApiKeyRow>(selectKeys)
   return rows.map(toApiKey)

@@ -10,7 +10,10 @@ const markRevoked = `
   WHERE id = $1
   RETURNING id, name, scope, created_at, last_used_at, revoked_at`
 
-/** Final and repeatable. Servers notice within seconds (their cache). Null when there is no such key. */
+/**
+ * Permanent and repeatable. Servers notice within seconds, when their caches expire. Returns null when the key does not
+ * exist.
+ */
 export async function revokeKey(pool: pg.Pool, id: string): Promise<ApiKey | null> {
   if (!KEY_ID.test(id)) return null
   const { rows } = await pool.query<ApiKeyRow>(markRevoked, [id])

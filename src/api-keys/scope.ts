@@ -1,4 +1,4 @@
-/** What a key of the HTTP API may call; docs/reference/http-api.md has the table. The order is the database's. */
+/** What an HTTP API key may call; docs/reference/http-api.md has the table. The order matches the database. */
 export const scopes = ['ingest', 'subscriptions', 'operator', 'read', 'admin'] as const
 
 export type Scope = (typeof scopes)[number]

@@ -1,27 +1,27 @@
 import { ROUND_SPACING_MS } from './space-rounds.js'
 
-/** The distance of full rounds while workers have a backlog: at most 10,000 deliveries a second for each process. */
+/** Interval between full rounds while workers have a backlog: limits each process to 10,000 deliveries a second. */
 const FULL_ROUND_EVERY_MS = 50
 
-/** A round past the backlog that brings more than this has met other bursts, which can wait for as long. */
+/** A round past the backlog that brings more than this has met another burst, which can wait as long. */
 const PASSING_FEW = 50
 
 export interface BulkPace {
-  /** Whether the last full round left more. */
+  /** Whether the last full round left more work. */
   hasMore(): boolean
-  /** In how long the next full round is due; 0: now. */
+  /** Time until the next full round is due; 0 means now. */
   dueInMs(): number
-  /** A full round that began at this time has ended, and left more or not. */
+  /** Records a full round that started at this time, and whether it left more work. */
   ended(startedAtMs: number, more: boolean): void
-  /** What a round past the backlog brought. */
+  /** Records what a round past the backlog brought. */
   passed(count: number): void
-  /** From the beginning of one round past the backlog to that of the next. */
+  /** Interval between the starts of two rounds past the backlog. */
   passingSpacingMs(): number
 }
 
 /**
- * Moves a burst no faster than the workers need it. To move it sooner takes CPU from the requests that are being sent and
- * from the deliveries that pass it.
+ * Moves a burst no faster than the workers need it. Moving it sooner takes CPU from the requests being sent and from
+ * the deliveries that pass it.
  */
 export function createBulkPace(hasBacklog: () => boolean): BulkPace {
   let more = false

@@ -1,33 +1,33 @@
 export interface LoopOptions {
   /**
-   * One round; `true` when there is more to do at once. `told` is false for a look on its own account, when nobody has
-   * said that there is work: it may look first and save the rest.
+   * One round; returns `true` when more work can be done at once. `told` is false for a poll without a wake-up: the
+   * round may first check whether there is work and skip the rest.
    */
   round: (told: boolean) => Promise<boolean>
-  /** The pause after a round that found nothing more: the fallback when no wake-up comes. */
+  /** The pause after a round that found no more work: the fallback when no wake-up arrives. */
   idleMs: number | (() => number)
   /**
-   * From the beginning of one round to the next, unless there is more to do at once: under load, what comes meanwhile
-   * shares a round's statements and commit. The first wake-up after a pause is not held up.
+   * From the start of one round to the start of the next, unless there is more to do at once: under load, work that
+   * arrives meanwhile shares a round's statements and commit. The first wake-up after a pause is not delayed.
    */
   spacingMs?: number | (() => number)
-  /** A failed round; the next one tries again after a pause that doubles up to this limit. */
+  /** Called when a round fails; the next round follows after a pause that doubles up to a limit. */
   onError: (error: Error) => void
   errorPauseMsMax?: number
 }
 
 export interface Loop {
-  /** There is work: ends the pause, or makes the round that is under way be followed by another at once. */
+  /** Announces work: ends the pause, or makes another round follow the current one at once. */
   wake(): void
-  /** Waits for the round that is under way. */
+  /** Stops the loop and waits for the current round. */
   stop(): Promise<void>
 }
 
 const ERROR_PAUSE_MS = 100
-/** However long a database was away, its parts are back this soon after it is. */
+/** However long the database was unavailable, the parts resume this soon after it returns. */
 const ERROR_PAUSE_MS_MAX = 2_000
 
-/** Runs rounds one after the other until it is stopped. An error never ends it. */
+/** Runs rounds one after another until stopped. An error never ends the loop. */
 export function startLoop({
   round,
   idleMs,
@@ -39,7 +39,7 @@ export function startLoop({
   let woken = false
   let endPause = () => {}
   const wake = () => {
-    // A busy part is woken for each delivery: what is about to begin a round has no pause to end.
+    // A busy part is woken for each delivery; a loop about to start a round has no pause to end.
     if (woken) return
     woken = true
     endPause()
@@ -61,13 +61,13 @@ export function startLoop({
         more = await round(told)
         nextAtMs = startedAtMs + current(spacingMs)
         errorPauseMs = ERROR_PAUSE_MS
-        // Asked first: should it wake this loop, there is no pause.
+        // Evaluated first: if this call wakes the loop, there is no pause.
         const pauseMs = current(idleMs)
         if (!more && !woken) await pause(pauseMs)
       } catch (error) {
         more = true
         onError(error as Error)
-        // A wake-up does not shorten this pause: what failed a moment ago is not asked for more.
+        // A wake-up does not shorten this pause: work that just failed is not retried sooner.
         if (!stopping.signal.aborted) await pause(errorPauseMs, stopping.signal)
         errorPauseMs = Math.min(errorPauseMs * 2, errorPauseMsMax)
       }

@@ -1,4 +1,4 @@
-/** The stages that somebody can have work for. */
+/** The stages that can be woken for work. */
 export const stages = [
   'routing',
   'first-jobs',
@@ -9,29 +9,31 @@ export const stages = [
   'partitions',
 ] as const
 export type Stage = (typeof stages)[number]
-/** What processes tell each other. */
+/** The signals between processes. */
 export type Signal = Stage | 'backlog'
 
-/** Workers with a backlog say so to other processes this often, and their word counts for so long. */
+/** How often workers announce a backlog to other processes, and how long an announcement counts. */
 const TELL_BACKLOG_EVERY_MS = 100
 const BACKLOG_COUNTS_MS = 200
 
 export interface Wakeups {
-  /** There is work: tells whoever waits for this stage in this process, else the other processes. */
+  /**
+   * Announces work: wakes the listeners of this stage in this process; if there are none, signals the other processes.
+   */
   wake(stage: Stage): void
-  /** Tells whoever waits in this process and nobody else. */
+  /** Wakes listeners in this process only. */
   wakeHere(stage: Stage): void
   onWake(stage: Stage, listener: () => void): () => void
-  /** Where to pass on what nobody in this process waits for. */
+  /** Sets where signals go that have no listener in this process. */
   passOnTo(pass: (signal: Signal) => void): void
   /**
-   * Whether more jobs are free than the workers of this process can hold; they say so with each claim. Other processes
-   * are told where this one does not run what goes by it, the router and the orchestrator.
+   * Records whether more jobs are free than the workers of this process can hold; they report it with each claim. Other
+   * processes are signalled when this one does not run the router and the orchestrator, which depend on it.
    */
   tellBacklog(hasBacklog: boolean): void
-  /** The same from the workers of another process. */
+  /** Records a backlog announced by workers of another process. */
   hearBacklog(): void
-  /** Whether workers have a backlog: those of this process, or where it has none, any. */
+  /** Whether workers have a backlog: those of this process, or of any process when this one runs none. */
   hasBacklog(): boolean
 }
 
@@ -39,7 +41,7 @@ export interface Wakeups {
 export function createWakeups(): Wakeups {
   const listeners = new Map<Stage, Set<() => void>>()
   let passOn: (signal: Signal) => void = () => {}
-  /** Undefined: no worker of this process has said. */
+  /** Undefined until a worker of this process has reported. */
   let hasBacklogHere: boolean | undefined
   let toldAtMs = Number.NEGATIVE_INFINITY
   let heardAtMs = Number.NEGATIVE_INFINITY

@@ -1,4 +1,4 @@
-/** The outcome of the work, or what `late` makes of it when that takes longer. The work itself goes on. */
+/** Returns the outcome of the work, or that of `late` when the work takes longer. The work itself continues. */
 export async function within<Value, Late>(
   ms: number,
   work: Promise<Value>,

@@ -3,7 +3,7 @@ import { isEventType, isReservedType } from './event-type.js'
 
 export interface NewEvent {
   type: string
-  /** The JSON text as it came; it is stored, signed and sent byte for byte. */
+  /** The JSON text as received; stored, signed and sent byte for byte. */
   payload: string
   idempotencyKey?: string
   correlationId?: string
@@ -29,11 +29,11 @@ export interface EventRefusal {
 
 export interface EventCheck {
   limits?: EventLimits
-  /** Whoever calls has read the payload as JSON already: only its limits are looked at. */
+  /** The caller has already parsed the payload as JSON, so only its limits are checked. */
   isJson?: boolean
 }
 
-/** What is wrong with the event, the first thing found, or null. Nothing is stored of an event with a refusal. */
+/** Returns the first thing that is wrong with the event, or null. A refused event is not stored. */
 export function refuseEvent(
   event: NewEvent,
   { limits = defaultEventLimits, isJson = false }: EventCheck = {},
@@ -77,7 +77,7 @@ export function refuseEvent(
   return refuseSize(event.payload, limits) ?? (isJson ? null : refuseSyntax(event.payload))
 }
 
-/** In characters, as PostgreSQL counts: one outside the basic plane has two places in a string. */
+/** Counts characters as PostgreSQL does: one outside the basic plane takes two positions in a string. */
 function isTooLong(key: string): boolean {
   return key.length > KEY_CHARACTERS_MAX && [...key].length > KEY_CHARACTERS_MAX
 }
@@ -91,7 +91,7 @@ function refuseSize(payload: string, limits: EventLimits): EventRefusal | null {
       detail: `the payload has ${bytes} bytes; at most ${limits.payloadBytesMax} are taken`,
     }
   }
-  // So many levels take as many brackets at the least: most payloads are shorter than that.
+  // This many levels need at least as many brackets, and most payloads are shorter than that.
   if (payload.length > limits.payloadDepthMax && depthOf(payload) > limits.payloadDepthMax) {
     return {
       code: 'payload_invalid',
@@ -118,7 +118,10 @@ const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Brackets outside strings; for text that is no JSON it may be anything, which the parser then refuses. */
+/**
+ * Counts nested brackets outside strings. For text that is not JSON the result is meaningless, and the parser refuses
+ * the text.
+ */
 function depthOf(text: string): number {
   let depth = 0
   let deepest = 0

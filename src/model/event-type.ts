@@ -6,14 +6,14 @@ export function isEventType(type: string): boolean {
   return typeof type === 'string' && EVENT_TYPE.test(type)
 }
 
-/** What Sagapost publishes itself: a receiver can rely on who says so. */
+/** Prefixes of the events that Sagapost itself publishes, so that receivers can rely on their origin. */
 const RESERVED_PREFIXES = ['saga.', 'sagapost.']
 
 export function isReservedType(type: string): boolean {
   return RESERVED_PREFIXES.some((prefix) => type.startsWith(prefix))
 }
 
-/** For filters: a type that no event can have is a mistake that the caller should hear of. */
+/** For filters: a type that no event can have is a mistake, which the caller should learn of. */
 export function checkEventType(type: string): void {
   if (!isEventType(type))
     throw new SagapostError('event_type_invalid', errorCatalogue.event_type_invalid.title)

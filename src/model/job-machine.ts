@@ -4,7 +4,7 @@ const jobStatuses = ['Pending', 'Leased', 'Completed', 'Failed'] as const
 
 export type JobStatus = (typeof jobStatuses)[number]
 
-/** [J12] A job, one attempt. Workers and the Lease Reset Cleaner move it. */
+/** [J12] A job, which is one attempt. Workers and the Lease Reset Cleaner move it. */
 export const jobMachine: StateMachine<JobStatus> = {
   statuses: jobStatuses,
   initial: 'Pending',

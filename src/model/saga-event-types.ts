@@ -1,6 +1,6 @@
 import type { StateMachine } from './state-machine.js'
 
-/** [G6] Everything that a saga's history can say. The schema has the same list (migrations/0010). */
+/** [G6] Every event type of a saga's history. The schema has the same list (migrations/0010). */
 export const sagaEventTypes = [
   'saga.started',
   'saga.step.started',
@@ -24,8 +24,8 @@ export const sagaEventTypes = [
 export type SagaEventType = (typeof sagaEventTypes)[number]
 
 /**
- * A move and the events that it writes, in their order [G6]. The last of `events` carries the move (its old and its new
- * state); those before it stand at the old state. `after` may follow, at the new state.
+ * A move and the events it writes, in order [G6]. The last of `events` carries the move (old and new state); those
+ * before it keep the old state. `after` may follow, at the new state.
  */
 interface AuditedMove<Status extends string> {
   readonly from: Status

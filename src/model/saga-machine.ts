@@ -1,6 +1,6 @@
 import type { AuditedMachine } from './saga-event-types.js'
 
-/** Their places are the numbers in saga_instances.state [G1]. */
+/** The index of each state is its number in saga_instances.state [G1]. */
 const sagaStates = [
   'Pending',
   'Running',
@@ -16,8 +16,8 @@ const sagaStates = [
 export type SagaState = (typeof sagaStates)[number]
 
 /**
- * [G1, G6] A general saga. Whoever holds its lease moves it; only Failed is left by an operator's word. Failed ends a
- * saga too, once its operator has settled it.
+ * [G1, G6] A general saga. The coordinator that holds its lease moves it; only an operator moves it out of Failed.
+ * Failed also ends a saga, once an operator has settled it.
  */
 export const sagaMachine: AuditedMachine<SagaState> = {
   statuses: sagaStates,

@@ -1,6 +1,6 @@
 import type { AuditedMachine } from './saga-event-types.js'
 
-/** Their places are the numbers in saga_steps.state [G2]. */
+/** The index of each state is its number in saga_steps.state [G2]. */
 const sagaStepStates = [
   'Pending',
   'Running',
@@ -14,7 +14,7 @@ const sagaStepStates = [
 export type SagaStepState = (typeof sagaStepStates)[number]
 
 /**
- * [G2, G6] A step of a general saga. An undo that fails and is tried again stays in Compensating: compensation_state
+ * [G2, G6] A step of a general saga. A compensation that fails and is retried stays in Compensating: compensation_state
  * counts its attempts.
  */
 export const sagaStepMachine: AuditedMachine<SagaStepState> = {

@@ -1,5 +1,5 @@
 /**
- * A state machine as data. The types, the drawing in docs/concepts/state-machines.md and the tests come from
+ * A state machine as data. The types, the diagrams in docs/concepts/state-machines.md and the tests are derived from
  * it; the database's own guards (migrations/0005, 0006 and 0010) are compared with it, move by move.
  */
 export interface StateMachine<Status extends string> {
@@ -8,7 +8,7 @@ export interface StateMachine<Status extends string> {
   readonly moves: readonly { readonly from: Status; readonly to: Status; readonly when: string }[]
 }
 
-/** Final: no move leads out of it, and the database freezes the row. */
+/** True when no move leads out of the state; the database freezes the row. */
 export function isFinal<Status extends string>(machine: StateMachine<Status>, status: Status): boolean {
   return machine.moves.every((move) => move.from !== status)
 }

@@ -1,4 +1,4 @@
-/** Does the answer's body repeat the challenge, as `{"challenge": "…"}` or as plain text? */
+/** Whether the response body repeats the challenge, as `{"challenge": "…"}` or as plain text. */
 export function answersChallenge(body: string | undefined, challenge: string): boolean {
   const text = body?.trim() ?? ''
   if (text === challenge) return true

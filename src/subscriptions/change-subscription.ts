@@ -28,9 +28,9 @@ export interface SubscriptionChange extends SubscriptionValues {
 }
 
 /**
- * Changes what is given and leaves the rest; null when there is no such subscription. Starts no delivery [U2].
- * Throws `subscription_deleted`, and `subscription_not_verified` for `active: true` without a verification of
- * the URL that the change leaves behind [U6].
+ * Changes the given fields and leaves the rest; null when the subscription does not exist. Starts no delivery [U2].
+ * Throws `subscription_deleted`, and `subscription_not_verified` for `active: true` when the resulting URL is not
+ * verified [U6].
  */
 export async function changeSubscription(
   pool: pg.Pool,
@@ -44,7 +44,7 @@ export async function changeSubscription(
       const current = await lockSubscription(client, id)
       if (current === null) return null
       requireVerified(current, change)
-      // Nothing to change: no write, so that the router's cached lists stay good [R5].
+      // Nothing to change: skip the write, so that the router's cached lists stay valid [R5].
       if (Object.values(change).every((value) => value === undefined)) return current
       const { rows } = await client.query<SubscriptionRow>(updateSubscription, [
         id,
@@ -71,7 +71,7 @@ function validateChange(change: SubscriptionChange, allowedCidrs: readonly strin
   }
 }
 
-/** The trigger would take `active` back without a word when the URL changes along with it; say so instead. */
+/** The trigger would silently reset `active` when the URL changes in the same update; this throws instead. */
 function requireVerified(current: Subscription, { active, callbackUrl }: SubscriptionChange): void {
   if (active !== true) return
   if (callbackUrl !== undefined && callbackUrl !== current.callbackUrl) {

@@ -7,8 +7,8 @@ const selectNewestSecret = `
   SELECT ciphertext FROM sagapost.subscription_secrets WHERE ciphertext IS NOT NULL ORDER BY id DESC LIMIT 1`
 
 /**
- * Throws `master_key_wrong` when the secrets in the database were sealed with another key: with it no delivery could
- * be signed, and every one would end as a dead letter. Under job_worker or subscription_admin.
+ * Throws `master_key_wrong` when the secrets in the database were sealed with another key: no delivery could be signed,
+ * and each would end as a dead letter. Under job_worker or subscription_admin.
  */
 export async function checkMasterKey(pool: pg.Pool, box: SecretBox): Promise<void> {
   const { rows } = await pool.query<{ ciphertext: Buffer }>(selectNewestSecret)

@@ -22,13 +22,13 @@ const recordAnswer = `
   UPDATE sagapost.request_keys SET secret_id = $2, previous_expires_at = $3 WHERE key = $1`
 
 export interface RequestIdentity {
-  /** The caller's Idempotency-Key; absent: every request is a new one. */
+  /** The caller's Idempotency-Key; without one, every request is new. */
   key: string | undefined
-  /** The operation and all of its input: what makes two requests the same. */
+  /** The operation and all of its input: two requests are the same when these are equal. */
   request: unknown
 }
 
-/** What the first request with the key was answered with. */
+/** The answer to the first request with the key. */
 export interface EarlierAnswer {
   subscriptionId: string
   secret: string
@@ -40,14 +40,14 @@ interface AnswerRow {
   previous_expires_at: Date | null
   subscription_id: string
   scheme: SigningSecret['scheme']
-  /** Null: it has ended, and was removed. */
+  /** Null when the secret has ended and was removed. */
   ciphertext: Buffer | null
 }
 
 /**
- * [O8] Claims the key for the work of this transaction; or, when it has been used for the same request before, returns
- * that request's answer, and there is nothing left to do. Throws `idempotency_conflict` for another request, and
- * `subscription_secret_removed` when the answer is gone.
+ * [O8] Claims the key for the work of this transaction; if the same request used it before, returns that request's
+ * answer, and nothing is left to do. Throws `idempotency_conflict` when another request used it, and
+ * `subscription_secret_removed` when the answer no longer exists.
  */
 export async function claimRequestKey(
   client: pg.PoolClient,
@@ -77,7 +77,7 @@ export async function claimRequestKey(
   return { subscriptionId, secret: shownSecret(opened), previousExpiresAt: earlier.previous_expires_at }
 }
 
-/** Keeps, with the claimed key, what the request is answered with. */
+/** Stores the request's answer with the claimed key. */
 export async function recordRequestAnswer(
   client: pg.PoolClient,
   { key }: RequestIdentity,
@@ -87,7 +87,7 @@ export async function recordRequestAnswer(
   await client.query(recordAnswer, [key, answer.secretId, answer.previousExpiresAt])
 }
 
-/** A lone surrogate would reach the database as another character, and two keys could become one. */
+/** A lone surrogate would reach the database as another character, which could make two keys equal. */
 export function validateRequestKey(key: string | undefined): void {
   if (key === undefined) return
   if (key === '' || [...key].length > KEY_CHARACTERS_MAX || /[\0\p{Surrogate}]/u.test(key)) {

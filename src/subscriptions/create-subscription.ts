@@ -26,20 +26,20 @@ const insertSubscription = `
 export interface NewSubscription extends SubscriptionValues {
   eventType: string
   callbackUrl: string
-  /** How deliveries are signed; `v1` unless told otherwise. */
+  /** How deliveries are signed; default `v1`. */
   scheme?: SigningSecret['scheme'] | undefined
 }
 
 export interface CreatedSubscription {
   subscription: Subscription
-  /** What the receiver verifies with. Shown this once; only a ciphertext is kept. */
+  /** The secret or public key that the receiver verifies with. Shown only once; the database keeps a ciphertext. */
   secret: string
 }
 
 export interface CreateOptions {
   box: SecretBox
   allowedCidrs: readonly string[]
-  /** [O8] The same key and input again: the same answer, and nothing new. */
+  /** [O8] The same key and input return the same answer and create nothing new. */
   idempotencyKey?: string | undefined
 }
 
@@ -78,7 +78,7 @@ async function create(
     input.maxAttempts ?? null,
     JSON.stringify(input.headers ?? {}),
   ])
-  // As they were given: jsonb has an order of its own, and a repeated answer shall be the same to the byte.
+  // As given: jsonb reorders keys, and a repeated answer must be identical to the byte.
   const subscription = { ...toSubscription(rows[0] as SubscriptionRow), headers: input.headers ?? {} }
   const secret = generateSecret(input.scheme)
   const secretId = await insertSecret(client, box, subscription.id, secret)
@@ -86,7 +86,7 @@ async function create(
   return { subscription, secret: shownSecret(secret) }
 }
 
-/** The subscription as it was when it was made, whatever has become of it since: that was the answer. */
+/** The subscription as it was when created, whatever has changed since: that was the first answer. */
 async function repeatAnswer(
   client: pg.PoolClient,
   input: NewSubscription,
@@ -110,7 +110,7 @@ async function repeatAnswer(
   return { subscription, secret }
 }
 
-/** The order in which the fields and headers were written makes no other request. */
+/** The order of fields and headers does not make a request different. */
 function requestOf({ eventType, callbackUrl, maxAttempts, headers, scheme }: NewSubscription): unknown {
   return [
     'create_subscription',

@@ -6,7 +6,7 @@ const selectGone = `
   SELECT subscription_id, observed_at
   FROM sagapost.gone_subscriptions(sagapost.now() - $1 * interval '1 millisecond')`
 
-/** Switches off the subscriptions whose receiver answered 410 within that time; returns their ids. */
+/** Deactivates the subscriptions whose receiver answered 410 within that time; returns their ids. */
 export async function deactivateGoneSubscriptions(pool: pg.Pool, withinMs: number): Promise<string[]> {
   const { rows } = await pool.query<{ subscription_id: string; observed_at: Date }>(selectGone, [withinMs])
   const deactivated: string[] = []

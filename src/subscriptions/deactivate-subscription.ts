@@ -13,13 +13,13 @@ const deactivate = `
 export type DeactivationReason = 'http_410'
 
 export interface Observation {
-  /** When the job began whose result speaks against the subscription, by the database's clock. */
+  /** When the job started whose result led to this call, by the database's clock. */
   observedAt?: Date | undefined
 }
 
 /**
- * [J7] Sagapost's own switch, for a receiver that answered 410 Gone: no new deliveries, open ones are held. The
- * subscription stays verified, so its owner can simply activate it again. True if this call switched it off.
+ * [J7] Deactivates a subscription whose receiver answered 410 Gone: it gets no new deliveries, and open ones are held.
+ * The subscription stays verified, so its owner can activate it again. Returns true if this call deactivated it.
  */
 export async function deactivateSubscription(
   pool: pg.Pool,

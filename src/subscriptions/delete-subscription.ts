@@ -14,7 +14,9 @@ const markDeleted = `
   RETURNING id, event_type, callback_url, active, verified, max_attempts, headers, created_at, updated_at, deleted_at,
             deactivation_reason`
 
-/** Final, and repeatable: again, it returns what the first time left. Null when there is no such subscription. */
+/**
+ * Permanent and repeatable: a repeated call returns the result of the first. Null when the subscription does not exist.
+ */
 export async function deleteSubscription(pool: pg.Pool, id: string): Promise<Subscription | null> {
   if (!isRowId(id)) return null
   const { rows } = await pool.query<SubscriptionRow>(markDeleted, [id])

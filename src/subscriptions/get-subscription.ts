@@ -9,7 +9,7 @@ export const selectSubscription = `
   FROM sagapost.subscriptions
   WHERE id = $1`
 
-/** One subscription, a deleted one as well; null when there has never been one with this id. */
+/** One subscription, also when deleted; null when none has ever had this id. */
 export async function getSubscription(pool: pg.Pool, id: string): Promise<Subscription | null> {
   if (!isRowId(id)) return null
   const { rows } = await pool.query<SubscriptionRow>(selectSubscription, [id])

@@ -8,7 +8,10 @@ const insertSealedSecret = `
   VALUES ($1, $2, $3)
   RETURNING id`
 
-/** Makes it the subscription's current secret, sealed to it: the subscription's id must be known by now. Returns its id. */
+/**
+ * Stores the secret as the subscription's current one, sealed to the subscription's id, which must exist by now.
+ * Returns the secret's id.
+ */
 export async function insertSecret(
   client: pg.PoolClient,
   box: SecretBox,

@@ -23,13 +23,15 @@ export const selectSubscriptions = `
 export interface SubscriptionFilter extends PageRequest {
   eventType?: string | undefined
   active?: boolean | undefined
-  /** Absent: deleted ones are listed among the others, with their `deletedAt`. */
+  /** When absent, deleted subscriptions are listed among the others, with their `deletedAt`. */
   deleted?: boolean | undefined
   /** Whether the last attempt failed. */
   failing?: boolean | undefined
 }
 
-/** A page of subscriptions. The cursor is the last id seen, so pages neither repeat nor skip while others change. */
+/**
+ * A page of subscriptions. The cursor is the last id seen, so pages neither repeat nor skip rows while others change.
+ */
 export async function listSubscriptions(
   pool: pg.Pool,
   { eventType, active, deleted, failing, cursor, limit }: SubscriptionFilter = {},

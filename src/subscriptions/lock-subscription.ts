@@ -8,8 +8,8 @@ import { type Subscription, type SubscriptionRow, toSubscription } from './subsc
 const lockSubscriptionRow = `${selectSubscription} FOR NO KEY UPDATE`
 
 /**
- * The subscription as it stands, held until the transaction ends, so that what is decided on it still holds
- * when it is written. Null when there is none; throws `subscription_deleted`.
+ * Reads the subscription and locks it until the transaction ends, so that decisions based on it still hold when they
+ * are written. Null when it does not exist; throws `subscription_deleted`.
  */
 export async function lockSubscription(client: pg.PoolClient, id: string): Promise<Subscription | null> {
   if (!isRowId(id)) return null

@@ -18,14 +18,14 @@ interface SecretRow {
   ciphertext: Buffer
 }
 
-/** A secret that does not open fails its own subscription's deliveries and nobody else's. */
+/** A secret that cannot be opened fails only the deliveries of its own subscription. */
 export type SigningSecrets =
   | { readable: true; secrets: SigningSecret[] }
   | { readable: false; error: SagapostError }
 
 /**
- * What deliveries to these subscriptions are signed with, by subscription id; one without a secret is absent.
- * An expired secret is never among them, by the database's clock. Under job_worker or subscription_admin.
+ * The secrets that sign deliveries to these subscriptions, by subscription id; one without a secret is absent. Expired
+ * secrets are excluded, by the database's clock. Under job_worker or subscription_admin.
  */
 export async function readSigningSecrets(
   pool: pg.Pool,
@@ -38,7 +38,7 @@ export async function readSigningSecrets(
   return found
 }
 
-/** All or nothing: signed with only some of its secrets, a delivery is refused by receivers that know the other. */
+/** All or nothing: a delivery signed with only some of its secrets is refused by receivers that know the other. */
 function withSecret(known: SigningSecrets | undefined, row: SecretRow, box: SecretBox): SigningSecrets {
   if (known?.readable === false) return known
   const { subscription_id: subscriptionId, scheme, ciphertext } = row

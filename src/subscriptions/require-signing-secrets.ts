@@ -4,7 +4,7 @@ import type { SigningSecret } from '../webhook/index.js'
 import { readSigningSecrets } from './read-signing-secrets.js'
 import type { SecretBox } from './secret-box.js'
 
-/** For a request that is made on the spot: without its secrets there is none. */
+/** For a request made at once: throws when its secrets cannot be read. */
 export async function requireSigningSecrets(
   pool: pg.Pool,
   box: SecretBox,

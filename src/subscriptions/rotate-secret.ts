@@ -29,23 +29,23 @@ const endSecrets = `
 
 export interface RotateOptions {
   box: SecretBox
-  /** How long the previous secret signs along; 0 ends it at once, for one that has leaked. */
+  /** How long requests are also signed with the previous secret; 0 ends it at once, for a leaked secret. */
   overlapMs?: number | undefined
-  /** Absent: as before. */
+  /** Default: the present scheme. */
   scheme?: SigningSecret['scheme'] | undefined
-  /** [O8] The same key and request again: the same secret, and no second rotation. */
+  /** [O8] The same key and request return the same secret without a second rotation. */
   idempotencyKey?: string | undefined
 }
 
 export interface RotatedSecret {
-  /** What the receiver verifies with from now on. Shown this once. */
+  /** The secret or public key that the receiver verifies with from now on. Shown only once. */
   secret: string
   previousExpiresAt: Date | null
 }
 
 /**
- * A new current secret; null when there is no such subscription. Rotations at the same time come one after the
- * other by the lock on the subscription, and uniq_secret_current stands behind it. Throws `subscription_deleted`.
+ * Creates a new current secret; null when the subscription does not exist. A lock on the subscription serialises
+ * concurrent rotations, with uniq_secret_current as the second line. Throws `subscription_deleted`.
  */
 export async function rotateSecret(
   pool: pg.Pool,
@@ -62,7 +62,7 @@ export async function rotateSecret(
   validateRequestKey(idempotencyKey)
   const identity = { key: idempotencyKey, request: ['rotate_secret', id, overlapMs, scheme ?? null] }
   return inTransaction(pool, async (client) => {
-    // The subscription before the key: one that is not there leaves no key behind.
+    // The subscription is checked before the key is claimed, so that a missing one leaves no key behind.
     if (!(await lockSubscription(client, id))) return null
     const earlier = await claimRequestKey(client, box, identity)
     if (earlier) return { secret: earlier.secret, previousExpiresAt: earlier.previousExpiresAt }

@@ -8,12 +8,12 @@ interface SecretOwner {
   scheme: string
 }
 
-/** Signing secrets at rest: sealed under the master key, for their owner alone. */
+/** Signing secrets at rest: sealed under the master key, and bound to their owner. */
 export interface SecretBox {
   seal(secret: Buffer, owner: SecretOwner): Buffer
-  /** Throws `subscription_secret_invalid`: another master key, another owner, or damaged. */
+  /** Throws `subscription_secret_invalid` for another master key, another owner, or damaged data. */
   open(sealed: Buffer, owner: SecretOwner): Buffer
-  /** Whether it was sealed with this master key, by its key id. */
+  /** Whether the secret was sealed with this master key, judged by its key id. */
   hasSealed(sealed: Buffer): boolean
 }
 

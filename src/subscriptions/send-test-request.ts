@@ -14,8 +14,8 @@ export interface TestRequestOptions {
 }
 
 /**
- * A signed request at once, to a subscription in any state, and what came back. No event, no delivery, nothing
- * is written. Null when there is no such subscription; throws `subscription_deleted`.
+ * Sends a signed request at once, to a subscription in any state, and returns the response. Creates no event or
+ * delivery, and writes nothing. Null when the subscription does not exist; throws `subscription_deleted`.
  */
 export async function sendTestRequest(
   pool: pg.Pool,

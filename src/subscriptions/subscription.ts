@@ -1,18 +1,18 @@
-/** [U1] A subscription as every operation returns it: no secret, no open challenge. */
+/** [U1] A subscription as every operation returns it: without its secret and any open challenge. */
 export interface Subscription {
   id: string
   eventType: string
   callbackUrl: string
   active: boolean
   verified: boolean
-  /** Null: the global default [S15]. */
+  /** Null for the global default [S15]. */
   maxAttempts: number | null
   headers: Record<string, string>
   createdAt: Date
   updatedAt: Date
-  /** Set: it never changes again, gets no new deliveries, and stays readable. */
+  /** Once set, the subscription never changes and gets no new deliveries; it stays readable. */
   deletedAt: Date | null
-  /** Why Sagapost itself switched it off (`http_410`). */
+  /** Why Sagapost itself deactivated the subscription (`http_410`). */
   deactivationReason: string | null
 }
 

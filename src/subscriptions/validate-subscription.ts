@@ -7,13 +7,13 @@ const MAX_ATTEMPTS_MAX = 100
 export interface SubscriptionValues {
   eventType?: string | undefined
   callbackUrl?: string | undefined
-  /** Null: the global default [S15]. */
+  /** Null for the global default [S15]. */
   maxAttempts?: number | null | undefined
-  /** Sent with every delivery; takes the place of all that were there. */
+  /** Sent with every delivery; replaces all earlier headers. */
   headers?: Record<string, string> | undefined
 }
 
-/** Throws one clear line about the first value that cannot be taken. The schema holds its rules behind it. */
+/** Throws an error about the first invalid value. The schema enforces its own rules as well. */
 export function validateSubscription(values: SubscriptionValues, allowedCidrs: readonly string[]): void {
   const { eventType, callbackUrl, maxAttempts, headers } = values
   if (eventType !== undefined) validateEventType(eventType)
@@ -28,7 +28,7 @@ export function validateEventType(eventType: string): void {
   }
 }
 
-/** [U3] The address behind a name is checked again whenever it is dialled; here only what the URL itself shows. */
+/** [U3] Checks only what the URL itself shows; the address behind a name is checked at each connection. */
 function validateCallbackUrl(callbackUrl: string, allowedCidrs: readonly string[]): void {
   if (typeof callbackUrl !== 'string') {
     throw new SagapostError('callback_url_invalid', 'callbackUrl must be a text')

@@ -29,14 +29,14 @@ const storeChallenge = `
 const confirmChallenge = 'SELECT sagapost.confirm_verification($1, $2) AS confirmed'
 
 type VerificationFailure =
-  /** Not delivered, or answered with anything but 2xx: `response` has the error code. */
+  /** Not delivered, or answered with a status other than 2xx: `response` has the error code. */
   | 'request_failed'
-  /** A 2xx without the challenge. */
+  /** A 2xx response without the challenge. */
   | 'challenge_missing'
-  /** Passed, but for a URL that is no longer the subscription's. */
+  /** Passed, but the subscription's URL has changed since. */
   | 'callback_url_changed'
   | 'subscription_deleted'
-  /** A newer verification has taken the place of this one, and has not passed (yet). */
+  /** A newer verification has replaced this one and has not passed so far. */
   | 'superseded'
 
 export type VerificationOutcome =
@@ -49,8 +49,8 @@ export interface VerifyOptions {
 }
 
 /**
- * [U4] Asks the callback's owner: a signed POST with a challenge, which a 2xx answer must repeat. No transaction
- * is open meanwhile. Null when there is no such subscription; throws `subscription_deleted`.
+ * [U4] Asks the endpoint's owner to confirm: a signed POST with a challenge, which a 2xx response must repeat. No
+ * transaction is open meanwhile. Null when the subscription does not exist; throws `subscription_deleted`.
  */
 export async function verifySubscription(
   pool: pg.Pool,
@@ -92,7 +92,7 @@ async function challengeSubscription(
   throw subscriptionDeleted(id)
 }
 
-/** The challenge came back. Whether it still counted is the database's word; if not, the row tells why. */
+/** The challenge was returned. The database decides whether it still counted; if not, the row shows why. */
 function judge(
   confirmed: boolean,
   challenged: Subscription,
@@ -109,7 +109,7 @@ function judge(
       response,
     )
   }
-  // Not confirmed, yet verified for the same URL: another verification has passed, and this one passed as well.
+  // Not confirmed, yet verified for the same URL: another verification has passed, so this one passed as well.
   if (confirmed || (now.verified && now.active)) return { verified: true, subscription: now, response }
   return failure(
     'superseded',

@@ -2,7 +2,7 @@ import type { TLSSocket } from 'node:tls'
 import { errors } from 'undici'
 import { type DeliveryErrorCode, DeliveryFailure } from './delivery-errors.js'
 
-/** A TCP connection that could not be made. Of several addresses the first one's error counts. */
+/** A failed TCP connection. Of several addresses, the first one's error counts. */
 export function connectFailure(error: Error): DeliveryFailure {
   return new DeliveryFailure(connectCode((error as NodeJS.ErrnoException).code), { cause: error })
 }
@@ -21,16 +21,16 @@ function connectCode(code: string | undefined): DeliveryErrorCode {
 }
 
 export function handshakeFailure(error: Error, socket: TLSSocket): DeliveryFailure {
-  // Node sets this if and only if the certificate was the reason.
+  // Node sets this if and only if the certificate was the cause.
   const code = socket.authorizationError ? 'tls_invalid_certificate' : 'tls_failed'
   return new DeliveryFailure(code, { cause: error })
 }
 
-/** What broke an exchange on a connection that stood, before or after the response's headers. */
+/** What broke an exchange on an established connection, before or after the response's headers. */
 export function exchangeErrorCode(error: unknown, afterHeaders: boolean): DeliveryErrorCode {
   if (error instanceof DeliveryFailure) return error.errorCode
   if (error instanceof errors.HTTPParserError) {
-    // The parser's word for a connection that ends within a chunk.
+    // The parser reports a connection that ends within a chunk this way.
     return /invalid EOF state/i.test(error.message) ? 'connection_reset' : 'invalid_response'
   }
   const { code = '', message } = error as NodeJS.ErrnoException
@@ -41,16 +41,16 @@ export function exchangeErrorCode(error: unknown, afterHeaders: boolean): Delive
     case 'UND_ERR_HEADERS_OVERFLOW':
       return 'invalid_response'
     case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
-      // A body that ended early; before the headers' end, headers that contradict each other.
+      // A body that ended early; or, before the end of the headers, contradictory headers.
       return afterHeaders ? 'connection_reset' : 'invalid_response'
     case 'UND_ERR_DESTROYED':
     case 'UND_ERR_CLOSED':
       return 'aborted'
     case 'UND_ERR_SOCKET':
-      // undici's words for a response that nobody asked for: 101, an unasked 100, bytes after the end.
+      // undici's messages for an unrequested response: 101, an unsolicited 100, or bytes after the end.
       return /^bad (response|upgrade)/.test(message) ? 'invalid_response' : 'connection_reset'
     default:
-      // With TLS 1.3 the receiver's refusal arrives after our side of the handshake is done.
+      // With TLS 1.3, the receiver's refusal arrives after the handshake has ended on this side.
       if (code.startsWith('ERR_SSL_')) return 'tls_failed'
       return 'connection_reset'
   }

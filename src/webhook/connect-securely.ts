@@ -8,24 +8,24 @@ import type { AddressGuard } from './guard-addresses.js'
 import { type Lookup, resolveAddresses } from './resolve-addresses.js'
 import { createTlsSessions } from './tls-sessions.js'
 
-/** How long one address of several is tried before the next. */
+/** How long each of several addresses is tried before the next. */
 const ATTEMPT_TIMEOUT_MS = 500
 
-/** After this long without a byte the kernel asks whether the other side is still there. */
+/** After this long without a byte, the kernel probes whether the peer is still there. */
 const KEEP_ALIVE_PROBE_MS = 60_000
 
 export interface SecureConnector {
   connect: buildConnector.connector
-  /** From now on every receiver shows its certificate again. */
+  /** Forgets all TLS sessions: every receiver must present its certificate again. */
   forgetSessions(): void
-  /** Ends every connection, those that are still being made included, and makes no more. */
+  /** Ends every connection, including those being established, and makes no more. */
   closeAll(): void
 }
 
 /**
- * Makes undici's connections, so that the address that was checked is the address that is dialled: (1) and (2)
- * literals and looked-up addresses before anything is sent, (3) the peer of the connected socket before the
- * first byte, the TLS handshake's included.
+ * Makes undici's connections such that the checked address is the one connected to. It checks (1) literals and (2)
+ * looked-up addresses before anything is sent, and (3) the peer of the connected socket before the first byte,
+ * including those of the TLS handshake.
  */
 export function createSecureConnector(options: {
   guard: AddressGuard
@@ -41,21 +41,21 @@ export function createSecureConnector(options: {
   const connect: buildConnector.connector = ({ hostname, port }, callback) => {
     if (isClosed) return callback(new DeliveryFailure('aborted'), null)
     const receiver = `${hostname}:${port}`
-    // Those of now: what a handshake that is under way brings is no news when all are forgotten meanwhile.
+    // The present sessions: if all are forgotten during a handshake, the session it brings is discarded.
     const known = sessions
     let socket: Socket | undefined
     let settled = false
-    // undici cannot abort a request that has no connection yet, so an attempt to connect ends by itself.
+    // undici cannot abort a request without a connection, so connecting has a time-out of its own.
     const timer = setTimeout(() => end(new DeliveryFailure('timeout')), connectTimeoutMs)
 
     const end = (failure: DeliveryFailure) => {
-      // With the reason: whatever is under way on it ends for that.
+      // Destroyed with the reason, which the request under way reports.
       socket?.destroy(failure)
       open.delete(end)
       if (settled) return
       settled = true
       clearTimeout(timer)
-      // Whatever it was: the next one begins without a session.
+      // Whatever the failure was, the next handshake starts without a session.
       known.forget(receiver)
       callback(failure, null)
     }
@@ -66,7 +66,7 @@ export function createSecureConnector(options: {
       const tcp = netConnect({
         host: hostname,
         port: Number(port) || 443,
-        // Only for names, and never a second lookup: literals are dialled as they stand.
+        // Called only for names, and without a second lookup; literals are used as they are.
         lookup: (_host, _options, found) => found(null, [...addresses]),
         autoSelectFamily: true,
         autoSelectFamilyAttemptTimeout: ATTEMPT_TIMEOUT_MS,
@@ -94,7 +94,7 @@ export function createSecureConnector(options: {
         servername: serverName(hostname),
         secureContext,
         ALPNProtocols: ['http/1.1'],
-        // Said outright, or NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
+        // Explicit, since NODE_TLS_REJECT_UNAUTHORIZED=0 would otherwise disable it.
         rejectUnauthorized: true,
       })
       secure.on('session', (fresh: Buffer) => known.keep(receiver, fresh))

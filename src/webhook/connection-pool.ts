@@ -3,14 +3,14 @@ import { DeliveryFailure } from './delivery-errors.js'
 
 /** Connections to any number of receivers, each with one request at a time. */
 export interface ConnectionPool {
-  /** Returns what gives the request up while it is under way, and its connection with it. */
+  /** Returns a function that aborts the request while it is in flight, together with its connection. */
   dispatch(
     request: Dispatcher.DispatchOptions & { origin: string },
     handler: Dispatcher.DispatchHandler,
   ): (failure: DeliveryFailure) => void
-  /** Takes no more requests; each connection ends with the one that it has. */
+  /** Accepts no more requests; each connection closes after its present one. */
   close(): void
-  /** Ends all of them now. */
+  /** Ends all connections now. */
   destroy(): Promise<void>
 }
 
@@ -21,16 +21,17 @@ export interface ConnectionPool {
  */
 export function createConnectionPool(options: Client.Options): ConnectionPool {
   const clients = new Set<Client>()
-  /** By origin: those that stand, with nothing to do. */
+  /** Idle open connections, by origin. */
   const idle = new Map<string, Client[]>()
   let isClosed = false
 
   function connect(origin: string): Client {
     const client = new Client(origin, options)
     clients.add(client)
-    // It has come to the end of its request, whichever that was.
+    // The client has finished its request, whichever that was.
     client.on('drain', () => release(origin, client))
-    // A request that it has not begun to send goes out on the connection that it makes next; one without is gone.
+    // A disconnected client would send a request not yet started on its next connection; a client without one is
+    // removed.
     client.on('disconnect', () => {
       const standing = idle.get(origin) ?? []
       const others = standing.filter((other) => other !== client)
@@ -45,7 +46,7 @@ export function createConnectionPool(options: Client.Options): ConnectionPool {
   function takeIdle(origin: string): Client | undefined {
     const standing = idle.get(origin)
     let client = standing?.pop()
-    // Closed already, though nothing has told of it yet.
+    // Already closed, though no event has reported it yet.
     while (client && !client.stats.connected) {
       drop(client)
       client = standing?.pop()
@@ -72,7 +73,7 @@ export function createConnectionPool(options: Client.Options): ConnectionPool {
       const { origin } = request
       const client = takeIdle(origin) ?? connect(origin)
       client.dispatch(request, handler)
-      // What it does not take is over already, and nothing will tell.
+      // A request that the client does not take has already failed, and no event follows.
       if (client.stats.size === 0) release(origin, client)
       return (failure) => drop(client, failure)
     },

@@ -1,6 +1,6 @@
 /**
- * Every code that a failed attempt can carry, in one place; `docs/reference/delivery-errors.md` is compared
- * with it in a test. `http_<status>` stands for one code per status, `http_500` and the like.
+ * Every code that a failed attempt can have, in one place; a test compares it with `docs/reference/delivery-errors.md`.
+ * `http_<status>` stands for one code per status, such as `http_500`.
  */
 export const deliveryErrorCodes = {
   'http_<status>': 'The receiver answered, and not with 2xx; redirects are not followed',
@@ -30,7 +30,7 @@ export const deliveryErrorCodes = {
 
 export type DeliveryErrorCode = Exclude<keyof typeof deliveryErrorCodes, 'http_<status>'> | `http_${number}`
 
-/** A failure whose code is known where it happens. It never leaves this folder: `send` turns it into an outcome. */
+/** A failure whose code is known where it occurs. It never leaves this folder: `send` turns it into an outcome. */
 export class DeliveryFailure extends Error {
   readonly errorCode: DeliveryErrorCode
 

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js'
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Range = [Address, number]
 
-/** Says of each address whether a callback may be sent there. */
+/** Decides whether requests may be sent to an address. */
 export interface AddressGuard {
   permits(address: string): boolean
 }
@@ -32,7 +32,7 @@ const specialIpv4 = ranges([
   '240.0.0.0/4',
 ])
 
-/** All that IANA has given out for global unicast; what lies outside is special or not assigned. */
+/** All of the IANA global unicast allocation; addresses outside are special or unassigned. */
 const globalIpv6 = ranges(['2000::/3'])
 
 const specialIpv6 = ranges([
@@ -48,8 +48,9 @@ const specialIpv6 = ranges([
 const nat64 = ranges(['64:ff9b::/96'])
 
 /**
- * Where clouds give credentials to any process that asks. A range does not open them, only an entry for the very address.
- * Link-local as a whole: most of them are there, and no receiver is. Azure's is a public address.
+ * Addresses where clouds give credentials to any process that asks. Only an entry for the exact address allows them,
+ * never a range. All of link-local is included: most metadata services are there, and no receiver is. Azure's is a
+ * public address.
  */
 const metadataServices = ranges([
   '169.254.0.0/16', // 169.254.169.254 nearly everywhere; 169.254.170.2 and .23 in ECS and EKS
@@ -65,7 +66,7 @@ const metadataServices = ranges([
   'fd00:100::100:200/128', // Alibaba
 ])
 
-/** Only public unicast addresses pass, and those of the ranges that an operator lists. */
+/** Permits public unicast addresses and the ranges that an operator lists. */
 export function createAddressGuard(allowedCidrs: readonly string[]): AddressGuard {
   const allowed = ranges(allowedCidrs)
   const named = allowed.filter(([network, prefix]) => prefix === network.toByteArray().length * 8)
@@ -81,15 +82,15 @@ export function createAddressGuard(allowedCidrs: readonly string[]): AddressGuar
   }
 
   return {
-    // What is no address never passes.
+    // Text that is not an address is never permitted.
     permits: (text) => isIP(text) !== 0 && permits(parseAddress(text)),
   }
 }
 
-/** `process` makes an IPv4-mapped address, ::ffff:1.2.3.4, the IPv4 one that it stands for. */
+/** `process` converts an IPv4-mapped address, ::ffff:1.2.3.4, to its IPv4 address. */
 function parseAddress(text: string): Address {
   if (!text.includes(':')) return ipaddr.process(text)
-  // ipaddr.js takes ::1.2.3.4 for a mapped address too, which it is not; in hexadecimal it cannot.
+  // ipaddr.js mistakes ::1.2.3.4 for a mapped address; in hexadecimal it cannot.
   const hexadecimal = text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a, b, c, d) => {
     const pair = (high: string, low: string) => (Number(high) * 256 + Number(low)).toString(16)
     return `${pair(a, b)}:${pair(c, d)}`
@@ -99,7 +100,7 @@ function parseAddress(text: string): Address {
 
 const LAST_BYTES = [12, 13, 14, 15]
 
-/** Prefixes behind which an IPv4 address is reached, and where its bytes stand; Teredo inverts them. */
+/** Prefixes that embed an IPv4 address, and the positions of its bytes; Teredo inverts them. */
 const embeddings: readonly { prefix: Range[]; bytes: readonly number[]; inverted?: true }[] = [
   { prefix: ranges(['::/96', '::ffff:0:0:0/96']), bytes: LAST_BYTES },
   { prefix: nat64, bytes: LAST_BYTES },

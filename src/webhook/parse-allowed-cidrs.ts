@@ -2,7 +2,9 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { SagapostError } from '../errors/index.js'
 
-/** Reads SAGAPOST_ALLOWED_CIDRS, or another setting of its kind: ranges or addresses between commas or spaces. */
+/**
+ * Parses SAGAPOST_ALLOWED_CIDRS, or another setting of its kind: ranges or addresses, separated by commas or spaces.
+ */
 export function parseAllowedCidrs(text: string, setting = 'SAGAPOST_ALLOWED_CIDRS'): string[] {
   return text
     .split(/[\s,]+/)
@@ -22,7 +24,7 @@ function parseCidr(
 ): { cidr: string; refusal?: undefined } | { cidr?: undefined; refusal: string } {
   const [address = '', prefix, ...rest] = text.split('/')
   const family = isIP(address)
-  // A mapped range would never match: mapped addresses count as the IPv4 ones that they stand for.
+  // A mapped range would never match, since mapped addresses are treated as their IPv4 addresses.
   if (family === 0 || rest.length > 0 || address.includes('%') || /^::ffff:/i.test(address)) {
     return NO_RANGE
   }
@@ -37,8 +39,8 @@ function parseCidr(
 }
 
 /**
- * The network's own address where the given one is another, as in 10.0.0.0/0: a typing error for 10.0.0.0/8 that would open
- * everything. 0.0.0.0/0 says so itself and is accepted.
+ * The network's own address when the given one differs, as in 10.0.0.0/0: a typing error for 10.0.0.0/8 that would
+ * permit everything. 0.0.0.0/0 is explicit and accepted.
  */
 function networkOf(address: string, prefix: number): string | undefined {
   const { IPv4, IPv6 } = ipaddr

@@ -1,6 +1,6 @@
-const CALLBACK_URL_CHARACTERS_MAX = 500 // as the column
+const CALLBACK_URL_CHARACTERS_MAX = 500 // as in the column
 
-/** The URL, or in one sentence why no request can be sent to it. */
+/** The URL, or one sentence on why no request can be sent to it. */
 export function parseCallbackUrl(
   text: string,
 ): URL | { code: 'callback_url_invalid' | 'callback_url_not_https'; detail: string } {
@@ -8,7 +8,7 @@ export function parseCallbackUrl(
   if (text.length > CALLBACK_URL_CHARACTERS_MAX) {
     return invalid(`The callback URL is longer than ${CALLBACK_URL_CHARACTERS_MAX} characters`)
   }
-  // WHATWG drops tabs and line ends and takes \ for /: what is stored would not be what is used.
+  // WHATWG parsing drops tabs and line ends and reads \ as /: the stored URL would differ from the one used.
   if (/[\s\\\p{Cc}]/u.test(text)) {
     return invalid('The callback URL contains a space, a backslash or a control character')
   }
@@ -24,7 +24,7 @@ export function parseCallbackUrl(
   return url
 }
 
-/** The host as the resolver and the certificate know it: an IPv6 literal without its brackets. */
+/** The host as the resolver and the certificate use it: an IPv6 literal without its brackets. */
 export function hostOf(url: URL): string {
   return url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname
 }

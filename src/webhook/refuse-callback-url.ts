@@ -8,7 +8,7 @@ interface CallbackUrlRefusal {
   detail: string
 }
 
-/** At registration: what can be known without a lookup or a connection. null when fine [U3]. */
+/** Checks at registration what can be known without a lookup or a connection; null when the URL is acceptable [U3]. */
 export function refuseCallbackUrl(text: string, allowedCidrs: readonly string[]): CallbackUrlRefusal | null {
   const url = parseCallbackUrl(text)
   if (!(url instanceof URL)) return url

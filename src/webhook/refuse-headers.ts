@@ -3,7 +3,7 @@ const HEADER_NAME_CHARACTERS_MAX = 100
 const HEADER_VALUE_CHARACTERS_MAX = 2_000
 const HEADERS_CHARACTERS_MAX = 8_000
 
-/** What frames the request or belongs to the connection: whoever sets these could smuggle a second request. */
+/** Headers that frame the request or belong to the connection: setting these could smuggle in a second request. */
 const connectionHeaders = new Set([
   'connection',
   'content-length',
@@ -17,7 +17,7 @@ const connectionHeaders = new Set([
   'upgrade',
 ])
 
-/** What Sagapost says about the request itself. */
+/** Headers that Sagapost itself sets on the request. */
 const ownHeaders = new Set([
   'accept-encoding',
   'content-encoding',
@@ -31,7 +31,10 @@ const ownPrefixes = ['webhook-', 'sagapost-', 'proxy-']
 const tokenPattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const valuePattern = /^[\t\x20-\x7e]*$/
 
-/** The headers that a subscription sets on its requests: null when fine, else which one is refused and why. */
+/**
+ * Checks the headers that a subscription sets on its requests: null when they are acceptable, else the refused one and
+ * the reason.
+ */
 export function refuseHeaders(headers: Record<string, string>): { field: string; detail: string } | null {
   const entries = Object.entries(headers)
   if (entries.length > HEADERS_MAX) return { field: 'headers', detail: `More than ${HEADERS_MAX} headers` }
@@ -71,7 +74,7 @@ function refuseValue(value: unknown): string | undefined {
   return undefined
 }
 
-/** Also checked when a request is sent: a row that came past the API must not frame the request. */
+/** Also checked before a request is sent, because a row that bypassed the API must not frame the request. */
 export function isConnectionHeader(name: string): boolean {
   return connectionHeaders.has(name) || name.startsWith('proxy-')
 }

@@ -6,9 +6,9 @@ import type { AddressGuard } from './guard-addresses.js'
 export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>
 
 /**
- * All addresses of the host, each of them checked; what is returned here is what is dialled, so that no second
- * lookup can answer differently. One forbidden address among public ones refuses the host: a mixed answer is
- * what rebinding looks like, and an honest receiver has none. Kept answers are checked each time.
+ * Returns all addresses of the host after checking each; connections use exactly these, so no second lookup can answer
+ * differently. One forbidden address refuses the whole host: a mixed answer looks like DNS rebinding, and no legitimate
+ * receiver has one. Cached answers are checked each time.
  */
 export async function resolveAddresses(
   host: string,

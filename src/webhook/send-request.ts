@@ -16,7 +16,7 @@ export interface WebhookRequest {
   /** Sent byte for byte. */
   body: Buffer
   secrets: readonly SigningSecret[]
-  /** The subscription's own, and sagapost-event-type, sagapost-attempt, traceparent, the correlation id. */
+  /** The subscription's own headers, and sagapost-event-type, sagapost-attempt, traceparent and the correlation id. */
   headers: Readonly<Record<string, string>>
 }
 
@@ -31,10 +31,10 @@ export type WebhookOutcome =
       responseExcerpt?: string
     }
 
-/** Of a longer response the rest is not read and the connection is dropped; its status counts all the same. */
+/** The rest of a longer response is not read and the connection is dropped; its status still counts. */
 const RESPONSE_BYTES_MAX = 64 * 1024
 
-/** An honest receiver sends one or two (103 Early Hints); a flood of them would cost CPU until the deadline. */
+/** A legitimate receiver sends one or two (103 Early Hints); a flood would cost CPU until the deadline. */
 const INTERIM_RESPONSES_MAX = 32
 
 const RETRY_AFTER_STATUSES: readonly number[] = [429, 503]
@@ -65,7 +65,7 @@ export function sendRequest(
     let interimResponses = 0
     let settled = false
 
-    // `error` is absent when the response arrived whole, or as much of it as is read.
+    // `error` is absent when the response is complete, or read up to the limit.
     const settle = (error?: unknown) => {
       if (settled) return
       settled = true
@@ -87,7 +87,7 @@ export function sendRequest(
     signal?.addEventListener('abort', abort, { once: true })
 
     const handler: Dispatcher.DispatchHandler = {
-      // undici knows by it which of its two interfaces this is.
+      // undici detects by this method which of its two interfaces the handler implements.
       onRequestStart() {},
       onResponseStart(_, status, received) {
         if (status < 200) {
@@ -134,7 +134,10 @@ interface RequestUrl {
   path: string
 }
 
-/** Endpoints are few beside the requests that they get, and to read a URL takes 4 µs. Of more than so many none is kept for long. */
+/**
+ * Parsed URLs kept: endpoints are few compared with their requests, and parsing a URL takes 4 µs. The cache is bounded
+ * to this number.
+ */
 const URLS_KEPT_MAX = 1_000
 const urls = new Map<string, RequestUrl>()
 
@@ -150,8 +153,8 @@ function readUrl(text: string): RequestUrl | undefined {
 }
 
 /**
- * A status that fails is the reason, however the body ended: it may be 410 or carry Retry-After. A 2xx counts
- * only with its whole response (or the first 64 KiB): a receiver that breaks off has not said so to the end.
+ * A failing status is the error however the body ended, since it may be 410 or carry Retry-After. A 2xx counts only
+ * with its whole response (or the first 64 KiB): a receiver that breaks off has not confirmed the delivery.
  */
 function answered(
   { status, retryAfterS }: { status: number; retryAfterS: number | undefined },
@@ -166,7 +169,7 @@ function answered(
   return { delivered: false, errorCode, ...shared, ...(retryAfterS !== undefined && { retryAfterS }) }
 }
 
-/** All that is sent but `host`, `connection` and `content-length`; undefined when one of them may not be. */
+/** All headers except `host`, `connection` and `content-length`; undefined when one of them is not allowed. */
 function requestHeaders(request: WebhookRequest, userAgent: string): Record<string, string> | undefined {
   const headers: Record<string, string> = {}
   for (const [field, value] of Object.entries(request.headers)) {
@@ -174,7 +177,7 @@ function requestHeaders(request: WebhookRequest, userAgent: string): Record<stri
     if (isConnectionHeader(name)) return undefined
     headers[name] = value
   }
-  // Last, so that nothing from outside takes their place.
+  // Last, so that outside values cannot replace these.
   return Object.assign(
     headers,
     { 'content-type': 'application/json', 'user-agent': userAgent },

@@ -2,8 +2,8 @@ import { createHmac, sign } from 'node:crypto'
 import { privateKeyOf, type SigningSecret } from './signing-secret.js'
 
 /**
- * The three headers of Standard Webhooks: signed is `id.timestamp.body`, once per secret, so that a receiver
- * may hold either of two secrets while they are rotated.
+ * The three headers of Standard Webhooks. The signed content is `id.timestamp.body`, signed once per secret, so that a
+ * receiver may hold either of two secrets during a rotation.
  */
 export function signatureHeaders(input: {
   webhookId: string

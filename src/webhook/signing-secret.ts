@@ -16,7 +16,7 @@ const ED25519_SEED_BYTES = 32
 const prefixes = { v1: 'whsec_', v1a: 'whsk_' } as const
 const PUBLIC_KEY_PREFIX = 'whpk_'
 
-/** What stands before the 32 bytes of a seed in PKCS #8, the only shape in which Node takes a private key. */
+/** The PKCS #8 prefix of a 32-byte seed: Node accepts raw private keys only in this format. */
 const pkcs8Header = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 export function generateSecret(scheme: 'v1' | 'v1a' = 'v1'): SigningSecret {
@@ -30,14 +30,14 @@ export function formatSecret(secret: SigningSecret): string {
   return prefixes[secret.scheme] + secret.key.toString('base64')
 }
 
-/** What the receivers of a v1a secret verify with. It is public: it can sign nothing. */
+/** The key with which receivers verify v1a signatures. It is public and cannot sign. */
 export function publicKeyOf(secret: SigningSecret): string {
   if (secret.scheme !== 'v1a') throw new Error('only a v1a secret has a public key')
   const der = createPublicKey(privateKeyOf(secret)).export({ format: 'der', type: 'spki' })
   return PUBLIC_KEY_PREFIX + der.subarray(-ED25519_SEED_BYTES).toString('base64')
 }
 
-/** Reading a key costs more than signing with it, so a secret that the caller keeps is read once. */
+/** Parsing a key costs more than signing with it, so each secret that the caller keeps is parsed once. */
 const privateKeys = new WeakMap<Buffer, KeyObject>()
 
 export function privateKeyOf(secret: SigningSecret): KeyObject {

@@ -1,10 +1,10 @@
 const SESSIONS_MAX = 1_000
-/** With its certificates a session has some kilobytes; the receiver's own part of it may have 64. */
+/** Limit per session. With its certificates a session takes some kilobytes, but the receiver's part may take 64. */
 const SESSION_BYTES_MAX = 16 * 1024
 
 /**
- * The last TLS session with each receiver: whoever resumes it is spared the certificate and its check, which is most
- * of a handshake's work on both sides. A session stands for a certificate that was checked for that name and port.
+ * The last TLS session with each receiver: resuming it saves the certificate and its check, most of a handshake's work
+ * on both sides. A session is valid only for the name and port whose certificate was checked.
  */
 export interface TlsSessions {
   of(receiver: string): Buffer | undefined
@@ -17,7 +17,7 @@ export function createTlsSessions(sessionsMax = SESSIONS_MAX): TlsSessions {
   return {
     of: (receiver) => sessions.get(receiver),
     keep(receiver, session) {
-      // The one that has gone without news for the longest gives way.
+      // The least recently updated session is evicted.
       sessions.delete(receiver)
       if (session.length > SESSION_BYTES_MAX) return
       sessions.set(receiver, session)

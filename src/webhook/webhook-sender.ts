@@ -8,44 +8,47 @@ import { sendRequest, type WebhookOutcome, type WebhookRequest } from './send-re
 import { trustAuthorities } from './trust-authorities.js'
 
 export interface WebhookSender {
-  /** Never throws for anything that the receiver does: that is the outcome. */
+  /** Never throws because of the receiver: every such failure is an outcome. */
   send(request: WebhookRequest, options?: { signal?: AbortSignal }): Promise<WebhookOutcome>
-  /** Ends every connection; what is still under way ends as `aborted`. */
+  /** Ends every connection; requests in flight end as `aborted`. */
   close(): Promise<void>
 }
 
 export interface WebhookSenderOptions {
   /** For the whole exchange: lookup, connection, TLS, request, response. */
   requestTimeoutMs: number
-  /** Ranges that callbacks may use though they are not public. */
+  /** Non-public ranges that callbacks may use. */
   allowedCidrs: readonly string[]
-  /** PEM, beside Node's own. */
+  /** Additional authorities in PEM. */
   extraCertificateAuthorities?: readonly string[]
-  /** Other name servers, files and limits than the system's, for tests. */
+  /** For tests: name servers, files and limits other than the system's. */
   names?: Partial<NameResolverOptions>
 }
 
-/** How undici keeps connections; the benchmark's other systems post with the same. */
+/** How undici keeps connections; the benchmark's other systems use the same settings. */
 export const connectionSettings = {
   pipelining: 1,
-  // Receivers close idle connections after 5 s and more (Node's default is the shortest in wide use) …
+  // Receivers close idle connections after 5 s or more (Node's default is the shortest in wide use) …
   keepAliveTimeout: 4_000,
-  // … or say more in a Keep-Alive header, of which this is believed.
+  // … or announce a longer time in a Keep-Alive header, which is honoured up to this limit.
   keepAliveMaxTimeout: 30_000,
-  // The exchange has one deadline of its own: an idle time-out does not stop a receiver that drips.
+  // The exchange has a deadline of its own: an idle time-out does not stop a receiver that sends single bytes.
   headersTimeout: 0,
   bodyTimeout: 0,
 } as const
 
 /**
- * A busy connection is replaced now and then, or a receiver that moved (DNS) would never be followed; with it goes the
- * TLS session, and the receiver's certificate is checked again.
+ * Busy connections are replaced at this age, so that a receiver that moved (DNS) is followed. The TLS session is
+ * dropped as well, so that the receiver's certificate is checked again.
  */
 const CONNECTION_AGE_MS_MAX = 300_000
 
 const RESPONSE_HEADERS_BYTES_MAX = 16 * 1024
 
-/** For one look-up; a short time-out of requests leaves half of itself for the rest, and the error says that it was DNS. */
+/**
+ * Limit per look-up. With a short request time-out, a look-up gets half of it, so that the error can say that DNS
+ * failed.
+ */
 const LOOKUP_TIMEOUT_MS = 5_000
 
 export function createWebhookSender(options: WebhookSenderOptions): WebhookSender {
@@ -56,14 +59,14 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     ...sender,
     async close() {
       const closed = sender.close()
-      // After it: what waited for a name ends as aborted, not for DNS.
+      // Closed last: requests that wait for a name end as aborted, not as DNS failures.
       names.close()
       await closed
     },
   }
 }
 
-/** With a resolver of the caller's, for tests. */
+/** For tests: a sender with the caller's own resolver. */
 export function createSenderWithLookup(options: WebhookSenderOptions, lookup: Lookup): WebhookSender {
   const connector = createSecureConnector({
     guard: createAddressGuard(options.allowedCidrs),
@@ -99,14 +102,14 @@ export function createSenderWithLookup(options: WebhookSenderOptions, lookup: Lo
     async close() {
       isClosed = true
       const destroyed = shared.connections.destroy()
-      // Also those that are still being made, and those of before that have a request to end.
+      // Including connections being established, and old ones that still have a request to finish.
       connector.closeAll()
       await destroyed
     },
   }
 }
 
-/** Not the same for all: processes that were started together would shake hands with everybody at once. */
+/** Varies per process: otherwise processes started together would all shake hands with every receiver at once. */
 function connectionAgeMs(): number {
   return CONNECTION_AGE_MS_MAX * (0.75 + Math.random() / 4)
 }

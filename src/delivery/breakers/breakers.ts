@@ -9,25 +9,28 @@ import { recallAnswers } from './recall-answers.js'
 import { createRecentOutcomes } from './recent-outcomes.js'
 import type { Standing } from './standing.js'
 
-/** How long workers may go on sending to an endpoint that another worker has found dead. */
+/** How long other workers may keep sending to an endpoint after one worker finds it failing. */
 const EXCHANGE_MS = 1_000
-/** The same, when none is known to fail and this one has sent nothing lately. */
+/** The same interval while no subscription is known to fail and this worker has sent nothing recently. */
 const QUIET_EXCHANGE_MS = 2_000
 const FORGET_EVERY_MS = 10 * 60_000
 
 export interface Breakers {
-  /** False until they were read for the first time: nothing may be claimed before. */
+  /** False until the breakers have been read once; no job may be claimed before that. */
   isKnown(): boolean
   isOpen(subscriptionId: string): boolean
   open(): string[]
-  /** What is known of it, here or elsewhere. One failure among successes changes nothing. */
+  /** What any worker knows of the endpoint. A single failure among successes does not change it. */
   standingOf(subscriptionId: string): Standing
   failing(): string[]
-  /** Asks what the deliveries tell of those that this worker knows nothing of. */
+  /** Looks up the recent deliveries of subscriptions that this worker has no record of. */
   recall(subscriptionIds: readonly string[]): Promise<void>
-  /** Null: delivered. What says nothing about the endpoint is not noted. A probe was begun while the breaker was open. */
+  /**
+   * A null error code means delivered. Errors that say nothing about the endpoint are ignored. A probe was sent while
+   * the breaker was open.
+   */
   note(subscriptionId: string, errorCode: string | null, how?: { probe: boolean }): void
-  /** Exchanges what was noted with the other workers now. */
+  /** Exchanges the recorded outcomes with the other workers now. */
   wake(): void
   stop(): Promise<void>
 }
@@ -39,28 +42,28 @@ export interface BreakersOptions {
   policy: BreakerPolicy
   log: Logger
   metrics: Pick<Recorders, 'breakerOpened' | 'breakerClosed' | 'loopFailed'>
-  /** A breaker has opened, here or elsewhere: its jobs are to be given back. */
+  /** Called when a breaker has opened, on any worker: its queued jobs must be released. */
   onOpen: () => void
-  /** There may be jobs to claim that were not before. */
+  /** Called when jobs may have become claimable. */
   onClose: () => void
-  /** How many of them may be tried now. */
+  /** How many probes may start now. */
   roomForProbes: () => number
-  /** Try one delivery to each of these. */
+  /** Attempts one delivery to each of these subscriptions. */
   onProbe: (subscriptionIds: readonly string[]) => Promise<void>
 }
 
-/** So many failures in a row here, until a subscription that has answered here is doubtful again. */
+/** Consecutive failures on this worker after which an endpoint that has answered here becomes doubtful again. */
 const FAILURES_FORGIVEN = 3
-/** Of so many subscriptions it is remembered that they answer, or that their deliveries tell nothing. */
+/** How many subscriptions are remembered as answering, and how many as having no recent deliveries. */
 const KEPT_MAX = 100_000
 
-/** Failures that are ours or the worker's: they tell nothing about the endpoint. */
+/** Failures caused by Sagapost or the worker, which say nothing about the endpoint. */
 const notTheEndpoints = new Set(['aborted', 'secret_unreadable', 'invalid_headers', 'invalid_url'])
 
 /**
- * The workers' common knowledge of endpoints. Outcomes are added up here and written once a second, and only for
- * subscriptions that fail or have failed: a healthy one costs nothing. That it answers is told by its completed
- * deliveries; a worker that meets it for the first time asks for one.
+ * What the workers know together about endpoints. Outcomes are added up in memory and written once a second, and only
+ * for subscriptions that fail or have failed: a healthy one costs nothing. A worker that meets an endpoint for the
+ * first time looks for one of its completed deliveries.
  */
 export function createBreakers(options: BreakersOptions): Breakers {
   const { pool, policy, log, metrics } = options
@@ -70,12 +73,12 @@ export function createBreakers(options: BreakersOptions): Breakers {
   let succeeded = new Set<string>()
   let quiet = false
   let forgottenAtMs = performance.now()
-  /** Those that have answered a worker, with their failures here since. */
+  /** Subscriptions that have answered any worker, with their consecutive failures on this one since. */
   const answering = new Map<string, number>()
-  /** Those whose deliveries tell nothing. */
+  /** Subscriptions without recent completed deliveries. */
   const withoutRecord = new Map<string, true>()
   const recent = createRecentOutcomes(policy.underLoad)
-  /** Those that this worker sends nothing to, though the others may not know yet: until the next exchange. */
+  /** Subscriptions that this worker has stopped sending to before the next exchange informs the others. */
   const stopped = new Set<string>()
 
   const isOpen = (id: string) => stopped.has(id) || known.open.has(id)
@@ -111,7 +114,7 @@ export function createBreakers(options: BreakersOptions): Breakers {
   function note(id: string, errorCode: string | null, { probe = false } = {}): void {
     if (errorCode !== null && notTheEndpoints.has(errorCode)) return
     const hasFailed = errorCode !== null
-    // What was begun before it opened tells nothing new: only a probe does.
+    // A request that began before the breaker opened says nothing new; only a probe does.
     if (!hasFailed && !probe && isOpen(id) && recent.isMostlyFailing(id)) return
     rememberAnswer(id, !hasFailed)
     const isTooMuch = recent.add(id, hasFailed, performance.now()) && !isOpen(id)
@@ -125,7 +128,7 @@ export function createBreakers(options: BreakersOptions): Breakers {
     if (isTooMuch) stop(id)
   }
 
-  /** Here at once, for all workers with the exchange. */
+  /** Effective on this worker at once, and on the others with the next exchange. */
   function stop(id: string): void {
     stopped.add(id)
     options.onOpen()
@@ -139,7 +142,7 @@ export function createBreakers(options: BreakersOptions): Breakers {
     try {
       await write(noted)
     } catch (error) {
-      // For the next exchange, as if all of it had been noted since the last one that worked.
+      // Kept for the next exchange, as if it had been recorded since the last successful one.
       for (const id of noted.succeeded) {
         if (stopped.has(id)) continue
         succeeded.add(id)
@@ -164,7 +167,7 @@ export function createBreakers(options: BreakersOptions): Breakers {
     if (ended.length > 0) {
       for (const subscriptionId of await noteSuccesses(pool, ended)) {
         metrics.breakerClosed()
-        log.info({ subscription_id: subscriptionId }, 'endpoint is back; its breaker is closed')
+        log.info({ subscription_id: subscriptionId }, 'endpoint recovered; its circuit breaker is closed')
       }
     }
     if (runs.length > 0) {
@@ -176,7 +179,7 @@ export function createBreakers(options: BreakersOptions): Breakers {
             error_code: runs.find((run) => run.subscriptionId === subscriptionId)?.errorCode,
             failures,
           },
-          'endpoint keeps failing; its breaker is open',
+          'endpoint keeps failing; its circuit breaker is open',
         )
       }
     }
@@ -194,7 +197,7 @@ export function createBreakers(options: BreakersOptions): Breakers {
       isKnown = true
       if (open().some((id) => !before.has(id))) options.onOpen()
       const closed = [...before].filter((id) => !isOpen(id))
-      // It begins anew: what was counted before does not stop it again.
+      // The endpoint starts afresh: earlier failures must not stop it again.
       for (const id of closed) recent.forget(id)
       if (closed.length > 0) options.onClose()
       recent.forgetOld(performance.now())

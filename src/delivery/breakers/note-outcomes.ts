@@ -1,17 +1,20 @@
 import type pg from 'pg'
 import type { OutcomeLimits } from './recent-outcomes.js'
 
-/** When a run of failures is long enough to pause an endpoint, and how it is taken up again. */
+/** When consecutive failures pause an endpoint, and when deliveries resume. */
 export interface BreakerPolicy {
-  /** So many failures in a row … */
+  /** This many consecutive failures … */
   failuresMin: number
   /** … over at least this time open the breaker. */
   failingMsMin: number
-  /** Under load it opens sooner: by these of one worker, or by as many failures in a row of all. */
+  /**
+   * Under load the breaker opens sooner: on these outcomes of one worker, or on as many consecutive failures across all
+   * workers.
+   */
   underLoad: OutcomeLimits
-  /** While it is open, one delivery in this time is tried. */
+  /** While the breaker is open, one delivery is attempted per interval. */
   probeEveryMs: number
-  /** After this time the deliveries take their course again, to their dead letters if need be. */
+  /** The longest pause. After it, deliveries are attempted again until they succeed or are dead-lettered. */
   pauseMsMax: number
 }
 
@@ -27,7 +30,7 @@ export interface FailureRun {
   subscriptionId: string
   failures: number
   errorCode: string
-  /** This worker has had so many failures that it sends nothing more. */
+  /** This worker has seen enough failures to stop sending. */
   isStopped: boolean
 }
 
@@ -54,7 +57,7 @@ const addFailures = `
                 THEN sagapost.now() END AS opening) AS decision)
   RETURNING subscription_id, failures, opened_at = sagapost.now() AS opened`
 
-/** Adds failures to their runs, under the role job_worker; returns those whose breaker opened just now. */
+/** Records failures, under the role job_worker. Returns the subscriptions whose breaker has just opened. */
 export async function noteFailures(
   pool: pg.Pool,
   runs: readonly FailureRun[],
@@ -89,7 +92,7 @@ const endRuns = `
   WHERE breaker.subscription_id = ended.subscription_id
   RETURNING breaker.subscription_id, opened_at IS NOT NULL AS was_open`
 
-/** A success ends the run; returns those whose breaker was open until now. */
+/** A success resets the count of failures. Returns the subscriptions whose breaker was open until now. */
 export async function noteSuccesses(pool: pg.Pool, subscriptionIds: readonly string[]): Promise<string[]> {
   const { rows } = await pool.query<{ subscription_id: string; was_open: boolean }>(endRuns, [
     subscriptionIds,
@@ -104,7 +107,7 @@ const forgetIdleRuns = `
     WHERE last_failed_at < sagapost.now() - $1 * interval '1 millisecond'
     ORDER BY subscription_id FOR UPDATE SKIP LOCKED)`
 
-/** Runs without a failure for as long as the longest pause are over. */
+/** Forgets subscriptions that have had no failure for as long as the longest pause. */
 export async function forgetOldFailures(pool: pg.Pool, { pauseMsMax }: BreakerPolicy): Promise<void> {
   await pool.query(forgetIdleRuns, [pauseMsMax])
 }

@@ -5,9 +5,9 @@ import type { BreakerPolicy } from './note-outcomes.js'
 export interface OpenBreakers {
   /** Subscriptions whose last outcome was a failure. */
   failing: ReadonlySet<string>
-  /** Those that are paused. */
+  /** Subscriptions whose breaker is open. */
   open: ReadonlySet<string>
-  /** A probe is due for at least one. */
+  /** A probe is due for at least one subscription. */
   probeDue: boolean
 }
 
@@ -42,7 +42,7 @@ const takeDueProbes = `
   FROM due WHERE breaker.subscription_id = due.subscription_id
   RETURNING breaker.subscription_id`
 
-/** The subscriptions that this worker, and no other, shall try with one delivery now: as many as it has slots for. */
+/** The subscriptions that this worker alone probes now with one delivery each, at most one per free slot. */
 export async function takeProbes(pool: pg.Pool, policy: BreakerPolicy, most: number): Promise<string[]> {
   const { rows } = await pool.query<{ subscription_id: string }>(takeDueProbes, [policy.probeEveryMs, most])
   return rows.map(({ subscription_id }) => subscription_id)

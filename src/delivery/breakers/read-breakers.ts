@@ -1,10 +1,12 @@
 import type pg from 'pg'
 
-/** How a subscription's endpoint fares; a healthy one has none. */
+/** The circuit breaker of a failing subscription; a healthy one has none. */
 export interface Breaker {
-  /** `open`: paused, but for a probe now and then. `exhausted`: was paused for as long as may be, and fails on. */
+  /**
+   * `open`: paused except for occasional probes. `exhausted`: the longest pause is over and the endpoint still fails.
+   */
   state: 'failing' | 'open' | 'exhausted'
-  /** In a row. */
+  /** Consecutive failures. */
   failures: number
   failingSince: Date
   lastErrorCode: string | null

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { inRange, newestRanges, type WorkWindow } from '../../database/index.js'
 
-/** Whoever has answered nothing in these is as good as new. */
+/** A subscription that has answered nothing in these partitions is treated as new. */
 const PARTITIONS_ASKED = 8
 
 // By idx_saga_subscription, one entry for each subscription (docs/internals/hot-statements.md: limits inside).
@@ -14,7 +14,7 @@ export const selectAnswered = `
     LIMIT 1
   ) AS completed`
 
-/** Those of the subscriptions that have answered a delivery lately, of whichever worker: under the role job_worker. */
+/** The subscriptions that have recently answered a delivery of any worker. Under the role job_worker. */
 export async function recallAnswers(
   pool: pg.Pool,
   window: WorkWindow,

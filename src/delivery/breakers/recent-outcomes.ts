@@ -1,23 +1,23 @@
-/** Of so many of the last outcomes … */
+/** Of this many recent outcomes … */
 export interface OutcomeLimits {
   outcomes: number
-  /** … so many are failures, … */
+  /** … at least this many are failures, … */
   failures: number
-  /** … and all of them are of this time. */
+  /** … and all of them fall within this time. */
   withinMs: number
 }
 
 /**
- * The last outcomes of endpoints that fail at the moment, from the first failure on: while all of them are successes, none
- * is kept, so an endpoint that answers costs nothing.
+ * The recent outcomes of endpoints that fail at the moment, from the first failure on. An endpoint whose recent
+ * outcomes are all successes keeps none, so it costs nothing.
  */
 export interface RecentOutcomes {
-  /** Returns whether so many of the last ones are failures that nothing more is to be sent. */
+  /** Returns true when enough of the recent outcomes are failures to stop sending. */
   add(subscriptionId: string, failed: boolean, nowMs: number): boolean
-  /** Whether more than half of them are failures. */
+  /** Whether more than half of the recent outcomes are failures. */
   isMostlyFailing(subscriptionId: string): boolean
   forget(subscriptionId: string): void
-  /** Forgets those whose last outcome is too old to count. */
+  /** Forgets endpoints whose last outcome is too old to count. */
   forgetOld(nowMs: number): void
 }
 
@@ -27,7 +27,7 @@ interface Outcome {
 }
 
 export function createRecentOutcomes(limits: OutcomeLimits): RecentOutcomes {
-  // In the order of their last outcomes.
+  // Ordered by the time of the last outcome.
   const kept = new Map<string, Outcome[]>()
   const failuresOf = (outcomes: readonly Outcome[]) => outcomes.filter(({ failed }) => failed).length
 

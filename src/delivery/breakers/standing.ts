@@ -1,2 +1,5 @@
-/** What is known of a subscription's endpoint: it answers; nobody has tried it; its last deliveries have failed. */
+/**
+ * What the workers know of a subscription's endpoint: it answers, no worker has tried it, or its last deliveries
+ * failed.
+ */
 export type Standing = 'answering' | 'untried' | 'failing'

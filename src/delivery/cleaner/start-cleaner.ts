@@ -19,7 +19,7 @@ export interface CleanerOptions {
   intervalMs: number
 }
 
-/** The Lease Reset Cleaner: frees the jobs of workers that were lost [J8]. */
+/** The Lease Reset Cleaner: releases the jobs whose workers were lost [J8]. */
 export function startCleaner({ pool, window, wakeups, log, metrics, intervalMs }: CleanerOptions): Loop {
   return startLoop({
     round: async () => {
@@ -38,7 +38,7 @@ export function startCleaner({ pool, window, wakeups, log, metrics, intervalMs }
               ...logFields({ ...reset, errorCode: reset.status === 'Failed' ? 'lease_expired' : null }),
               lease_resets: reset.leaseResets,
             },
-            'lease ran out',
+            'lease expired',
           )
         }
         if (resets.some(({ status }) => status === 'Pending')) wakeups.wake('claims')

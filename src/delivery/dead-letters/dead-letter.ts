@@ -1,21 +1,21 @@
-/** A dead letter as lists have it. */
+/** A dead letter as it appears in lists. */
 export interface DeadLetter {
   id: string
   deliveryId: string
   eventId: string
-  /** What the receiver got as `webhook-id`; null when the event's partition was removed. */
+  /** The `webhook-id` that the receiver got; null once the event's partition is removed. */
   webhookId: string | null
   subscriptionId: string
   eventType: string
   finalErrorCode: string | null
   failedAt: Date
   attemptCount: number
-  /** Of the last attempt, as the next two [J11]. */
+  /** From the last attempt, like the next two fields [J11]. */
   jobId: string | null
   workerId: string | null
   leaseExpiration: Date | null
   correlationId: string | null
-  /** The delivery that took it up again; null while nobody asked for one. */
+  /** The delivery that a requeue created; null when the letter was never requeued. */
   requeuedAs: string | null
 }
 

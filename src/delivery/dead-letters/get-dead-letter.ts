@@ -21,11 +21,11 @@ export const selectDeadLetter = `
 export interface WholeDeadLetter extends DeadLetter {
   /** [D2] The JSON text of the event's payload, byte for byte. */
   payloadSnapshot: string
-  /** The payload is larger than any part reads: the snapshot is kept, and `payloadSnapshot` is null. */
+  /** The payload exceeds the limit of what Sagapost reads: the snapshot is kept, but `payloadSnapshot` is null. */
   payloadTooLarge?: boolean
 }
 
-/** One dead letter with its payload; null when there is none. Under the role saga_readonly_role. */
+/** One dead letter with its payload, or null when it does not exist. Under the role saga_readonly_role. */
 export async function getDeadLetter(pool: pg.Pool, id: string): Promise<WholeDeadLetter | null> {
   if (!isRowId(id)) return null
   const [row] = await findInRanges<DeadLetterRow & { payload_snapshot: string | null }>(

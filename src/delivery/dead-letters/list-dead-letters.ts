@@ -41,7 +41,10 @@ export const selectDeadLetters = `
 
 export type DeadLetterFilter = PageRequest & DeadLetterMatch
 
-/** A page of dead letters, without payloads, under the role saga_readonly_role. They never change, so pages stay. */
+/**
+ * A page of dead letters without payloads, under the role saga_readonly_role. Dead letters never change, so pages are
+ * stable.
+ */
 export async function listDeadLetters(
   pool: pg.Pool,
   { subscriptionId, eventType, errorCode, from, to, cursor, limit }: DeadLetterFilter = {},

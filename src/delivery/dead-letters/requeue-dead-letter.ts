@@ -7,18 +7,19 @@ const requeue = 'SELECT delivery_id, created FROM sagapost.requeue_dead_letter($
 
 export interface Requeued {
   deliveryId: string
-  /** False: an earlier request made the delivery. */
+  /** False when an earlier request created the delivery. */
   created: boolean
 }
 
 /**
- * [D4, S19] A new delivery for the dead letter's event and subscription, under the role dead_letter_operator. Asking
- * again answers with the same delivery. Throws `dead_letter_not_found`, `subscription_inactive` or `subscription_deleted`.
+ * [D4, S19] Creates a delivery for the dead letter's event and subscription, under the role dead_letter_operator. A
+ * repeated request returns the same delivery. Throws `dead_letter_not_found`, `subscription_inactive` or
+ * `subscription_deleted`.
  */
 export async function requeueDeadLetter(pool: pg.Pool, id: string): Promise<Requeued> {
   if (!isRowId(id)) throw new SagapostError('dead_letter_not_found', 'there is no such dead letter')
   try {
-    // In a transaction because a refusal is nothing unusual: the rollback keeps the connection.
+    // Refusals are normal here; inside a transaction, the rollback keeps the connection usable.
     return await inTransaction(pool, async (client) => {
       const { rows } = await client.query<{ delivery_id: string; created: boolean }>(requeue, [id])
       const [made] = rows

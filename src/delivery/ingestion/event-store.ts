@@ -5,26 +5,26 @@ import type { NewEvent } from '../../model/index.js'
 import { createGroupStore, type Item } from './group-store.js'
 import type { StoreOutcome } from './store-events.js'
 
-/** One commit takes at most so many: as large as a client's batch may be, it would make the first of them wait. */
+/** Items per commit. A larger client batch is split, so that its first events do not wait for the last. */
 const ITEMS_PER_FLUSH_MAX = 500
 const BYTES_PER_FLUSH_MAX = 8 * 1024 * 1024
-/** Two: while one commits, the next is on its way. With more of them the groups get smaller. */
+/** Two: while one flush commits, the next is on its way. With more, the groups get smaller. */
 const FLUSHES_AT_ONCE_MAX = 2
 /**
- * While one is under way that has begun less than so long ago, the next begins with so many; fewer wait. Without this the
- * second one took the first few that came and left the crowd behind it: 14,300 to 16,100 posts a second instead of 11,800
- * to 13,600 over 64 connections, and a fifth less of PostgreSQL's CPU for each (docs/internals/performance.md).
+ * While a flush younger than this is under way, the next one starts only with a group of a minimum size. Without the
+ * wait, it took only the first few arrivals. Over 64 connections: 14,300 to 16,100 posts a second instead of 11,800 to
+ * 13,600, with a fifth less PostgreSQL CPU for each (docs/internals/performance.md).
  */
 const FLUSH_WAITED_FOR_MS = 5
 const ITEMS_BESIDE_YOUNG_MIN = 16
-/** What may wait in memory; beyond it requests are told to come back. */
+/** Items that may wait in memory. Beyond this limit, clients get an error that asks them to retry. */
 const WAITING_ITEMS_MAX = 20_000
 const WAITING_BYTES_MAX = 128 * 1024 * 1024
 
 export interface EventStore {
-  /** Resolves when the event is committed, together with others that came at the same time. */
+  /** Resolves when the event is committed, together with others that arrived at the same time. */
   store(event: NewEvent): Promise<StoreOutcome>
-  /** A client's own batch, in commits of its own; item by item the outcome, or the error it failed with. */
+  /** Stores a client's batch in its own commits. Returns an outcome or an error for each item. */
   storeBatch(events: readonly NewEvent[]): Promise<(StoreOutcome | { error: unknown })[]>
 }
 
@@ -32,9 +32,9 @@ export interface EventStoreOptions {
   /** Under the role event_ingest_writer. */
   pool: pg.Pool
   log: Logger
-  /** Something new is stored: the router has work. */
+  /** Called when new events are stored, so that the router wakes. */
   onEventsStored: () => void
-  /** The ids have run past the partitions. */
+  /** Called when event ids have passed the last partition. */
   onPartitionMissing?: () => void
   flushWaitedForMs?: number
 }
@@ -42,13 +42,13 @@ export interface EventStoreOptions {
 interface Lane {
   queue: Item[]
   flushes: number
-  /** Those of them that are worth waiting for. */
+  /** The flushes young enough to wait for. */
   young: number
 }
 
 /**
- * Group commit: while a flush is under way, the events of other requests gather, and go together in the next one. So
- * clients that post one event at a time get the throughput of batches, and a lone event waits for a few milliseconds at most.
+ * Group commit: while a flush is under way, events of other requests gather for the next one. Clients that post one
+ * event at a time get the throughput of batches, and a lone event waits a few milliseconds at most.
  */
 export function createEventStore({
   pool,
@@ -57,7 +57,7 @@ export function createEventStore({
   onPartitionMissing = () => {},
   flushWaitedForMs = FLUSH_WAITED_FOR_MS,
 }: EventStoreOptions): EventStore {
-  // Events without a key never wait for a lock, so they have a lane where nobody does.
+  // Events without a key never wait for a lock, so they have their own lane.
   const lanes = { plain: newLane(), keyed: newLane() }
   let waitingItems = 0
   let waitingBytes = 0
@@ -93,14 +93,14 @@ export function createEventStore({
     void flush(lane)
   }
 
-  /** Throws when too much waits already. */
+  /** Throws when too many items are waiting. */
   const refuseOverload = () => {
     if (waitingItems >= WAITING_ITEMS_MAX || waitingBytes >= WAITING_BYTES_MAX) {
       throw new SagapostError('overloaded', `${waitingItems} events wait to be stored already`)
     }
   }
 
-  /** The event, counted in until its fate is known. */
+  /** Counts the event as waiting until its outcome is known. */
   const admit = (
     event: NewEvent,
     settle: (outcome: StoreOutcome) => void,
@@ -134,7 +134,7 @@ export function createEventStore({
         refuseOverload()
         const lane = event.idempotencyKey === undefined ? lanes.plain : lanes.keyed
         lane.queue.push(admit(event, settle, fail))
-        // After the requests that came in the same turn of the loop.
+        // Runs after the requests that arrived in the same turn of the event loop.
         setImmediate(() => void flush(lane))
       }),
 

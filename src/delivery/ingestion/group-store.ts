@@ -4,7 +4,7 @@ import { SagapostError } from '../../errors/index.js'
 import type { NewEvent } from '../../model/index.js'
 import { type StoreOutcome, storeOnce } from './store-events.js'
 
-/** One event that somebody waits for. */
+/** An event whose request waits for the outcome. */
 export interface Item {
   event: NewEvent
   settle(outcome: StoreOutcome): void
@@ -12,42 +12,44 @@ export interface Item {
 }
 
 /**
- * How long a group waits for a key that another transaction holds, before the group is taken apart to find out whose
- * it is. Other servers hold a key for the length of a commit; an application may hold it for as long as it likes.
+ * How long a group waits for a key that another transaction holds, before it is split to find the blocked item. Other
+ * servers hold a key for one commit; an application may hold it for any time.
  */
 const GROUP_LOCK_WAIT_MS = 50
-/** Found, it waits by itself this long, off everybody's way, and is then told to ask again. */
+/**
+ * The blocked item then waits alone for this long, without delaying others; after that the client is asked to retry.
+ */
 const LONE_LOCK_WAIT_MS = 2_000
-/** Each waits on a connection of its own; more than this, and they are told at once. */
+/** Each lone wait takes a connection; beyond this number, clients are asked immediately to retry. */
 const LONE_WAITS_MAX = 4
 
-/** Data and integrity: something about one of the events, which says nothing about the others. */
+/** Errors of data or integrity: they concern one event and say nothing about the others. */
 const ITEM_ERRORS = /^(22|23|54|SP)/
 
 export interface GroupStore {
-  /** Stores what it can; every item is settled or failed as soon as its own fate is known. Never throws. */
+  /** Stores what it can. Each item is settled or rejected as soon as its own outcome is known. Never throws. */
   store(items: readonly Item[]): Promise<void>
 }
 
 export interface GroupStoreOptions {
   /** Under the role event_ingest_writer. */
   pool: pg.Pool
-  /** None of a group can be stored until there is a partition for the next ids. */
+  /** Called when no event can be stored until the next partition exists. */
   onPartitionMissing(): void
-  /** Called after each commit with what it stored. */
+  /** Called after each commit with the counts of what it stored. */
   onCommitted(stored: { events: number; duplicates: number; refused: number; tookMs: number }): void
 }
 
 /**
- * Stores events in as few commits as possible, yet so that no event waits for another's misfortune: when a group fails
- * for something that one of its items is to blame for, it is halved, and again, until the item stands alone. What is
- * good commits on the way. Items with one key stay together: they are one event and its repetitions.
+ * Stores events in as few commits as possible without letting a bad event fail its neighbours: a group that fails
+ * because of one item is halved until that item is alone, and the good halves commit on the way. Items that share a key
+ * stay together: they are one event and its repetitions.
  */
 export function createGroupStore({ pool, onPartitionMissing, onCommitted }: GroupStoreOptions): GroupStore {
-  /** Keys that are being waited for, with those who came for the same key meanwhile. */
+  /** Keys that a lone item waits for, with the items that have arrived for the same key since. */
   const waiting = new Map<string, Item[]>()
 
-  /** Settles those whose fate is known, and returns the others: they are to be stored once more. */
+  /** Settles the items whose outcome is known and returns the others, which must be stored again. */
   const commit = async (items: readonly Item[], lockWaitMs: number): Promise<readonly Item[]> => {
     const events = items.map(({ event }) => event)
     const startedAt = performance.now()
@@ -83,7 +85,7 @@ export function createGroupStore({ pool, onPartitionMissing, onCommitted }: Grou
     else failAll(late, failure)
   }
 
-  /** In waves: the large good halves are through before the search goes on in the bad one. */
+  /** In waves, so that the large good halves commit before the search continues in the bad one. */
   const store = async (items: readonly Item[]): Promise<void> => {
     const alone: Promise<void>[] = []
     const groups: (readonly Item[])[] = [
@@ -108,7 +110,7 @@ export function createGroupStore({ pool, onPartitionMissing, onCommitted }: Grou
         else failAll(group, explained(error))
       }
     }
-    // Whoever called may go on with other groups; only a batch waits for all of its items, by their own promises.
+    // The caller may go on with other groups; only a batch waits for all of its items, through their own promises.
     void Promise.all(alone)
   }
 
@@ -122,7 +124,7 @@ export function createGroupStore({ pool, onPartitionMissing, onCommitted }: Grou
   return { store }
 }
 
-/** Items that belong together: those with the same key; every other one by itself. */
+/** Groups items with the same key; every other item is its own group. */
 function byKey(items: readonly Item[]): Item[][] {
   const units: Item[][] = []
   const unitOf = new Map<string, Item[]>()
@@ -153,7 +155,7 @@ function sqlState(error: unknown): string {
   return typeof code === 'string' ? code : ''
 }
 
-/** What the database refused though our own checks had taken it. */
+/** Explains a refusal by the database of an event that passed the checks of this process. */
 function explained(error: unknown): unknown {
   const code = databaseErrorCode(error)
   return code === undefined ? error : new SagapostError(code, (error as Error).message, { cause: error })

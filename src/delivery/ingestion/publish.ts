@@ -4,9 +4,9 @@ import { type EventRefusal, refuseEvent } from '../../model/index.js'
 
 /** Exactly one of the two. */
 interface GivenPayload {
-  /** Any value that JSON can hold; it is written by JSON.stringify. */
+  /** Any JSON value; serialized with JSON.stringify. */
   payload?: unknown
-  /** JSON text, which is kept byte for byte. */
+  /** JSON text, stored byte for byte. */
   payloadJson?: string | undefined
 }
 
@@ -17,18 +17,18 @@ export interface PublishedEvent extends GivenPayload {
   traceparent?: string | undefined
 }
 
-/** As `pg` queries, whichever copy of it the application has. */
+/** Compatible with any version of `pg` that the application uses. */
 interface QueryClient {
   query(text: string, values: unknown[]): Promise<{ rows: { id: string }[] }>
 }
 
-// As text: the application's own `pg` may read bigint as something else.
+// Returned as text, since the application's `pg` may parse bigint differently.
 const publishOne = `SELECT sagapost.publish($1, $2::json, $3, $4, $5)::text AS id`
 
 /**
- * Stores one event in the transaction that the caller has open on its own connection: the event exists if and
- * only if that transaction commits. The connection's role needs event_publisher or event_ingest_writer. Returns the
- * event's id. What is refused here leaves the transaction as it was; what the database refuses aborts it.
+ * Stores one event in the transaction that is open on the caller's connection and returns its id: the event exists if
+ * and only if that transaction commits. The connection's role needs event_publisher or event_ingest_writer. An error of
+ * this function's own checks leaves the transaction usable; one of the database aborts it.
  */
 export async function publish(client: QueryClient, event: PublishedEvent): Promise<string> {
   const payload = payloadText(event)
@@ -51,7 +51,7 @@ export async function publish(client: QueryClient, event: PublishedEvent): Promi
   }
 }
 
-/** The payload's JSON text, or why there is none. */
+/** The payload's JSON text, or the reason why it is refused. */
 export function payloadText({ payload, payloadJson }: GivenPayload): string | { refusal: EventRefusal } {
   if (payloadJson !== undefined) {
     if (payload !== undefined) return noPayload('give payload or payloadJson, not both')

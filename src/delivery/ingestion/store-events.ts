@@ -11,11 +11,11 @@ import {
 
 interface StoredEvent {
   id: string
-  /** What its receivers get as `webhook-id`. */
+  /** The `webhook-id` that receivers get. */
   webhookId: string
   type: string
   createdAt: Date
-  /** The key was known with the same type and payload: nothing was stored now. */
+  /** The key exists with the same type and payload, so nothing was stored. */
   duplicate: boolean
 }
 
@@ -37,7 +37,7 @@ const insertPaddedEvents = prepared(`
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS given (type, payload, correlation_id, traceparent)
   RETURNING id, ${eventTimeUs} AS at_us`)
 
-/** White space of JSON (RFC 8259); its other characters come after the space. */
+/** JSON white space (RFC 8259): space is the highest of its characters. */
 const SPACE = 0x20
 
 function isPadded(payload: string): boolean {
@@ -74,17 +74,14 @@ interface Row {
 }
 
 export interface StoreOptions extends EventCheck {
-  /**
-   * How long to wait for a key that another transaction holds, at least 1; absent: as long as the session's
-   * lock_timeout says.
-   */
+  /** How long to wait for a key that another transaction holds, at least 1. Default: the session's lock_timeout. */
   lockWaitMs?: number
 }
 
 /**
- * Stores a batch under the role event_ingest_writer and answers item by item, in order. One bad item does not
- * stop the others. When this throws, nothing of the batch was stored, or nobody knows: with keys, asking again is safe.
- * A batch in which some have keys and some have none needs a transaction of the caller's for that.
+ * Stores a batch under the role event_ingest_writer and returns an outcome per item, in order; a bad item does not fail
+ * the others. When this throws, the batch may or may not be stored: with keys, a retry is safe. A batch that mixes
+ * items with and without keys needs a transaction of the caller's.
  */
 export async function storeEvents(
   pool: pg.Pool | pg.PoolClient,
@@ -98,8 +95,8 @@ export async function storeEvents(
 }
 
 /**
- * The same in one statement. Undefined is the outcome of an item whose key was forgotten at that very moment: nothing was
- * stored of it, and asking once more does.
+ * The same in one statement. The outcome is undefined when the item's key expired at that moment: the item is not
+ * stored, and a retry stores it.
  */
 export async function storeOnce(
   pool: pg.Pool | pg.PoolClient,
@@ -149,14 +146,16 @@ async function storeKeyed(
   ])
   return rows.map(({ item, id, at_us: atUs, duplicate, conflict }) => {
     const event = events[item - 1] as NewEvent
-    // The key was forgotten between the two statements of the function.
+    // The key expired between the two statements of the function.
     if (id === null) return undefined
     if (conflict) return { refusal: conflictWith(event, id) }
     return toStored(id, event.type, atUs, duplicate)
   })
 }
 
-/** A duplicate's time is its key's, which was stored in one transaction with the event: the webhook id is the event's. */
+/**
+ * A duplicate takes its key's time, which was stored in one transaction with the event: the webhook id is the event's.
+ */
 function toStored(id: string, type: string, atUs: number, duplicate: boolean): StoredEvent {
   return { id, webhookId: webhookIdOf(id, atUs), type, createdAt: new Date(atUs / 1e3), duplicate }
 }

@@ -3,7 +3,7 @@ import type { WorkWindow } from '../../database/index.js'
 import { type AppliedBatch, applyResults, applyRow, ResultsRefused } from './apply-results.js'
 import type { RetryPolicy } from './retry-policy.js'
 
-/** A row that was refused is tried again after this. */
+/** How long a refused row waits before it is tried again. */
 const TRY_AGAIN_MS = 60_000
 
 export interface ResultApplierOptions {
@@ -14,8 +14,8 @@ export interface ResultApplierOptions {
 }
 
 /**
- * Applies results so that one which the database refuses holds up its own row of the queue and no other: a delivery that
- * cannot be dead-lettered, say, because its event's partition was dropped.
+ * Applies results so that a result which the database refuses delays only its own row of the queue: for example, a
+ * delivery that cannot be dead-lettered because its event's partition was dropped.
  */
 export function createResultApplier(
   pool: pg.Pool,
@@ -29,7 +29,7 @@ export function createResultApplier(
       try {
         results.push(...(await applyRow(pool, id, { policy, window })).results)
       } catch (error) {
-        // What else goes wrong is the next round's: those before are applied, and told of.
+        // Any other error is left to the next round; the results before it are applied and reported.
         if (!(error instanceof ResultsRefused)) break
         refusedUntilMs.set(id, performance.now() + TRY_AGAIN_MS)
         onRefused(id, error)

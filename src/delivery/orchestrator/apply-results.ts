@@ -20,9 +20,9 @@ interface AppliedResult {
   subscriptionId: string
   workerId: string | null
   leaseExpiration: Date
-  /** Since the delivery was made, by the database's clock. */
+  /** Age of the delivery, by the database's clock. */
   ageMs: number
-  /** Of the request; null when nobody lived to tell. */
+  /** Duration of the request; null when the worker died before it reported. */
   durationMs: number | null
   status: 'Completed' | 'PendingRetry' | 'DeadLettered'
   attemptCount: number
@@ -104,7 +104,7 @@ interface Row {
   event_id: string
   subscription_id: string
   worker_id: string | null
-  /** A number, not a time: one of these comes with every delivery, and to read a time takes 5 µs. */
+  /** A number and not a time, because every delivery has one and parsing a time takes 5 µs. */
   lease_until_ms: number
   age_ms: number
   duration_ms: number | null
@@ -112,7 +112,7 @@ interface Row {
   attempt_count: number
   final_error_code: string | null
   correlation_id: string | null
-  /** Its attempts are used up. */
+  /** The delivery has no attempts left. */
   dead: boolean
   stop: Stop | null
 }
@@ -127,7 +127,7 @@ interface QueuedResults extends QueueRow {
   id: string
   first_event_id: string
   last_event_id: string
-  /** With commas: they go back as they came. */
+  /** Comma-separated, in the form in which they are passed back. */
   job_ids: string
   event_ids: string
 }
@@ -136,11 +136,11 @@ export interface ApplyOptions {
   batchMax: number
   policy: RetryPolicy
   window: () => WorkWindow
-  /** Rows of the queue that are left alone. */
+  /** Rows of the queue to skip. */
   except?: readonly string[]
 }
 
-/** The database refuses what one of these rows of the queue would do; all of them are still there. */
+/** The database refused the result of one of these queue rows; all of them remain in the queue. */
 export class ResultsRefused extends Error {
   readonly queueIds: readonly string[]
 
@@ -150,7 +150,7 @@ export class ResultsRefused extends Error {
   }
 }
 
-/** Applies new results under the role saga_orchestrator, all in one transaction with the dead letters. */
+/** Applies new results and writes their dead letters in one transaction, under the role saga_orchestrator. */
 export function applyResults(
   pool: pg.Pool,
   { batchMax, policy, window, except = [] }: ApplyOptions,
@@ -162,7 +162,7 @@ export function applyResults(
   })
 }
 
-/** The results of one row of the queue, unless somebody else has it. */
+/** Applies the results of one queue row, unless another orchestrator holds it. */
 export function applyRow(
   pool: pg.Pool,
   queueId: string,
@@ -180,7 +180,10 @@ interface Taken {
   more: boolean
 }
 
-/** Those in the range of the first: a row is of one range, as workers report. What is left comes with the next batch. */
+/**
+ * The results in the range of the first one. A queue row never spans ranges, because workers report per range; the
+ * other rows come with the next batch.
+ */
 function ofOneRange(window: WorkWindow, taken: readonly QueuedResults[], more: boolean): Taken {
   const [first] = taken
   if (!first) return { batch: [], range: window.fresh, more: false }

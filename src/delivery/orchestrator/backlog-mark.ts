@@ -1,14 +1,14 @@
-/** Ids are not committed in their order: a look past a backlog begins where one ended that is at least this old. */
+/** Ids commit out of order, so a look past the backlog starts where an earlier look ended that is at least this old. */
 const LATE_MS = 100
 
 export interface BacklogMark {
-  /** The delivery after which the next look begins. */
+  /** The delivery after which the next look starts. */
   pastSaga(): string
-  /** A look has come up to this delivery. */
+  /** Records that a look has reached this delivery. */
   looked(lastSaga: string): void
 }
 
-/** How far an orchestrator has looked past a backlog of deliveries that wait for their first jobs. */
+/** How far the orchestrator has looked past a backlog of deliveries that wait for their first jobs. */
 export function createBacklogMark(): BacklogMark {
   let late = { atMs: performance.now(), last: '0', next: '0' }
   return {

@@ -6,14 +6,14 @@ import { SagapostError } from '../../errors/index.js'
 const cancel = 'SELECT sagapost.cancel_delivery($1)'
 
 /**
- * Nothing more is sent of the delivery, but what is on its way; it ends as a dead letter with `cancelled`, unless that
- * arrives. The parts bring it about. Asked again, nothing more happens. Under the role dead_letter_operator. Throws
- * `delivery_not_found`, and `delivery_not_cancellable` when it has ended otherwise.
+ * Requests cancellation, under the role dead_letter_operator; the orchestrator carries it out. No further attempt
+ * starts, and the delivery is dead-lettered with `cancelled` unless an attempt under way succeeds. Repeatable. Throws
+ * `delivery_not_found`, and `delivery_not_cancellable` when the delivery has ended otherwise.
  */
 export async function cancelDelivery(pool: pg.Pool, id: string): Promise<void> {
   if (!isRowId(id)) throw new SagapostError('delivery_not_found', `there is no delivery ${id.slice(0, 40)}`)
   try {
-    // In a transaction because a refusal is nothing unusual: the rollback keeps the connection.
+    // Refusals are normal here; inside a transaction, the rollback keeps the connection usable.
     await inTransaction(pool, (client) => client.query(cancel, [id]))
   } catch (error) {
     const code = databaseErrorCode(error)

@@ -1,4 +1,4 @@
-/** A delivery that was dead-lettered, with what the log has of its last job [J11]. */
+/** A dead-lettered delivery, with the fields of its last job that the log needs [J11]. */
 export interface DeadDelivery {
   deliveryId: string
   eventId: string
@@ -24,7 +24,7 @@ export const hasEvent = `
     EXISTS (SELECT FROM sagapost.events AS event WHERE event.id = ANY (array_append('{}', saga.event_id))
       AND (event.id >= $1 OR event.id > $2) AND (event.id < $2 OR event.id <= $1))`
 
-/** SQL: no job of a row of `saga` may still be sent. With one the database refuses to move it on. */
+/** SQL: a row of `saga` has no active job. With one, the database refuses to move the saga on. */
 export const hasNoActiveJob = `
     NOT EXISTS (SELECT FROM sagapost.webhook_delivery_jobs AS job
       WHERE job.saga_id = ANY (ARRAY[saga.id]) AND job.event_id + 0 = saga.event_id AND job.status IN ('Pending', 'Leased')

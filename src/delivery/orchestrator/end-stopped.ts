@@ -55,13 +55,16 @@ const selectAnyStopped = prepared(`
   SELECT EXISTS (SELECT FROM sagapost.subscription_switches)
       OR EXISTS (SELECT FROM sagapost.delivery_cancellations) AS any`)
 
-/** Whether there is anything to end. */
+/** Whether any delivery has to be ended. */
 export async function isAnyStopped(pool: pg.Pool): Promise<boolean> {
   const { rows } = await pool.query<{ any: boolean }>(selectAnyStopped)
   return rows[0]?.any === true
 }
 
-/** Under the role saga_orchestrator, one transaction for each of the two; at most `batchMax` of each. */
+/**
+ * Ends stopped deliveries under the role saga_orchestrator: one transaction for each of the two kinds, at most
+ * `batchMax` of each.
+ */
 export async function endStopped(
   pool: pg.Pool,
   { range, batchMax }: { range: EventRange; batchMax: number },
@@ -83,7 +86,7 @@ const forgetEnded = prepared(`
       AND (saga.event_id >= $1 OR saga.event_id > $2) AND (saga.event_id < $2 OR saga.event_id <= $1)
       AND saga.status IN ('Pending', 'InProgress', 'PendingRetry'))`)
 
-/** Cancellations of deliveries that have ended, in whichever way. Under the role saga_orchestrator. */
+/** Deletes cancellations of deliveries that have ended in any way. Under the role saga_orchestrator. */
 export async function forgetEndedCancellations(pool: pg.Pool, window: WorkWindow): Promise<void> {
   const { rows } = await pool.query<{ event_id: string }>(selectCancelled)
   for (const { range } of groupByRange(window, rows, ({ event_id }) => event_id)) {

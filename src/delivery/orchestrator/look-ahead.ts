@@ -11,7 +11,7 @@ export const lookAhead = prepared(`
      WHERE status = 'PendingRetry' AND (event_id >= $1 OR event_id > $2) AND (event_id < $2 OR event_id <= $1)
      ORDER BY next_attempt_at LIMIT 1)::float8 AS next_retry_ms`)
 
-/** How long until there are results, or deliveries of this range to move, as far as is known now; 0: at once. */
+/** Time until there are results to apply or deliveries of this range to move, as far as known; 0 means now. */
 export async function workDueInMs(pool: pg.Pool, range: EventRange): Promise<number> {
   const { rows } = await pool.query<{ work: boolean; next_retry_ms: number | null }>(
     inRange(lookAhead, range),

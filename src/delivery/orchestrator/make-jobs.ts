@@ -13,7 +13,7 @@ import { stopOf } from './stop-of.js'
 export interface MadeJobs {
   first: number
   retries: number
-  /** Waited for a retry, but the limit was lowered meanwhile [S15], or nothing more is to be sent. */
+  /** Deliveries that waited for a retry and end instead: their limit was lowered [S15], or they were stopped. */
   dead: DeadDelivery[]
 }
 
@@ -45,7 +45,7 @@ export const makeFirstJobs = prepared(`
     LIMIT $3 FOR UPDATE SKIP LOCKED
   ), ${moveAndMake}${insertJobs}`)
 
-/** What one look past a backlog goes through at most, and what one subscription gets of it. */
+/** Limits of one look past a backlog: deliveries it reads in all, and first jobs it makes per subscription. */
 const LOOKED_AT_MAX = 10_000
 const PER_SUBSCRIPTION = 20
 // The same for sagas that were made since an earlier look, $4, by webhook_delivery_sagas_pkey: all subscriptions in turn,
@@ -106,19 +106,22 @@ const retryThose = (where: string) =>
     ORDER BY attempt DESC LIMIT 1
   ) AS last_job ON true`)
 export const makeRetryJobs = retryThose('')
-/** When the database has refused one of them, whose event is gone, or which has a job: it holds up no other. */
+/**
+ * Used after the database refused a batch: skips deliveries whose event is gone or that already have a job, so that
+ * they do not delay the others.
+ */
 const makePossibleRetryJobs = retryThose(` AND ${hasEvent} AND ${hasNoActiveJob}`)
 
 export interface MakeJobsOptions {
   range: EventRange
   batchMax: number
-  /** The default limit of attempts. */
+  /** The default limit of attempts per delivery. */
   limit: number
   first?: boolean
   retries?: boolean
 }
 
-/** Makes first and retry jobs under the role saga_orchestrator, one transaction each. */
+/** Creates first and retry jobs under the role saga_orchestrator, in one transaction each. */
 export async function makeJobs(
   pool: pg.Pool,
   { range, batchMax, limit, first = true, retries = true }: MakeJobsOptions,
@@ -131,8 +134,8 @@ export async function makeJobs(
 }
 
 /**
- * Makes first jobs for the deliveries after `pastSaga`, a few of each subscription, while a backlog is before them.
- * `last` is where the next look begins; null: there are no deliveries.
+ * Creates first jobs for deliveries after `pastSaga`, a few per subscription, while a backlog is ahead of them. `last`
+ * is where the next look starts; null when there are no deliveries.
  */
 export async function makePassingJobs(
   pool: pg.Pool,

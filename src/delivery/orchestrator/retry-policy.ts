@@ -1,9 +1,9 @@
-/** [S14] The numbers behind every retry. */
+/** [S14] The parameters of every retry. */
 export interface RetryPolicy {
   baseDelayMs: number
   maxDelayMs: number
-  /** The longest that a receiver's Retry-After is heeded. */
+  /** The longest Retry-After that is honoured. */
   retryAfterMaxS: number
-  /** Attempts before a delivery is dead-lettered, unless its subscription says otherwise [S15]. */
+  /** Attempts before a delivery is dead-lettered, unless its subscription sets its own limit [S15]. */
   limit: number
 }

@@ -17,8 +17,8 @@ export interface EndingOptions {
 }
 
 /**
- * The loop that ends deliveries which wait for a retry that is not to be made: of deleted subscriptions, and cancelled ones.
- * Beside the orchestrator's own, which goes on with the others, however many these are.
+ * The loop that ends deliveries whose retry must not happen: those of deleted subscriptions, and cancelled ones.
+ * Separate from the orchestrator's main loop, so that a large number of them does not delay the others.
  */
 export function startEnding({ pool, window, wakeups, pollMs, onEnded, onError }: EndingOptions): Loop {
   const loop = startLoop({

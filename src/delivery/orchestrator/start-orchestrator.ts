@@ -20,11 +20,11 @@ import type { RetryPolicy } from './retry-policy.js'
 const BATCH_MAX = 500
 const NEVER_MS = 2 ** 31 - 1
 const PAUSE_MS_MIN = 20
-/** After work, more is likely to be announced; only when it is not, the next retry is looked for. */
+/** After work, more is likely to be announced soon; the next retry is looked up only when nothing is. */
 const SETTLE_MS = 100
-/** Retries wait for seconds at the least, usually: while results are announced, they are not looked for each time. */
+/** Retries usually wait for seconds or longer, so they are not looked for with every announced result. */
 const ALL_EVERY_MS = 50
-/** In one look for what is due; each costs half a ms of PostgreSQL's CPU. */
+/** Older ranges checked in one look for due work; each costs half a ms of PostgreSQL CPU. */
 const OLDER_LOOKED_AT = 16
 
 export interface OrchestratorOptions {
@@ -34,21 +34,21 @@ export interface OrchestratorOptions {
   wakeups: Wakeups
   log: Logger
   metrics: Pick<Recorders, 'resultApplied' | 'jobsMade' | 'deadLettered' | 'loopFailed'>
-  /** For the charts of the dashboard. */
+  /** Feeds the dashboard's charts. */
   counter: Pick<ResultCounter, 'count' | 'countDead'>
   policy: RetryPolicy
-  /** A receiver has answered 410. */
+  /** Called when a receiver has answered 410. */
   onGone: () => void
-  /** The longest pause; a retry that falls due earlier ends it. */
+  /** The longest pause; a retry that is due earlier ends it. */
   pollMs: () => number
 }
 
 export interface Orchestrator extends Loop {
-  /** Counts and logs deliveries that ended while they waited for a retry. */
+  /** Counts and logs deliveries that ended while waiting for a retry. */
   buryWaiting(deliveries: readonly DeadDelivery[]): void
 }
 
-/** The loop that moves sagas: applies results, makes first and retry jobs, wakes the workers. */
+/** The loop that moves sagas: applies results, creates first and retry jobs, wakes the workers. */
 export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
   const { pool, window, wakeups, log, metrics, counter, policy, pollMs } = options
 
@@ -122,7 +122,7 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
     return false
   }
 
-  /** They waited for a retry; no result came with their end. */
+  /** These deliveries waited for a retry; no result accompanies their end. */
   function buryWaiting(deliveries: readonly DeadDelivery[]): void {
     for (const delivery of deliveries) {
       counter.countDead(delivery.subscriptionId)
@@ -144,7 +144,7 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
   const nextRequeued = visitInTurn()
   const nextOlder = visitInTurn()
   const nextLooked = visitInTurn(OLDER_LOOKED_AT)
-  /** Older ranges whose work is due, as the last look has found. */
+  /** Older ranges with due work, as found by the last look. */
   let dueOlder: readonly EventRange[] = []
   const spacing = spaceRounds(wakeups.hasBacklog)
   let dueInMs = 0
@@ -160,7 +160,7 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
       if (told || dueInMs === 0) {
         const ranges = [fresh, ...new Set([...dueOlder, ...(told ? nextOlder(older) : [])])]
         dueOlder = []
-        // New deliveries are told to the other loop: here they are looked for when the last look found some.
+        // New deliveries wake the other loop; this one looks for them only when the last look found some.
         const first = dueInMs === 0
         const all = first || performance.now() >= allAtMs
         const startedAtMs = performance.now()
@@ -172,7 +172,7 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
         }
         const found = work.some(({ done }) => done > 0)
         spacing.ended(Math.max(...work.map(({ done }) => done)), performance.now() - startedAtMs)
-        // What is due and cannot be found is in other hands: asked for again, less and less often.
+        // Due rows that cannot be found are locked elsewhere; ask again at growing intervals.
         lockedPauseMs = found ? PAUSE_MS_MIN : Math.min(lockedPauseMs * 2, pollMs())
         if (work.some(({ more }) => more)) return true
         if (found) {
@@ -192,14 +192,14 @@ export function startOrchestrator(options: OrchestratorOptions): Orchestrator {
     spacingMs: spacing.ms,
     onError,
   })
-  // Apart from the results, whose rounds are further apart under load: a new delivery waits for its job alone.
+  // Separate from the results, whose rounds are further apart under load: a new delivery needs only its job.
   const firstJobs = startLoop({
     round: async (told) => (told || pace.hasMore()) && makeFirst(),
     idleMs: () => (pace.hasMore() ? pace.dueInMs() : NEVER_MS),
     spacingMs: ROUND_SPACING_MS,
     onError,
   })
-  // Beside a backlog, whose rounds take long, new deliveries of other subscriptions have rounds of their own.
+  // Rounds over a backlog take long, so new deliveries of other subscriptions have rounds of their own.
   const passing: Loop = startLoop({
     round: makePassing,
     idleMs: NEVER_MS,

@@ -1,9 +1,9 @@
-/** Nothing more is to be sent: this is how the delivery ends. */
+/** Why a delivery ends without another attempt. */
 export type Stop = 'subscription_deleted' | 'cancelled'
 
 /**
- * SQL: why nothing more is sent of a delivery, or null. The limit of a deleted subscription is reached with the first
- * attempt, that of a cancelled delivery as well [S15]. Asked where a delivery has failed, and nowhere else.
+ * SQL: why no further attempt is made, or null. A deleted subscription and a cancelled delivery reach their limit with
+ * the first attempt [S15]. Evaluated only where a delivery has failed.
  */
 export const stopOf = (deliveryId: string, isDeleted: string) => `
   CASE WHEN ${isDeleted} THEN 'subscription_deleted'

@@ -4,22 +4,22 @@ import { type DeliveryStatus, deliveryMachine, isFinal, type JobStatus } from '.
 export interface Delivery {
   id: string
   eventId: string
-  /** What the receiver gets as `webhook-id`; null when the event's partition was removed. */
+  /** The `webhook-id` that the receiver gets; null once the event's partition is removed. */
   webhookId: string | null
   subscriptionId: string
   status: DeliveryStatus
   attemptCount: number
-  /** Null when it is final: there is no next one. */
+  /** Null in a final state. */
   nextAttemptAt: Date | null
-  /** Of the last failure; null once it is Completed. */
+  /** The error of the last failure; null once the delivery is Completed. */
   finalErrorCode: string | null
-  /** The dead letter that it takes up again; null for a routed delivery. */
+  /** The dead letter that this delivery requeues; null for a routed delivery. */
   requeuedFrom: string | null
   createdAt: Date
   updatedAt: Date
 }
 
-/** One job: one request to the receiver, or the plan of one. */
+/** One job: one request to the receiver, made or planned. */
 export interface Attempt {
   id: string
   status: JobStatus
@@ -29,9 +29,9 @@ export interface Attempt {
   errorCode: string | null
   durationMs: number | null
   responseExcerpt: string | null
-  /** When the lease of whoever sends it ends; null unless it is Leased. */
+  /** When the worker's lease ends; null unless the job is Leased. */
   leaseUntil: Date | null
-  /** How often a lease on it was lost. */
+  /** How many leases on the job were lost. */
   leaseResets: number
   finishedAt: Date | null
 }

@@ -13,8 +13,8 @@ interface Wanted {
 }
 
 /**
- * A page of a list by id, range by range from the newest. A search that stopped in one range ends the page for all. What
- * is older than the page in hand is not asked for: most older ranges have nothing else.
+ * A page of a list by id, range by range from the newest. A search that stops early in one range ends the page.
+ * Partitions older than the page are not queried.
  */
 export async function findInEachRange(
   pool: pg.Pool,

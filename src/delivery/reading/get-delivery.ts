@@ -35,7 +35,7 @@ interface AttemptRow {
   finished_at: Date | null
 }
 
-/** One delivery with its attempts, oldest first; null when there is none. Under the role saga_readonly_role. */
+/** One delivery with its attempts, oldest first; null when it does not exist. Under the role saga_readonly_role. */
 export async function getDelivery(
   pool: pg.Pool,
   id: string,

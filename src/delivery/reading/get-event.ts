@@ -4,10 +4,10 @@ import { eventIdIn, eventTimeUs, PAYLOAD_BYTES_READ_MAX, webhookIdOf } from '../
 import type { Delivery } from './delivery.js'
 import { listDeliveries } from './list-deliveries.js'
 
-/** An event as lists have it. */
+/** An event as it appears in lists. */
 export interface Event {
   id: string
-  /** What its receivers get as `webhook-id`. */
+  /** The `webhook-id` that receivers get. */
   webhookId: string
   type: string
   createdAt: Date
@@ -23,13 +23,13 @@ export interface EventRow {
 }
 
 export interface WholeEvent extends Event {
-  /** The JSON text as it was published, byte for byte. */
+  /** The JSON text as published, byte for byte. */
   payload: string
-  /** The payload is larger than any part reads: it is kept, and `payload` is null. */
+  /** The payload exceeds the limit of what Sagapost reads: it is kept, but `payload` is null. */
   payloadTooLarge?: boolean
   /** Newest first, at most 200. */
   deliveries: Delivery[]
-  /** For `listDeliveries` with this event's id, when there are more; else null. */
+  /** Cursor for `listDeliveries` with this event's id; null when there are no more. */
   deliveriesNextCursor: string | null
 }
 
@@ -40,8 +40,8 @@ export const selectEvent = `
   FROM sagapost.events AS event WHERE id = $1`
 
 /**
- * One event with its payload and deliveries, by its id or its webhook id; null when there is none, or when the webhook id
- * is that of an earlier event with the same id. Under the role saga_readonly_role.
+ * One event with its payload and deliveries, by event id or webhook id. Null when it does not exist, or when the
+ * webhook id belongs to an earlier event with the same id. Under the role saga_readonly_role.
  */
 export async function getEvent(pool: pg.Pool, idOrWebhookId: string): Promise<WholeEvent | null> {
   const id = eventIdIn(idOrWebhookId) ?? idOrWebhookId

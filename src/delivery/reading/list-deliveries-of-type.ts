@@ -13,7 +13,7 @@ import type { Delivery, DeliveryRow } from './delivery.js'
 import { pageDeliveries, pageFound } from './page-deliveries.js'
 import type { Found } from './walk-deliveries.js'
 
-/** A delivery does not know its event's type: no request looks through more events, or deliveries, than this. */
+/** A delivery does not store its event's type, so a request examines at most this many events or deliveries. */
 export const EXAMINED_MAX = 1_000
 
 /**
@@ -51,9 +51,9 @@ interface TypeFilter {
   rowsMax: number
 }
 
-/** The deliveries of one type, and no other filter. */
+/** The deliveries of one event type, without other filters. */
 export async function listDeliveriesOfType(pool: pg.Pool, filter: TypeFilter): Promise<Page<Delivery>> {
-  // Most events have a delivery: as many events as the page has rows fill it.
+  // Most events have a delivery, so as many events as the page has rows usually fill it.
   const { page, isWhole } = await examineEvents(pool, filter, filter.rowsMax)
   return isWhole ? page : (await examineEvents(pool, filter, EXAMINED_MAX)).page
 }
@@ -66,7 +66,7 @@ async function examineEvents(
   const { id: eventId, atUs: deliveryId } = readTimeCursor(cursor)
   const values = [eventType, eventId, deliveryId, eventsMax, rowsMax]
   const rows = await readEveryRange<TypedRow>(pool, selectDeliveriesOfType, values)
-  // The newest event that a range of them was not looked at beyond.
+  // The newest event at which the search of a range stopped.
   const [oldest] = rows
     .filter(({ examined }) => examined >= eventsMax)
     .map((row) => ({ id: row.examined_to, at_us: row.examined_to_us }))
@@ -77,12 +77,12 @@ async function examineEvents(
     .slice(0, rowsMax)
   const page = await pageDeliveries(pool, found, rowsMax, (row) => ({ id: row.event_id, atUs: row.id }))
   if (page.nextCursor !== null || !oldest) return { page, isWhole: true }
-  // Behind the oldest event that was looked at, all of its deliveries included.
+  // After the oldest examined event and all of its deliveries.
   const nextCursor = encodeCursor({ id: oldest.id, atUs: '0' })
   return { page: { ...page, nextCursor }, isWhole: false }
 }
 
-/** In each range, one without a delivery where there is none. */
+/** Each range returns one row without a delivery when it has none. */
 interface TypedRow extends DeliveryRow {
   event_at_us: number
   examined: number
@@ -103,11 +103,11 @@ export interface TypeSieve {
   eventType: string
   before: string | null
   rowsMax: number
-  /** The deliveries that the other filters find, newest first. */
+  /** The deliveries that match the other filters, newest first. */
   read(before: string | null, rowsMax: number): Promise<Found>
 }
 
-/** Of what the other filters find, those of one type. */
+/** Keeps the deliveries of one type among those that match the other filters. */
 export async function keepDeliveriesOfType(
   pool: pg.Pool,
   { eventType, before, rowsMax, read }: TypeSieve,

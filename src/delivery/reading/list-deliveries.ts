@@ -64,14 +64,14 @@ export interface DeliveryFilter extends PageRequest {
   status?: DeliveryStatus | undefined
   eventId?: string | undefined
   subscriptionId?: string | undefined
-  /** Of the last failure: those in PendingRetry and DeadLettered have one. */
+  /** The error of the last failure; deliveries in PendingRetry and DeadLettered have one. */
   errorCode?: string | undefined
   eventType?: string | undefined
 }
 
 /**
- * A page of deliveries under the role saga_readonly_role. The cursor is the last id looked at, which never changes. A page
- * may be shorter than its limit, even empty, and still have a next one: see docs/reference/http-api.md.
+ * A page of deliveries under the role saga_readonly_role. The cursor is the last id examined, which never changes. A
+ * page may be shorter than its limit, even empty, and still have a next one: see docs/reference/http-api.md.
  */
 export async function listDeliveries(
   pool: pg.Pool,
@@ -108,7 +108,7 @@ interface Reading {
   walkedMax: number
 }
 
-/** In each range of events, or in that of the event. */
+/** In every range of events, or in the range of the given event. */
 function readFound(pool: pg.Pool, reading: Reading): Promise<Found> {
   return findInEachRange(pool, reading, (ranged) => readRows(ranged, reading))
 }
@@ -134,7 +134,7 @@ async function readRows(pool: Ranged, reading: Reading): Promise<Found> {
   return readAll(pool, selectDeliveries, [before, status, eventId, subscriptionId, rowsMax, errorCode])
 }
 
-/** By a statement that finds every row that is asked for. */
+/** Runs a statement that finds every matching row. */
 async function readAll(pool: Ranged, sql: string, values: unknown[]): Promise<Found> {
   return { rows: (await pool.query<DeliveryRow>(sql, values)).rows, examinedTo: null }
 }

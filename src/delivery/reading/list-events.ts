@@ -46,11 +46,13 @@ export const selectEventByKey = `
 
 export interface EventFilter extends PageRequest, TimeRange {
   type?: string | undefined
-  /** The one event that was published with it. */
+  /** Only the event that was published with this key. */
   idempotencyKey?: string | undefined
 }
 
-/** A page of events, without their payloads, under the role saga_readonly_role. Events never change, so pages stay. */
+/**
+ * A page of events without their payloads, under the role saga_readonly_role. Events never change, so pages are stable.
+ */
 export async function listEvents(
   pool: pg.Pool,
   { type, idempotencyKey, from, to, cursor, limit }: EventFilter = {},

@@ -88,7 +88,7 @@ export interface OpenReading extends StatusReading {
   status: 'Pending' | 'InProgress'
 }
 
-/** A page of Pending or InProgress, by walking where there are too many to be read whole. */
+/** A page of Pending or InProgress deliveries; walks the primary key when there are too many to read whole. */
 export async function listOpenDeliveries(pool: Ranged, reading: OpenReading): Promise<Found> {
   const { before, status, subscriptionId, rowsMax, walkedMax } = reading
   const read = async (sql: string, limits: number[]) => {
@@ -99,10 +99,10 @@ export async function listOpenDeliveries(pool: Ranged, reading: OpenReading): Pr
   return readFewJobsFirst(reading, (jobsMax) => read(selectInProgressDeliveries, [walkedMax, jobsMax]))
 }
 
-/** Mostly enough for a page, and so few that the planner takes them from the index in order instead of sorting them all. */
+/** Usually enough for a page, and few enough that the planner reads them in index order instead of sorting all. */
 const JOBS_FIRST = 1_000
 
-/** Reads through a few active jobs, and through as many as it may where these do not fill the page. */
+/** Reads a few active jobs first, and up to the limit only when these do not fill the page. */
 export async function readFewJobsFirst(
   { rowsMax, walkedMax }: { rowsMax: number; walkedMax: number },
   read: (jobsMax: number) => Promise<Found>,

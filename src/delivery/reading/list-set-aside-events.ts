@@ -12,14 +12,14 @@ export interface SetAsideEvent {
   eventId: string
   type: string
   correlationId: string | null
-  /** Of the catalogue, or the SQLSTATE. */
+  /** An error code of the catalogue, or the SQLSTATE. */
   errorCode: string
-  /** What the database said. */
+  /** The database's error message. */
   reason: string
   setAsideAt: Date
 }
 
-/** [R1] A page of the events that the database refuses to route, under the role saga_readonly_role. */
+/** [R1] A page of the events that the database refused to route, under the role saga_readonly_role. */
 export async function listSetAsideEvents(
   pool: pg.Pool,
   { cursor, limit }: PageRequest = {},

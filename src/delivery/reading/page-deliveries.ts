@@ -5,8 +5,8 @@ import { readWebhookIds } from './read-webhook-ids.js'
 import type { Found } from './walk-deliveries.js'
 
 /**
- * A page of what was read, with the webhook ids of its events. In a statement of its own, since the lists have a way to
- * their rows each: events never change, so the two agree.
+ * A page of the rows read, with the webhook ids of their events. The ids come from a statement of their own, since each
+ * list has its own query; events never change, so the two agree.
  */
 export async function pageDeliveries(
   pool: pg.Pool,
@@ -21,7 +21,7 @@ export async function pageDeliveries(
   return toPage(rows, rowsRead, (row) => toDelivery(row, webhookIds.get(row.event_id) ?? null), positionOf)
 }
 
-/** The same of a list by id. Where the search stopped before the page was full, the next page goes on there. */
+/** The same for a list by id. When the search stopped before the page was full, the next page continues there. */
 export async function pageFound(
   pool: pg.Pool,
   { rows, examinedTo }: Found,

@@ -10,7 +10,7 @@ export const selectEventTimes = `
     SELECT ${eventTimeUs} AS at_us FROM sagapost.events AS event WHERE event.id = wanted.id /* range of event.id */ LIMIT 1
   ) AS found`
 
-/** The webhook ids of events, by event id. An event whose partition has been removed has none. */
+/** The webhook ids of events, by event id. An event whose partition has been removed is absent. */
 export async function readWebhookIds(
   pool: pg.Pool,
   eventIds: readonly string[],

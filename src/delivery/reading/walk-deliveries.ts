@@ -3,22 +3,22 @@ import type { DeliveryRow } from './delivery.js'
 import type { Ranged } from './find-in-each-range.js'
 
 /**
- * In search of a page no request looks through more deliveries than this, nor through more active jobs or waiting results.
- * docs/internals/decisions.md has the price of the longest search.
+ * Limit of deliveries, active jobs or waiting results that one request examines. docs/internals/decisions.md has the
+ * cost of the longest search.
  */
 export const WALKED_MAX = 100_000
 
-/** What a statement found, and the last id that it looked at where it stopped before the end: the next page goes on there. */
+/** The rows a statement found, and the last id examined when it stopped early: the next page continues there. */
 export interface Found {
   rows: DeliveryRow[]
   examinedTo: string | null
-  /** It stopped because it may look through no more active jobs. */
+  /** The search reached its limit of active jobs. */
   isCutByJobs?: boolean
 }
 
 export type FoundRow = DeliveryRow & { examined_to: string | null; jobs_to?: string | null }
 
-/** Of statements that answer `examined_to` with every row, and one row without a delivery when they find none. */
+/** For statements that return `examined_to` with every row, and one row without a delivery when nothing matches. */
 export function toFound(rows: readonly FoundRow[]): Found {
   const { examined_to: examinedTo = null, jobs_to: jobsTo } = rows[0] ?? {}
   const isCutByJobs = examinedTo !== null && examinedTo === jobsTo

@@ -1,22 +1,22 @@
 import type { RoutableEvent } from './make-sagas.js'
 
-/** A row of the queue with those that its events go to. */
+/** A row of the queue with the subscriptions that its events go to. */
 export interface RoutableRow {
   id: string
   events: readonly RoutableEvent[]
 }
 
-/** How far a row is routed that takes several transactions. */
+/** Progress of a row whose routing takes several transactions. */
 export interface Place {
-  /** So many events from the first on are done. */
+  /** This many events from the start are routed. */
   routedEvents: number
-  /** Of the next one, the deliveries to subscriptions up to this one are made. */
+  /** In the next event, the deliveries to subscriptions up to this id exist. */
   lastSubscriptionId: string
 }
 
 /**
- * Of the rows that were taken, oldest first: those there is room for in one transaction, and those that are too large for
- * any. The others stay in the queue.
+ * Splits the rows taken, oldest first, into those that fit into one transaction and those too large for any. The rest
+ * stay in the queue.
  */
 export function cutDeliveries(
   rows: readonly RoutableRow[],
@@ -35,7 +35,7 @@ export function cutDeliveries(
 const countDeliveries = ({ events }: RoutableRow) =>
   events.reduce((sum, { subscriptions }) => sum + subscriptions.length, 0)
 
-/** The next deliveries of a row, event by event, and of each in the order of its subscriptions' ids. */
+/** The next deliveries of a row, event by event, each in the order of subscription ids. */
 export function cutPiece(
   events: readonly RoutableEvent[],
   { routedEvents, lastSubscriptionId }: Place,

@@ -28,8 +28,8 @@ const setAside = `
   ON CONFLICT DO NOTHING`
 
 /**
- * For a batch of which the database has refused something: makes the deliveries of every event that it takes, and sets
- * the others aside [R1]. The batch is halved until the refused events stand alone, so that one among 500 costs some 20
+ * For a batch that the database refused: creates the deliveries of every event that the database accepts and sets the
+ * other events aside [R1]. The batch is halved until each refused event is alone, so that one among 500 costs some 20
  * statements.
  */
 export const makePossible: MakeDeliveries = async (client, queueIds, events) => {
@@ -46,7 +46,7 @@ export const makePossible: MakeDeliveries = async (client, queueIds, events) => 
   return { deliveries, refused }
 }
 
-/** Returns how many deliveries were made; what else goes wrong is thrown, and the whole batch is tried again. */
+/** Returns how many deliveries were created. Any other error is thrown, and the whole batch is tried again. */
 async function makeOrHalve(
   client: pg.PoolClient,
   events: readonly RoutableEvent[],

@@ -14,7 +14,7 @@ export interface RoutableEvent {
   id: string
   type: string
   correlationId: string | null
-  /** Ids of those that get it. */
+  /** Ids of the subscriptions that receive the event. */
   subscriptions: readonly string[]
 }
 
@@ -22,20 +22,20 @@ export interface RefusedEvent extends RoutableEvent {
   error: pg.DatabaseError
 }
 
-/** Makes the deliveries of events and takes their rows out of the queue. */
+/** Creates the deliveries of events and removes their rows from the queue. */
 export type MakeDeliveries = (
   client: pg.PoolClient,
   queueIds: readonly string[],
   events: readonly RoutableEvent[],
 ) => Promise<{ deliveries: number; refused: RefusedEvent[] }>
 
-/** All of them or none. */
+/** Creates all deliveries or none. */
 export const makeAll: MakeDeliveries = async (client, queueIds, events) => {
   const { rowCount } = await client.query(makeSagas, [queueIds, ...toPairs(events)])
   return { deliveries: rowCount ?? 0, refused: [] }
 }
 
-/** Events, subscriptions and correlation ids of the deliveries to make, as makeSagas takes them. */
+/** The events, subscriptions and correlation ids of the deliveries to create, as makeSagas takes them. */
 export function toPairs(events: readonly RoutableEvent[]): [string[], string[], (string | null)[]] {
   const pairs = events.flatMap(({ subscriptions, ...event }) =>
     subscriptions.map((subscriptionId) => ({ ...event, subscriptionId })),

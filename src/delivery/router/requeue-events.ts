@@ -1,23 +1,23 @@
 import type pg from 'pg'
 
-/** As many ids are looked at in one statement: short enough for its snapshot to keep no VACUUM waiting. */
+/** Ids examined per statement: few enough that its snapshot does not hold up VACUUM. */
 const IDS_PER_CALL = 100_000
 
 const requeueSetAside = 'SELECT requeued::int, gone::int FROM sagapost.requeue_set_aside_events()'
 const requeueLost = 'SELECT requeued::int, next_from FROM sagapost.requeue_lost_events($1, $2)'
 
 export interface RequeuedEvents {
-  /** Had been set aside. */
+  /** Events that had been set aside. */
   setAside: number
-  /** Were set aside and are no longer stored: there is nothing to deliver. */
+  /** Events that were set aside and are no longer stored: nothing can be delivered. */
   gone: number
-  /** Were neither routed nor queued. */
+  /** Events that were neither routed nor queued. */
   lost: number
 }
 
 /**
- * [R1] Puts what was set aside, and what was lost on its way to the router, back into the routing queue. Repeatable: an
- * event that is routed again reaches only the subscriptions that miss it [R3]. Under the role dead_letter_operator.
+ * [R1] Puts events that were set aside, or lost before routing, back into the routing queue. Repeatable: an event that
+ * is routed again reaches only the subscriptions that miss it [R3]. Under the role dead_letter_operator.
  */
 export async function requeueEvents(pool: pg.Pool): Promise<RequeuedEvents> {
   const { rows: aside } = await pool.query<{ requeued: number; gone: number }>(requeueSetAside)

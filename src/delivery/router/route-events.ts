@@ -5,7 +5,7 @@ import { makePossible } from './make-possible.js'
 import { type MakeDeliveries, makeAll, type RefusedEvent, type RoutableEvent } from './make-sagas.js'
 import type { SubscriptionCache } from './subscription-cache.js'
 
-/** Of one transaction, which would otherwise grow with the subscriptions of each event until it ran into its time limit. */
+/** Limit per transaction; without it, a batch could grow with its events' subscriptions until it hit the time limit. */
 const DELIVERIES_PER_BATCH_MAX = 5_000
 
 const columns = `queue.id, event_type, event_ids, correlation_ids, cardinality(event_ids) AS size,
@@ -26,9 +26,9 @@ export const takeEvents = prepared(`
   WHERE id < 1::bigint << 52 ORDER BY id LIMIT (SELECT rows_max FROM size)
   FOR UPDATE SKIP LOCKED`)
 
-/** What a look past a backlog goes through. */
+/** Queue rows that one look past a backlog reads. */
 const NEWEST_ROWS = 500
-/** Of a type, the rows that begin within so many bytes of ids: three of fifty events, or some forty of one. */
+/** Per type, the rows that start within this many bytes of ids: three rows of fifty events, or some forty of one. */
 const BYTES_PER_TYPE = 1_024
 // The newest rows by event_routing_queue_pkey, of each type a few: what is published beside a backlog does not wait for
 // it. The type that is first in the queue gets none, since those are routed anyway. Rows are measured by the bytes of their
@@ -56,7 +56,7 @@ const moveToBack = prepared(`
 const lookForEvents = prepared(`
   SELECT id >= 1::bigint << 52 AS large FROM sagapost.event_routing_queue ORDER BY id DESC LIMIT 1`)
 
-/** Whether events wait, and among them such as go to many. */
+/** Whether events wait in the queue, and whether some of them go to many subscriptions. */
 export async function lookForUnrouted(pool: pg.Pool): Promise<{ found: boolean; large: boolean }> {
   const { rows } = await pool.query<{ large: boolean }>(lookForEvents)
   return { found: rows.length > 0, large: rows[0]?.large === true }
@@ -64,16 +64,16 @@ export async function lookForUnrouted(pool: pg.Pool): Promise<{ found: boolean; 
 
 export interface RoutedBatch {
   events: { id: string; type: string; correlationId: string | null; subscriptions: number }[]
-  /** Made now; a repeated routing makes none. */
+  /** Deliveries created now; a repeated routing creates none. */
   deliveries: number
-  /** What the database refused and was set aside; not among `events`. */
+  /** Events that the database refused and that were set aside; not counted in `events`. */
   refused: RefusedEvent[]
 }
 
 interface RoutedRows extends RoutedBatch {
   /** Whether the queue may hold more. */
   more: boolean
-  /** So many rows were moved to the back of the queue, for spreadEvents. */
+  /** Rows that were moved to the back of the queue, for spreadEvents. */
   large: number
 }
 
@@ -86,8 +86,8 @@ export interface QueuedEvents {
 }
 
 /**
- * Routes up to `batchMax` stored events in one transaction under the role router_worker [R1, R2], and no more than make
- * `deliveriesMax` deliveries. `passing`: of the newest, a few of each type, while a backlog is before them.
+ * Routes up to `batchMax` stored events in one transaction under the role router_worker [R1, R2], creating at most
+ * `deliveriesMax` deliveries. With `passing`, routes the newest events, a few per type, past a backlog.
  */
 export async function routeEvents(
   pool: pg.Pool,

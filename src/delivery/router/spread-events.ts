@@ -6,7 +6,7 @@ import { type MakeDeliveries, makeAll } from './make-sagas.js'
 import { type QueuedEvents, type RoutedBatch, routableEvents, withoutRefused } from './route-events.js'
 import type { SubscriptionCache } from './subscription-cache.js'
 
-/** Of one transaction: as long, some 50 ms, an event waits that comes meanwhile. */
+/** Limit per transaction. It takes some 50 ms, for which a new event has to wait. */
 const DELIVERIES_PER_PIECE_MAX = 2_000
 
 // The oldest row at the back of the queue, by event_routing_queue_pkey; other routers take others. The version and the
@@ -29,9 +29,9 @@ interface LargeRow extends QueuedEvents {
 }
 
 /**
- * Makes the next deliveries of a row that is too large for one transaction; null when there is none, or other routers have
- * them all. Each transaction goes by the subscriptions as it sees them, in the order of their ids [R5]: one that is active
- * all along is met once, and one that becomes active meanwhile gets the event if the place is not beyond it yet.
+ * Creates the next deliveries of a row too large for one transaction; null when there is none, or other routers hold
+ * them all. Each transaction uses the subscriptions it sees, in id order [R5]: one that stays active is met once, and
+ * one activated meanwhile gets the event if its id is still ahead.
  */
 export async function spreadEvents(
   pool: pg.Pool,
@@ -60,7 +60,7 @@ async function spreadPiece(
     const { piece, isLastCut } = cutPiece(events, place, deliveriesMax)
     const { deliveries, refused } = await make(client, [], piece)
     const last = piece.at(-1)
-    // Of an event that was set aside, nothing more is tried.
+    // An event that was set aside is not continued.
     const isBegun = isLastCut && !refused.some(({ id }) => id === last?.id)
     const routedEvents = place.routedEvents + piece.length - (isBegun ? 1 : 0)
     const lastSubscriptionId = isBegun ? last?.subscriptions.at(-1) : 0

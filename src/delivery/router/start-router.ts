@@ -9,12 +9,12 @@ import { createSubscriptionCache } from './subscription-cache.js'
 
 const EVENTS_PER_BATCH_MAX = 500
 const PASSING_EVENTS_MAX = 200
-/** How often it looks by itself: the latency of events that are published by plain SQL, which wake nobody. */
+/** Poll interval: the latency of events that are published by plain SQL, which sends no wake-up. */
 const POLL_MS = 200
-/** After so long without an event it looks less often: an idle system costs next to nothing. */
+/** After this long without an event the router polls less often, so that an idle system costs next to nothing. */
 const QUIET_AFTER_MS = 30_000
 const POLL_MS_QUIET = 500
-/** Under load no round is a poll: this often it looks for large rows that another router has left. */
+/** Under load no round is a poll, so the router looks this often for large rows that another router has left. */
 const LOOK_FOR_LARGE_MS = 1_000
 const NEVER_MS = 2 ** 31 - 1
 
@@ -24,7 +24,7 @@ export interface RouterOptions {
   wakeups: Wakeups
   log: Logger
   metrics: Pick<Recorders, 'eventsRouted' | 'eventsSetAside' | 'loopFailed'>
-  /** For the charts of the dashboard. */
+  /** Feeds the dashboard's charts. */
   counter: EventCounter
 }
 
@@ -33,12 +33,12 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
   const cache = createSubscriptionCache()
   const spacing = spaceRounds(wakeups.hasBacklog)
   let routedAtMs = Number.NEGATIVE_INFINITY
-  /** One line for a batch: when a partition is missing, all of its events are refused. */
+  /** One log line per batch: when a partition is missing, all of its events are refused. */
   const tellOf = (refused: readonly RefusedEvent[], { id, correlationId, error }: RefusedEvent) => {
     metrics.eventsSetAside(refused.length)
     log.error(
       { ...logFields({ eventId: id, correlationId }), err: error, events: refused.length },
-      'events set aside: the database refuses their deliveries; sagapost events requeue tries again',
+      'events set aside: the database refuses their deliveries; retry with sagapost events requeue',
     )
   }
   const tell = ({ events, deliveries, refused }: RoutedBatch) => {
@@ -59,7 +59,7 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
     if (deliveries > 0) wakeups.wake('first-jobs')
   }
   let lookedAtMs = Number.NEGATIVE_INFINITY
-  /** Rows that take several transactions are taken one piece a round, beside what else there is. */
+  /** Rows that take several transactions are routed one piece per round, beside other work. */
   let hasLarge = false
   const pace = createBulkPace(wakeups.hasBacklog)
   const onError = (error: Error) => {
@@ -98,7 +98,7 @@ export function startRouter({ pool, wakeups, log, metrics, counter }: RouterOpti
     spacingMs: spacing.ms,
     onError,
   })
-  // Beside a backlog, whose rounds take long, the events of other types have rounds of their own.
+  // Rounds over a backlog take long, so events of other types have rounds of their own.
   const passing: Loop = startLoop({
     round: async () => {
       if (!pace.hasMore()) return false

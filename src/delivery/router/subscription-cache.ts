@@ -5,10 +5,13 @@ const selectRoutes = `SELECT event_type, id FROM sagapost.subscriptions WHERE ac
 
 /**
  * The subscriptions of each event type, kept in memory and never stale [R5]: they belong to a version, which every
- * change of a subscription counts up in its own transaction, and which is compared inside the routing transaction.
+ * change of a subscription increments in its own transaction, and which the routing transaction compares.
  */
 export interface SubscriptionCache {
-  /** The ids for each type, ascending, as of `version` or later, read through the routing transaction when it is another one. */
+  /**
+   * The ids for each type, ascending, as of `version` or later; read again through the routing transaction when the
+   * version has changed.
+   */
   at(version: string, client: pg.PoolClient): Promise<ReadonlyMap<string, readonly string[]>>
 }
 

@@ -14,13 +14,15 @@ export interface ClaimedJob {
   leaseToken: string
   leaseUntil: Date
   eventType: string
-  /** The event's bytes as they were stored. Null: it is large, and read when its turn comes (large-payloads.ts). */
+  /**
+   * The event's bytes as stored. Null for a large payload, which is read before its request starts (large-payloads.ts).
+   */
   payload: string | null
   correlationId: string | null
   traceparent: string | null
   callbackUrl: string
   headers: Record<string, string>
-  /** Why nothing is sent; null: it is to be sent. */
+  /** Why the job is not sent; null when it is to be sent. */
   stop: Stop | null
 }
 
@@ -63,23 +65,23 @@ export interface ClaimOptions {
   batchMax: number
   leaseMs: number
   workerId: string
-  /** Fresh and random; the worker that makes it can find the claim by it when the answer is lost. */
+  /** A fresh random token. The worker generates it, so that it can find the claim when the answer is lost. */
   leaseToken?: string
-  /** Subscriptions whose lanes are full, or that are paused: their jobs stay free for others. */
+  /** Subscriptions whose lanes are full or that are paused: their jobs stay free for other workers. */
   except: readonly string[]
-  /** Jobs that have been free since before this time are known to be `except`'s. */
+  /** Jobs free since before this time are known to belong to the subscriptions in `except`. */
   freeSince?: Date | undefined
-  /** Of these jobs alone. */
+  /** Claim only these jobs. */
   only?: readonly string[]
 }
 
 export interface Claim {
   jobs: ClaimedJob[]
-  /** What has been free since before this time and was not claimed is `except`'s, or in another worker's hands. */
+  /** Jobs free since before this time that were not claimed belong to `except` or are locked by another worker. */
   passedOverUntil: Date
 }
 
-/** Claims jobs under the role job_worker. They are this worker's until the lease ends, and nobody else's. */
+/** Claims jobs under the role job_worker. No other worker can take them until the lease ends. */
 export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<Claim> {
   const { range, batchMax, leaseMs, workerId, leaseToken = randomUUID(), except, freeSince, only } = options
   const { rows } = await pool.query(inRange(claim, range), [
@@ -113,7 +115,7 @@ export async function claimJobs(pool: pg.Pool, options: ClaimOptions): Promise<C
     headers: row.headers,
     stop: row.stop,
   }))
-  // A full batch ended somewhere; a look that found less went through to the present.
+  // A full batch stopped at its last job; a smaller one searched up to the present.
   const times = claimed.length === batchMax ? claimed.map((row) => row.free_since_ms) : [lookedAtMs]
   return { jobs, passedOverUntil: new Date(Math.min(...times)) }
 }

@@ -1,27 +1,30 @@
 /**
- * While a worker is busy, a claim is worth its statement and its commit for this share of the slots, or when the one
- * before was so long ago. Slots may be idle then, kept for subscriptions that have nothing yet: these wait no longer.
+ * While a worker is busy, it claims only when this share of its slots is free, or when the last claim is long enough
+ * ago: this justifies the statement and its commit. Slots reserved for new subscriptions may be idle then, without a
+ * longer wait for them.
  */
 const CLAIM_SHARE = 0.5
 const CLAIM_EVERY_MS = 50
 /**
- * A claim costs by the subscriptions that it passes over: 10,000 of them some 10 ms here and in the database. When it
- * found less than there is room for, the next one waits a ms for so many of them.
+ * A claim's cost grows with the subscriptions it skips: 10,000 of them cost some 10 ms here and in the database. When a
+ * claim leaves room, the next one waits one ms per this many skipped subscriptions.
  */
 const PASSED_OVER_PER_MS = 50
-/** While most of what a claim brings has to go back, it brings so few. */
+/** Batch size while most of what a claim brings has to be released. */
 const CROWD_BATCH = 10
 
 export interface ClaimSpacing {
-  /** Whether to claim for this much room now; who is told yes claims. */
+  /** Whether to claim for this much room now; on true, the caller claims. */
   mayClaim(room: number, nowMs: number): boolean
   /** How many jobs to claim for this much room. */
   batchMax(room: number): number
-  /** What a claim brought, and how much of it was not worth holding; true when that is most of it. */
+  /**
+   * Records how many jobs a claim brought and how many of them were released; returns true when these are the majority.
+   */
   brought(jobs: number, refused: number): boolean
-  /** The last claims left room, and passed over so many subscriptions. */
+  /** Records that the last claims left room, and how many subscriptions they skipped. */
   foundFew(passedOver: number, nowMs: number): void
-  /** When it may be claimed for this much room, if that is not now. */
+  /** Time until a claim for this much room is allowed; infinite when it is allowed now. */
   lookInMs(room: number, nowMs: number): number
 }
 
@@ -44,7 +47,7 @@ export function createClaimSpacing(concurrency: number): ClaimSpacing {
       return isCrowded
     },
     foundFew(passedOver, nowMs) {
-      // Of a crowd there is more, which no wake-up tells of.
+      // More jobs of the same subscriptions wait, and no wake-up announces them.
       isWithheld = isCrowded
       notBeforeMs = nowMs + passedOver / PASSED_OVER_PER_MS
     },

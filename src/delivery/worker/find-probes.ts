@@ -8,7 +8,7 @@ export const findOldestFree = `
     AND subscription_id = ANY ($3::bigint[])
   ORDER BY subscription_id, lease_until`
 
-/** The job that has waited longest, for each of the subscriptions that has one: by subscription. */
+/** The oldest free job of each subscription that has one, by subscription. */
 export async function findProbes(
   pool: pg.Pool,
   range: EventRange,

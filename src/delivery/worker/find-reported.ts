@@ -12,7 +12,7 @@ export const selectReported = `
   WHERE job.lease_token = result.token AND job.status::text IN ('Completed', 'Failed')
     AND job.error_code IS DISTINCT FROM 'lease_expired'`
 
-/** The ids of the jobs that have taken their report before: the answer was lost, and the report came again. */
+/** The ids of the jobs whose report was accepted earlier: the answer was lost, and the worker reported again. */
 export async function findReported(
   pool: pg.Pool,
   range: EventRange,

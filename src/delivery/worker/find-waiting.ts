@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type EventRange, inRange } from '../../database/index.js'
 
-/** Jobs that one look goes through: it stays short, however much waits. */
+/** Jobs examined per look, so that a look stays short however many jobs wait. */
 const JOBS_PER_LOOK = 5_000
 
 // By idx_job_status_lease, from where the look before has ended; nothing is locked.
@@ -17,13 +17,13 @@ export const selectWaiting = `
   ORDER BY subscription_id, lease_until`
 
 export interface Waiting {
-  /** By subscription, the job of this look that has waited longest. */
+  /** By subscription, the oldest job found in this look. */
   oldest: Map<string, string>
-  /** Where the next look goes on; undefined: this one came to the end. */
+  /** Where the next look continues; undefined when this one reached the end. */
   next: Date | undefined
 }
 
-/** The subscriptions whose jobs are free, from this time on. */
+/** Finds the subscriptions that have free jobs, starting at this time. */
 export async function findWaiting(
   pool: pg.Pool,
   range: EventRange,
@@ -38,6 +38,6 @@ export async function findWaiting(
   const oldest = new Map(rows.map(({ id, subscription_id }) => [subscription_id, id]))
   const [first] = rows
   if (!first?.is_full) return { oldest, next: undefined }
-  // More of them at one moment than a look goes through must not hold it there.
+  // When more jobs share one moment than a look examines, it must still advance.
   return { oldest, next: new Date(from ? Math.max(first.until_ms, from.getTime() + 1) : first.until_ms) }
 }

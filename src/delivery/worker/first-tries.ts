@@ -1,33 +1,36 @@
 /**
- * So many requests to endpoints that were never tried may wait for their answer together, at least. A handshake takes
- * some milliseconds of this process: with so many a worker's other answers wait for a twentieth of a second at most.
+ * At least this many first requests to untried endpoints may be in flight. A handshake takes some milliseconds of this
+ * process, so this many delay a worker's other answers by a twentieth of a second at most.
  */
 export const AT_ONCE_MIN = 25
-/** One without an answer for so long leaves its place to the next: those that hang are begun AT_ONCE_MIN in this time. */
+/**
+ * A first request without an answer for this long gives up its place: endpoints that hang are tried at a rate of
+ * AT_ONCE_MIN per this time.
+ */
 export const SILENT_MS = 100
 
-/** So many begin before others' answers are read. */
+/** First requests started before other answers are read. */
 export const PER_TURN = 5
 
-/** How many may wait together after one was answered, and after one was silent. */
+/** How many first requests may be in flight after one was answered, and after one stayed silent. */
 export const afterAnswer = (atOnce: number, atOnceMax: number): number => Math.min(atOnce + 1, atOnceMax)
 export const afterSilence = (atOnce: number): number => Math.max(Math.floor(atOnce / 2), AT_ONCE_MIN)
 
 /**
- * When the next endpoint may be tried for the first time: as soon as others have answered, so that thousands of healthy
- * ones are through at the rate of their answers, and hundreds that hang do not shake hands all at once.
+ * Limits first requests to untried endpoints: the limit grows with each answer, so that thousands of healthy endpoints
+ * pass at the rate of their answers, while hundreds that hang do not all shake hands at once.
  */
 export interface FirstTries {
   mayBegin(): boolean
   begun(subscriptionId: string): void
-  /** A request has ended, of whichever endpoint. */
+  /** Records that a request has ended, to any endpoint. */
   ended(subscriptionId: string): void
-  /** How many wait for their answer. */
+  /** How many first requests await an answer and are not yet silent. */
   waiting(): number
   stop(): void
 }
 
-/** `onFree` is called when another may begin. */
+/** `onFree` is called when another first request may start. */
 export function createFirstTries(most: number, onFree: () => void): FirstTries {
   const atOnceMax = Math.max(most, AT_ONCE_MIN)
   const waiting = new Map<string, NodeJS.Timeout>()

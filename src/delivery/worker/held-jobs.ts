@@ -13,30 +13,30 @@ import { createRequestPace } from './request-pace.js'
 import type { WorkerOptions } from './start-worker.js'
 import { toReport, toRequest } from './translate-job.js'
 
-/** A job is begun only while its lease has time for the whole exchange and this much for the report. */
+/** A job starts only while its lease leaves time for the whole exchange and this much for the report. */
 const REPORT_MS = 2_000
-/** Of all slots, the share that may wait for the first answer of as many endpoints: like one that is known. */
+/** The share of all slots that first requests to untried endpoints may take: as much as one known endpoint. */
 const FIRST_TRIES_SHARE = 0.5
 /**
- * After a request to a failing endpoint while others are answered. Each of them costs a connection and its handshake,
- * some milliseconds of this process in which no answer is read: one by one, the others come in between. Hundreds that
- * fail time out together, and would be tried together again: further apart they are spread over the time-out.
+ * Pause between requests to failing endpoints while others answer. Each request costs a connection and a handshake,
+ * some milliseconds in which this process reads no answer. The pause also spreads hundreds of failing endpoints over
+ * the time-out, so that they are not retried all at once.
  */
 const AFTER_FAILING_MS = 20
-/** Probes of paused endpoints have slots of their own, for each slot so many, up to this number. */
+/** Probes of paused endpoints have their own slots: this many per regular slot, up to PROBE_SLOTS_MAX. */
 const PROBE_FACTOR = 2
 const PROBE_SLOTS_MAX = 100
 const LOOK_FOR_SILENT_EVERY_MS = 500
-/** What cannot be given back is tried again for as long as its lease lasts; after a stop, no longer than this. */
+/** A failed release is retried while its lease lasts; after a stop, no longer than this. */
 const GIVE_BACK_AFTER_STOP_MS = 5_000
 
 export interface HeldJob extends ClaimedJob {
   secrets: readonly SigningSecret[]
-  /** By this process's clock, on the safe side. */
+  /** By this process's clock, with a safety margin. */
   leaseEndsMs: number
-  /** The one delivery that tries a paused endpoint. */
+  /** The delivery that probes a paused endpoint. */
   probe: boolean
-  /** Its request has begun: from now on it is reported, or its lease runs out. */
+  /** The request has started: the job is now reported, or its lease expires. */
   isSent: boolean
 }
 
@@ -46,30 +46,30 @@ const notSent = (errorCode: 'secret_unreadable' | 'payload_too_large'): WebhookO
   durationMs: 0,
 })
 
-/** The jobs in a worker's hands, from the claim to the report. */
+/** The jobs that a worker holds, from claim to report. */
 export interface HeldJobs {
   lanes: Pick<Lanes<HeldJob>, 'isBusy' | 'room' | 'full' | 'roomForDoubtful' | 'hasRoomFor'>
   roomForProbes(): number
-  /** Takes the jobs of a claim that was asked for at this time. The subscriptions of those that it gives back come back. */
+  /** Takes the jobs of a claim made at this time. Returns the subscriptions of the jobs that it releases. */
   hold(jobs: readonly ClaimedJob[], claim: { askedAtMs: number; probe: boolean }): Promise<string[]>
-  /** Gives back what waits for a slot and whose lease is nearly over. */
+  /** Releases jobs that wait for a slot and whose lease is nearly over. */
   giveBackLate(): Promise<void>
-  /** Gives back what waits for a slot of a paused endpoint. */
+  /** Releases jobs that wait for a slot and whose endpoint is paused. */
   giveBackPaused(): void
-  /** Takes back what waits for a slot, of those that `unwanted` picks. */
+  /** Removes the queued jobs that `unwanted` selects, and returns them. */
   withdraw(unwanted: (job: HeldJob) => boolean): HeldJob[]
-  /** Never fails; `stop` waits for it. */
+  /** Releases jobs. Never fails; `stop` waits for it. */
   giveBack(jobs: readonly HeldJob[]): Promise<void>
-  /** Finishes what is being sent, and gives back the rest. `beforeEnd` is waited for in between. */
+  /** Finishes the requests in flight and releases the other jobs. `beforeEnd` is awaited in between. */
   stop(beforeEnd: () => Promise<void>): Promise<void>
 }
 
 export function createHeldJobs(
   options: WorkerOptions & {
     breakers: () => Breakers
-    /** Those of a claim that are to be sent; it puts the others aside. */
+    /** Returns the jobs of a claim that are to be sent, and puts the others aside. */
     admit: (jobs: readonly HeldJob[], askedAtMs: number) => readonly HeldJob[]
-    /** Whether it is known by now that a job is not to be sent. */
+    /** Whether the job is known to be stopped by now. */
     isStopped: (job: HeldJob) => boolean
     onDone: () => void
   },
@@ -149,7 +149,8 @@ export function createHeldJobs(
       const isAlone = lanes.busy() + firstTries.waiting() === 0
       if (standing === 'failing') pace.begun(isAlone ? 0 : AFTER_FAILING_MS)
     }
-    // In one statement: when everything is slow, one for each would hold up the next claim until that is late as a whole.
+    // In one statement: on a slow system, one statement per job would delay the next claim until all of its jobs are
+    // late.
     if (unsent.length > 0) void giveBack(unsent)
   }
 
@@ -175,7 +176,7 @@ export function createHeldJobs(
     return sender.send(request)
   }
 
-  /** Null: its lease is too short by now, it is not to be sent, or the worker stops; nothing was sent. */
+  /** Null when nothing was sent: the lease is too short, the job is stopped, or the worker is stopping. */
   async function attempt(job: HeldJob): Promise<WebhookOutcome | null> {
     if (job.secrets.length === 0) return notSent('secret_unreadable')
     if (job.payload !== null) return send(job, job.payload)
@@ -187,7 +188,7 @@ export function createHeldJobs(
   }
 
   async function deliver(job: HeldJob): Promise<void> {
-    // What fails here is the reading of its payload: it was not sent, and need not wait for its lease.
+    // Only reading the payload can fail here: nothing was sent, so the job is released at once.
     const outcome = await attempt(job).catch(async (error: Error) => {
       await giveBack([job])
       throw error
@@ -209,11 +210,11 @@ export function createHeldJobs(
     }
   }
 
-  /** It waited so long for a slot that its lease might end before its report: another turn, another lease. */
+  /** The job waited so long for a slot that its lease might end before its report: it needs a new claim and lease. */
   const isLate = ({ leaseEndsMs }: HeldJob) =>
     leaseEndsMs - options.requestTimeoutMs - REPORT_MS < performance.now()
 
-  /** Its endpoint's breaker has opened since it was claimed: it waits, and uses no attempt. */
+  /** The endpoint's breaker has opened since the claim: the job waits, and uses no attempt. */
   const isPaused = ({ probe, subscriptionId }: HeldJob) => !probe && options.breakers().isOpen(subscriptionId)
 
   function withdraw(unwanted: (job: HeldJob) => boolean): HeldJob[] {
@@ -223,17 +224,15 @@ export function createHeldJobs(
   }
 
   /**
-   * Never fails; `stop` waits for it. To say it twice, when the answer was lost, changes nothing. [J12] What was sent and
-   * cannot be reported is not put back: its lease runs out, and is counted as lost.
+   * Never fails; `stop` waits for it. Idempotent, so a lost answer is harmless. [J12] A job that was sent and cannot be
+   * reported is not released: its lease expires and counts as lost.
    */
   function giveBack(held: readonly HeldJob[]): Promise<void> {
     const jobs = held.filter(({ isSent }) => !isSent)
     const leaseEndsMs = jobs.reduce((least, job) => Math.min(least, job.leaseEndsMs), Infinity)
     const endsMs = () => Math.min(leaseEndsMs, (stoppedAtMs ?? Infinity) + GIVE_BACK_AFTER_STOP_MS)
     const returning = repeatUntil(endsMs, () => releaseJobs(pool, jobs, window))
-      .catch((error: Error) =>
-        logFailure(log, error, 'jobs could not be given back; their leases will run out'),
-      )
+      .catch((error: Error) => logFailure(log, error, 'jobs could not be released; their leases will expire'))
       .finally(() => returned.delete(returning))
     returned.add(returning)
     return returning

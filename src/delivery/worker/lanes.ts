@@ -1,56 +1,59 @@
 import type { Standing } from '../breakers/index.js'
 
-/** Claimed ahead, so that a free slot finds its next job in memory. */
+/** Jobs claimed ahead per slot, so that a free slot finds its next job in memory. */
 const PREFETCH_FACTOR = 2
-/** Of all slots, the share that one subscription may hold: a dead endpoint leaves the rest to the others. */
+/** The share of all slots that one subscription may hold, so that a dead endpoint leaves the rest to others. */
 const SUBSCRIPTION_SHARE = 0.5
-/** Doubtful subscriptions have slots of their own, for each slot of the others so many, up to this number. */
+/** Doubtful subscriptions have their own slots: this many per regular slot, up to DOUBTFUL_SLOTS_MAX. */
 const DOUBTFUL_FACTOR = 10
 const DOUBTFUL_SLOTS_MAX = 500
-/** Of these, the share for those that are known to fail: the rest is kept for those that nobody has tried. */
+/** The share of these slots for failing subscriptions; the rest is kept for untried ones. */
 const FAILING_SHARE = 0.6
-/** Those that nobody has tried answer sooner than they are claimed: for each free slot so many are held. */
+/** Untried subscriptions answer faster than they are claimed, so this many jobs are held per free slot. */
 const UNTRIED_PREFETCH_FACTOR = 4
-/** A lane that has had no answer for so long gives its slots to the others, and begins nothing until it has one. */
+/** A lane without an answer for this long gives its slots to other lanes, and starts nothing until it has one. */
 const OVERDUE_MS = 2_000
 
 type MayBegin = Record<Exclude<Standing, 'answering'>, boolean>
 
 interface Lane<Job> {
   running: number
-  /** Those of them that take no slot of the answering ones. */
+  /** The running jobs that take no slot of answering subscriptions. */
   aside: number
   queue: Job[]
-  /** Since when it has had requests under way and no answer. */
+  /** Since when the lane has had requests in flight without an answer. */
   silentSinceMs: number
   overdue: boolean
 }
 
 /**
- * The jobs that a worker holds, a lane per subscription, with bounded slots in all and per lane. A slow endpoint fills
- * its own lane and nothing else; one that is doubtful has one request at a time, in slots that no other needs.
+ * The jobs that a worker holds, one lane per subscription, with bounded slots overall and per lane. A slow endpoint
+ * fills only its own lane; a doubtful one has one request at a time, in slots reserved for doubtful subscriptions.
  */
 export interface Lanes<Job> {
-  /** Puts the jobs into their lanes; those that are not worth holding come back. */
+  /** Puts the jobs into their lanes; returns those not worth holding. */
   take(jobs: readonly Job[]): Job[]
-  /** The next job that may begin now, of a doubtful subscription only if its kind may; it holds a slot until `done`. */
+  /**
+   * The next job that may start now; for a doubtful subscription, only if `may` allows its kind. It holds a slot until
+   * `done`.
+   */
   next(may?: MayBegin): Job | undefined
   done(subscriptionId: string): void
   /** How many more jobs are worth claiming. */
   room(): number
-  /** Lanes that hold as many jobs as they should: claim none for them. */
+  /** Subscriptions whose lanes are full: claim no jobs for them. */
   full(): string[]
-  /** Whether one that answers has as many as it should: it is likely that more wait. */
+  /** Whether the lane of an answering subscription is full, so that more of its jobs are likely to wait. */
   isBusy(): boolean
   /** Whether another job of this doubtful subscription would be held. */
   hasRoomFor(subscriptionId: string): boolean
   /** How many more jobs of doubtful subscriptions are worth holding. */
   roomForDoubtful(): Record<Exclude<Standing, 'answering'>, number>
-  /** How many slots of the answering ones are taken. */
+  /** How many slots of answering subscriptions are in use. */
   busy(): number
-  /** Sets lanes aside that have waited too long for an answer; true when that has freed a slot. */
+  /** Sets lanes aside that have waited too long for an answer; true when this freed a slot. */
   setAsideSilent(nowMs: number): boolean
-  /** Takes queued jobs out again, those that `unwanted` picks. */
+  /** Removes the queued jobs that `unwanted` selects, and returns them. */
   withdraw(unwanted: (job: Job) => boolean): Job[]
 }
 
@@ -63,7 +66,7 @@ export function createLanes<Job extends { subscriptionId: string }>(
   const heldMax = Math.ceil(concurrency * PREFETCH_FACTOR)
   const slotsAside = Math.min(concurrency * DOUBTFUL_FACTOR, Math.max(concurrency, DOUBTFUL_SLOTS_MAX))
   const slotsOfFailing = Math.floor(slotsAside * FAILING_SHARE)
-  // In the order of their turns: one that got a slot goes to the end.
+  // Ordered by turn: a lane that got a slot moves to the end.
   const lanes = new Map<string, Lane<Job>>()
   let running = 0
   let aside = 0
@@ -71,7 +74,7 @@ export function createLanes<Job extends { subscriptionId: string }>(
   const forget = (id: string, lane: Lane<Job>) => {
     if (lane.running === 0 && lane.queue.length === 0) lanes.delete(id)
   }
-  // However many are silent, no more than their slots are under way beside the others.
+  // However many lanes are silent, no more than their reserved slots run beside the others.
   const busy = () => running - Math.min(aside, slotsAside)
   const slotsOf = (standing: Standing) => (standing === 'failing' ? slotsOfFailing : slotsAside)
   const roomForDoubtful = () => {
@@ -84,7 +87,7 @@ export function createLanes<Job extends { subscriptionId: string }>(
     }
   }
 
-  /** Whether a job of this lane may begin, and whether it is to be set aside; undefined: it may not. */
+  /** Whether a job of this lane may start, and whether it counts as set aside; undefined when it may not. */
   function slotFor(id: string, lane: Lane<Job>, may: MayBegin): { aside: number } | undefined {
     if (lane.queue.length === 0 || lane.overdue) return undefined
     const standing = standingOf(id)
@@ -92,14 +95,14 @@ export function createLanes<Job extends { subscriptionId: string }>(
       return may[standing] && lane.running === 0 && aside < slotsOf(standing) ? { aside: 1 } : undefined
     }
     const free = concurrency - busy()
-    // Never more than are still free: however many endpoints are slow, something is left for the next one.
+    // Never more than the slots still free, so that many slow endpoints leave room for the next one.
     return free > 0 && lane.running < Math.max(1, Math.min(slotsPerLane, free)) ? { aside: 0 } : undefined
   }
 
   return {
     take(jobs) {
       const refused: Job[] = []
-      // Added up when a doubtful one comes: with hundreds of lanes it takes as long as a signature.
+      // Computed only for a doubtful subscription: with hundreds of lanes it takes as long as a signature.
       let room: ReturnType<typeof roomForDoubtful> | undefined
       for (const job of jobs) {
         const id = job.subscriptionId

@@ -3,8 +3,8 @@ import { inRange, prepared, rangeOf, type WorkWindow } from '../../database/inde
 import { PAYLOAD_BYTES_READ_MAX } from '../../model/index.js'
 
 /**
- * What all of them may hold before the next one is read, however many jobs wait: one hundred payloads of 16 MiB at
- * once ended the process. With the last one read it is 80 MiB at the most.
+ * How many bytes all large payloads may hold before the next one is read: one hundred payloads of 16 MiB at once ended
+ * the process. With the last one read, the total is at most 80 MiB.
  */
 const HELD_BYTES_MAX = 64 * 1024 * 1024
 
@@ -19,8 +19,8 @@ const selectPayload = prepared(`
 
 export interface LargePayloads {
   /**
-   * Reads the payload when its turn comes and holds it until the work is done. Its null: it is too large to be read. Null
-   * comes back when `isOver` by then: nothing more is read, and no work is begun.
+   * Reads the payload in turn and holds its memory until the work is done. The work gets null when the payload is too
+   * large to be read. The result is null when `isOver` by then: nothing is read and no work starts.
    */
   with<Result>(
     eventId: string,
@@ -29,7 +29,7 @@ export interface LargePayloads {
   ): Promise<Result | null>
 }
 
-/** Payloads that do not come with the claim: read one after the other, and as many at a time as fit into the memory. */
+/** Payloads too large to come with the claim: read one after another, and only as many as fit into the memory limit. */
 export function createLargePayloads(
   pool: pg.Pool,
   window: () => WorkWindow,

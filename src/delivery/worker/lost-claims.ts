@@ -6,14 +6,14 @@ const PAUSE_MS = 100
 const PAUSE_MS_MAX = 5_000
 
 /**
- * Claims that failed here and may have committed all the same: the connection broke before the answer. Nothing of them
- * was sent, and the token is this worker's own, so what they leased is given back instead of waiting for its lease.
+ * Claims that failed on this side but may have committed: the connection broke before the answer. None of their jobs
+ * was sent and the token is this worker's own, so the jobs are released instead of waiting for their leases.
  */
 export interface LostClaims {
   add(claim: { leaseToken: string; range: EventRange }): void
-  /** Gives back what was leased, and returns how many jobs that were. */
+  /** Releases the leased jobs and returns their number. */
   giveBack(): Promise<number>
-  /** In how long it is time for that. */
+  /** Time until `giveBack` is due. */
   lookInMs(nowMs: number): number
 }
 
@@ -34,7 +34,7 @@ export function createLostClaims(pool: pg.Pool, leaseMs: number): LostClaims {
       const released: string[] = []
       for (const range of ranges.values())
         released.push(...(await releaseClaims(pool, range, [...lost.keys()])))
-      // A claim is one transaction: what was found was all of it. One that was not may still be about to commit.
+      // A claim is one transaction, so the jobs found are all of it. A claim not found may still be about to commit.
       for (const leaseToken of released) lost.delete(leaseToken)
       for (const [leaseToken, { endsMs }] of lost) if (endsMs < askedAtMs) lost.delete(leaseToken)
       dueAtMs = askedAtMs + pauseMs

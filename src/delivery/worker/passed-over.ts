@@ -1,46 +1,46 @@
 /**
- * A job's time is that of its transaction's start. One that commits within this time is found by the next look, a later
- * one by the next that goes further back. Each look goes through all that has become free since then: with 20,000
- * jobs that one endpoint had got at once, 12 ms for each look at the last two seconds.
+ * A job's time is its transaction's start, so a job may commit after a look has passed its time. Each look therefore
+ * goes back this far, a few go back further. Looking back costs: with 20,000 jobs of one endpoint created at once, 12
+ * ms for each look at the last two seconds.
  */
 const LOOK_BACK_MS = 100
-/** A few times a second a look goes back this far. */
+/** A few times a second, a look goes back this far. */
 const LATE_LOOK_BACK_MS = 2_000
 const LATE_LOOK_EVERY_MS = 250
-/** Every so often the whole backlog is looked at: for what committed even later. */
+/** At this interval, a look covers the whole backlog, for jobs that committed even later. */
 const FULL_LOOK_EVERY_MS = 5_000
 
 /**
- * How far a worker has looked past the jobs of subscriptions that it takes none for. Without this every claim would
- * go through the whole backlog of a paused endpoint, which stands at the head of the index, to find the others' work.
+ * How far a worker has looked past the jobs of subscriptions that it skips. Without this, each claim would scan the
+ * backlog of a paused endpoint, which is first in the index, to reach other jobs.
  */
 export interface PassedOver {
-  /** Where a claim is to look, given whom it passes over. */
+  /** Where a claim starts, given the subscriptions that it skips. */
   from(except: readonly string[], nowMs: number): Look
-  /** Up to where that claim has looked. */
+  /** Records how far that claim looked. */
   until(time: Date): void
 }
 
 interface Look {
-  /** Undefined: from the beginning. */
+  /** Undefined means from the beginning. */
   freeSince: Date | undefined
-  /** Those who are not passed over any more: nobody knows how many of their jobs stand ahead of all others. */
+  /** Subscriptions that are no longer skipped: it is unknown how many of their jobs are ahead of all others. */
   takenUp: string[]
 }
 
-/** Up to where somebody's jobs were looked at; undefined: none of them. */
+/** How far a subscription's jobs were examined; undefined when none were. */
 type Mark = Date | undefined
 
 export function createPassedOver(): PassedOver {
-  /** Of all who are not in the lists below. */
+  /** The mark of all subscriptions that are not in the maps below. */
   let mark: Mark
-  /** Those who are passed over. */
+  /** Subscriptions that are skipped. */
   let passed = new Map<string, Mark>()
-  /** Those who are taken up again, and may still have jobs from before `mark`. */
+  /** Subscriptions that are no longer skipped, and may still have jobs older than `mark`. */
   const behind = new Map<string, Mark>()
   let fullLookAtMs = Number.NEGATIVE_INFINITY
   let lateLookAtMs = Number.NEGATIVE_INFINITY
-  /** When the look that is under way began, if it goes back far enough to count as a late one. */
+  /** When the current look started, if it goes back far enough to count as a late one. */
   let lateLookFromMs: number | undefined
 
   return {
@@ -60,7 +60,7 @@ export function createPassedOver(): PassedOver {
       passed = passedNow
       if (passed.size + behind.size === 0 || nowMs - fullLookAtMs >= FULL_LOOK_EVERY_MS) {
         mark = undefined
-        // Those who are passed over now get theirs when they are taken up again.
+        // Subscriptions skipped now get their marks when they are no longer skipped.
         for (const id of passed.keys()) passed.set(id, undefined)
         fullLookAtMs = nowMs
       }
@@ -75,11 +75,11 @@ export function createPassedOver(): PassedOver {
     until(time) {
       if (passed.size + behind.size === 0) return
       if (mark !== undefined && time < mark && behind.size > 0) {
-        // It ended before the others' mark, in the backlog of somebody who is behind.
+        // The look ended before the others' mark, in the backlog of a subscription in `behind`.
         for (const [id, own] of behind) if (own === undefined || own < time) behind.set(id, time)
         return
       }
-      // Or before the mark, in what had committed late: from there it goes on.
+      // Or it ended before the mark, among jobs that committed late; the next look continues from there.
       mark = time
       behind.clear()
       lateLookAtMs = lateLookFromMs ?? lateLookAtMs

@@ -2,14 +2,14 @@ import type pg from 'pg'
 import { groupByRange, inRange, type WorkWindow } from '../../database/index.js'
 import type { Stop } from './stop.js'
 
-/** A job that this worker holds. */
+/** A job leased by this worker. */
 export interface TakenJob {
   id: string
   deliveryId: string
   eventId: string
   subscriptionId: string
   leaseToken: string
-  /** Null: it is free at once. */
+  /** Null when the job becomes free at once. */
   stop: Stop | null
 }
 
@@ -29,7 +29,9 @@ const settle = `
     AND job.lease_token = taken.token AND job.status::text = 'Leased'
     AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)`
 
-/** Holds, ends or frees jobs without a request, under the role job_worker; what was lost meanwhile is left alone. */
+/**
+ * Holds, ends or frees jobs without a request, under the role job_worker. Jobs whose lease was lost stay as they are.
+ */
 export async function putAside(
   database: Pick<pg.ClientBase, 'query'>,
   jobs: readonly TakenJob[],

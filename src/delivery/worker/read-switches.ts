@@ -2,11 +2,11 @@ import type pg from 'pg'
 import { inRange, newestRanges, prepared, type WorkWindow } from '../../database/index.js'
 
 export interface SwitchStates {
-  /** Subscriptions by what they are now, of those that were switched a short while ago. */
+  /** Recently switched subscriptions, by their present state. */
   on: readonly string[]
   off: ReadonlySet<string>
   deleted: ReadonlySet<string>
-  /** Deliveries that were cancelled and are open. */
+  /** Cancelled deliveries that are still open. */
   cancelled: ReadonlySet<string>
 }
 
@@ -32,8 +32,8 @@ export async function readSwitches(pool: pg.Pool): Promise<SwitchStates> {
 }
 
 /**
- * A job that was claimed before a switch and put aside after it, or a result that was applied at that moment, is found as
- * long as the switch is known: longer than any transaction of a part lasts.
+ * How long a switch stays known. It exceeds the longest transaction of any part, so that a job claimed before the
+ * switch and put aside after it, or a result applied at that moment, is still found.
  */
 const KNOWN_FOR_MS = 120_000
 
@@ -62,7 +62,7 @@ const forgetThose = `
   DELETE FROM sagapost.subscription_switches
   WHERE subscription_id = ANY ($1::bigint[]) AND switched_at < sagapost.now() - $2 * interval '1 millisecond'`
 
-/** Nothing is left to do for these, in any range: what is open may not be in the window yet. */
+/** Deletes switches with nothing left to do in any range; open work may not be in the window yet. */
 export async function forgetSwitches(
   pool: pg.Pool,
   window: WorkWindow,

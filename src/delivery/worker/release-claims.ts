@@ -8,7 +8,7 @@ export const releaseLeased = `
   WHERE status = 'Leased' AND event_id >= $1 AND event_id < $2 AND lease_token = ANY ($3::uuid[])
   RETURNING lease_token`
 
-/** Gives back whatever is leased under these tokens, under the role job_worker; the token of each job comes back. */
+/** Releases all jobs leased under these tokens, under the role job_worker; returns each job's token. */
 export async function releaseClaims(
   pool: pg.Pool,
   range: EventRange,

@@ -3,18 +3,21 @@ import { type EventRange, groupByRange, type WorkWindow } from '../../database/i
 import { findReported } from './find-reported.js'
 import { type JobReport, reportResults } from './report-results.js'
 
-/** One commit for many results; a lone one waits this long for company. */
+/** How long a lone result waits for others, so that many results share one commit. */
 const FLUSH_MS = 2
 const REPORTS_PER_FLUSH_MAX = 200
 /**
- * What comes while a flush is under way goes with the next one: with one at a time they are larger, and so are the bursts
- * of requests that they make room for (1.02 to 1.10 times the rate). One that takes longer than this, at a slow disk
- * or a locked row, is not waited for: PostgreSQL shares the commits then.
+ * Results that arrive during a flush go with the next one: one flush at a time makes them larger, and so are the bursts
+ * of requests that follow (1.02 to 1.10 times the rate). A flush that takes longer than this, on a slow disk or a
+ * locked row, is not waited for: PostgreSQL then shares the commits.
  */
 const FLUSH_WAITED_FOR_MS = 15
 
 export interface ReportBatcher {
-  /** Resolves when the report has committed: true when the job took it, now or before, false when its lease was lost [J5]. */
+  /**
+   * Resolves when the report has committed: true when the job accepted it, now or earlier; false when its lease was
+   * lost [J5].
+   */
   report(report: JobReport): Promise<boolean>
 }
 
@@ -64,7 +67,7 @@ export function createReportBatcher(
     try {
       const reports = batch.map(({ report }) => report)
       const accepted = await reportResults(pool, range, reports)
-      // One whose answer was lost comes again, and finds its own result: only what is refused is asked for.
+      // A report whose answer was lost is repeated and finds its own result; only refused reports are looked up.
       const refused = reports.filter(({ jobId }) => !accepted.has(jobId))
       if (refused.length > 0) for (const id of await findReported(pool, range, refused)) accepted.add(id)
       for (const { report, resolve } of batch) resolve(accepted.has(report.jobId))

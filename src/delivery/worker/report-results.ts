@@ -27,7 +27,7 @@ export const report = prepared(`
     AND (job.event_id >= $1 OR job.event_id > $2) AND (job.event_id < $2 OR job.event_id <= $1)
   RETURNING job.id`)
 
-/** Reports results under the role job_worker and returns the ids of the jobs that took theirs. */
+/** Reports results under the role job_worker. Returns the ids of the jobs that accepted theirs. */
 export async function reportResults(
   pool: pg.Pool,
   range: EventRange,

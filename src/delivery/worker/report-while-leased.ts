@@ -6,8 +6,8 @@ const PAUSE_MS = 100
 const PAUSE_MS_MAX = 2_000
 
 /**
- * A database that is away for a moment must not turn a delivery into a repeated one: the report is tried again for as
- * long as the lease lasts, unless the worker was made to stop. Throws the last error when it has ended.
+ * A short database outage must not cause a repeated delivery: the report is retried while the lease lasts, unless the
+ * worker was stopped. Throws the last error when the lease has ended.
  */
 export function reportWhileLeased(
   reports: ReportBatcher,
@@ -20,7 +20,7 @@ export function reportWhileLeased(
   )
 }
 
-/** For what may be said twice: tries again, less and less often, and throws the last error when the time is over. */
+/** For idempotent work: retries at growing intervals, and throws the last error when the time is over. */
 export async function repeatUntil<Result>(
   endsMs: () => number,
   attempt: () => Promise<Result>,

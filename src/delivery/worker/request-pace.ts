@@ -1,4 +1,4 @@
-/** Lets one thing begin at a time, with a pause before the next. */
+/** Starts one request at a time, with a pause before the next. */
 export interface RequestPace {
   mayBegin(): boolean
   begun(pauseMs: number): void
@@ -21,7 +21,7 @@ export function createRequestPace(onFree: () => void): RequestPace {
     mayBegin: () => timer === undefined,
     begun(pauseMs) {
       stop()
-      // A timer that is over comes before the answers that are there: these are read before the next start.
+      // An expired timer runs before pending answers are read; they must be read before the next start.
       timer = setTimeout(() => {
         turn = setImmediate(end)
       }, pauseMs)

@@ -16,14 +16,17 @@ import { createPassedOver, type PassedOver } from './passed-over.js'
 import { createSwitches } from './switches.js'
 import { createTurns } from './turns.js'
 
-/** Statements for an older range are planned each time: while the fresh one is busy, not with each of its claims. */
+/**
+ * Statements for an older range are planned each time; while the newest range is busy, they do not run with each of its
+ * claims.
+ */
 const OLDER_EVERY_MS = 50
 
 export interface WorkerOptions {
   /** Under the role job_worker. */
   pool: pg.Pool
   sender: WebhookSender
-  /** The secrets of these subscriptions; one whose secrets cannot be read is absent. */
+  /** Reads the secrets of these subscriptions; a subscription whose secrets cannot be read is absent. */
   readSecrets: (subscriptionIds: readonly string[]) => Promise<ReadonlyMap<string, readonly SigningSecret[]>>
   window: () => WorkWindow
   wakeups: Wakeups
@@ -41,7 +44,7 @@ export interface WorkerOptions {
 }
 
 export interface Worker {
-  /** Finishes what is being sent, gives back what was not begun: a clean stop repeats nothing. */
+  /** Finishes the requests in flight and releases the other jobs: a clean stop repeats no request. */
   stop(): Promise<void>
 }
 
@@ -62,18 +65,18 @@ export function startWorker(options: WorkerOptions): Worker {
   )
   const claims = createClaimSpacing(options.concurrency)
   const lostClaims = createLostClaims(pool, leaseMs)
-  /** By where the range begins. */
+  /** Keyed by the start of the range. */
   const passedOver = new Map<string, PassedOver>()
   const nextOlder = visitInTurn()
   const nextTurns = visitInTurn(1)
   let olderAtMs = 0
-  /** How many of them are to be visited before the next pause: new work was told of, or some was found. */
+  /** How many older ranges to visit before the next pause, because new work was announced or found. */
   let olderLeft = 0
-  /** The ranges that are left of the look at whose turn it is, and where it goes on in the first of them. */
+  /** The ranges left in the current look for waiting subscriptions, and where it continues in the first of them. */
   let look: { ranges: EventRange[]; from: Date | undefined } = { ranges: [], from: undefined }
   let isFirstRound = true
   let isOldersTurn = true
-  /** How many subscriptions the last claim passed over. */
+  /** How many subscriptions the last claim skipped. */
   let passedOverCount = 0
 
   const breakers = createBreakers({
@@ -89,7 +92,7 @@ export function startWorker(options: WorkerOptions): Worker {
   })
   const switches = createSwitches({ ...options, ...deliveries })
 
-  /** There may be more to claim, in older ranges as well. */
+  /** Called when there may be more to claim, in older ranges as well. */
   function tell(): void {
     isTold = true
     loop.wake()
@@ -107,7 +110,7 @@ export function startWorker(options: WorkerOptions): Worker {
     forgetPassedOver([fresh, ...older])
     if (isTold) olderLeft = older.length
     isTold = false
-    // In turns: with more to do than it can, a worker's room is taken by the range that is asked first.
+    // In turns: under overload, the range asked first would take all of the worker's room.
     const visited = isOldersTurn && performance.now() >= olderAtMs ? nextOlder(older) : []
     isOldersTurn = visited.length === 0
     const ranges = [...visited, fresh]
@@ -144,7 +147,8 @@ export function startWorker(options: WorkerOptions): Worker {
     const askedAtMs = performance.now()
     const except = [...new Set([...lanes.full(), ...breakers.open(), ...turns.waiting(), ...switches.busy()])]
     const { freeSince, takenUp } = passed.from(except, askedAtMs)
-    // One that is taken up again and doubtful may have thousands waiting, ahead of all others: one of them is held.
+    // A doubtful subscription that is no longer skipped may have thousands of jobs ahead of all others; one of them is
+    // held.
     const doubtful = new Set(limited ? takenUp.filter((id) => breakers.standingOf(id) !== 'answering') : [])
     const batchMax = Math.min(claims.batchMax(room), doubtful.size || room)
     const claim = await claimKnown({ range, batchMax, except, freeSince })
@@ -154,12 +158,12 @@ export function startWorker(options: WorkerOptions): Worker {
     const refused = await deliveries.hold(claim.jobs, { askedAtMs, probe: false })
     turns.add(refused)
     if (claims.brought(claim.jobs.length, refused.length)) {
-      // A crowd would come batch by batch, and those who stand behind it would wait for all of it.
+      // Jobs of crowded lanes would come back batch by batch, and the jobs behind them would wait for all of them.
       if (turns.mayLook(performance.now())) await takeTurns()
       return false
     }
     if (!isFull || batchMax === room) return isFull
-    // What was left out for its sake comes at once; for as much as there is room when it has nothing ahead of the others.
+    // Jobs left out for the crowd's sake are claimed at once, and for all the room when the crowd has nothing ahead.
     return claimFrom(
       range,
       passed,
@@ -167,10 +171,10 @@ export function startWorker(options: WorkerOptions): Worker {
     )
   }
 
-  /** In how long to look at whose turn it is: while there is no room, a delivery that ends wakes the loop. */
+  /** Time until the next look for waiting subscriptions; while there is no room, a finished delivery wakes the loop. */
   const lookInMs = () => turns.lookInMs(performance.now(), lanes.roomForDoubtful())
 
-  /** One look at the next jobs that wait, and one job for each of those whose turn it is. */
+  /** One look at the next waiting jobs, and one job for each subscription whose turn it is. */
   async function takeTurns(): Promise<void> {
     const askedAtMs = performance.now()
     turns.looked(askedAtMs)
@@ -208,7 +212,7 @@ export function startWorker(options: WorkerOptions): Worker {
     turns.add(await deliveries.hold(jobs, how))
   }
 
-  /** Under a token that is known here first: should the answer be lost, the claim is found by it. */
+  /** Claims under a token generated here, by which the claim is found if its answer is lost. */
   async function claimKnown(claim: Omit<ClaimOptions, 'leaseMs' | 'workerId' | 'leaseToken'>) {
     const leaseToken = randomUUID()
     try {
@@ -222,7 +226,7 @@ export function startWorker(options: WorkerOptions): Worker {
   async function recoverClaims({ now = false } = {}): Promise<void> {
     if (!now && lostClaims.lookInMs(performance.now()) > 0) return
     const jobs = await lostClaims.giveBack()
-    if (jobs > 0) log.info({ jobs }, 'the answer to a claim was lost; its jobs were given back')
+    if (jobs > 0) log.info({ jobs }, 'the answer to a claim was lost; its jobs were released')
   }
 
   const loop = startLoop({
@@ -247,7 +251,7 @@ export function startWorker(options: WorkerOptions): Worker {
       return deliveries.stop(async () => {
         await Promise.all([loop.stop(), breakers.stop(), switches.stop()])
         await recoverClaims({ now: true }).catch((error: Error) =>
-          logFailure(log, error, 'jobs could not be given back; their leases will run out'),
+          logFailure(log, error, 'jobs could not be released; their leases will expire'),
         )
       })
     },

@@ -1,9 +1,9 @@
-/** Why a job is not sent: its subscription is inactive, and it is held; or this is the error that it fails with. */
+/** Why a job is not sent: `held` while its subscription is inactive; otherwise the error that it fails with. */
 export type Stop = 'held' | 'subscription_deleted' | 'cancelled'
 
 /**
- * What the rows say about that, in the snapshot of the statement that takes the job: what was switched off, deleted or
- * cancelled before is not begun. The table is empty but for what is being cancelled: one look tells that for all rows.
+ * The stop as of the snapshot of the statement that takes the job: no job starts that was switched off, deleted or
+ * cancelled before. The cancellation table is mostly empty, so one look answers for all rows.
  */
 export const stopOf = (job: string, subscription: string) => `
   CASE WHEN ${subscription}.deleted_at IS NOT NULL THEN 'subscription_deleted'

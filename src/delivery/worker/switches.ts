@@ -10,17 +10,17 @@ import { forgetSwitches, readSwitches, type SwitchStates } from './read-switches
 import { repeatUntil } from './report-while-leased.js'
 import { letGoHeldJobs, type StoppedJob, stopCancelledJobs, stopFreeJobs } from './take-stopped.js'
 
-/** Jobs that are put aside in one transaction. */
+/** Jobs put aside per transaction. */
 const BATCH_MAX = 500
-/** What cannot be put aside is tried again for as long as its lease lasts; after a stop, no longer than this. */
+/** A failed statement is retried while the leases last; after a stop, no longer than this. */
 const SETTLE_AFTER_STOP_MS = 5_000
 
 export interface Switches {
-  /** Those that are to be sent; the others are put aside. */
+  /** Returns the jobs that are to be sent, and puts the others aside. */
   admit(jobs: readonly HeldJob[], askedAtMs: number): readonly HeldJob[]
-  /** Whether the last look has told that it is not to be sent. */
+  /** Whether the last look found the job stopped. */
   isStopped(job: HeldJob): boolean
-  /** Subscriptions whose free jobs are being put aside just now: claim none of them. */
+  /** Subscriptions whose free jobs are being put aside now: claim none of them. */
   busy(): readonly string[]
   stop(): Promise<void>
 }
@@ -35,15 +35,15 @@ export interface SwitchesOptions {
   workerId: string
   leaseMs: number
   pollMs: () => number
-  /** Takes back what was claimed and not begun. */
+  /** Removes claimed jobs that have not started. */
   withdraw: (unwanted: (job: HeldJob) => boolean) => HeldJob[]
   giveBack: (jobs: readonly HeldJob[]) => Promise<void>
 }
 
 /**
- * What is not to be sent any more: of subscriptions that were switched off or deleted, and cancelled deliveries. A claim
- * says so of each job, as the rows are then; this takes back what was claimed before, and works off what nobody has claimed,
- * in batches, beside the claims: however much it is, others' jobs do not wait behind it.
+ * Stops jobs of subscriptions that were switched off or deleted, and of cancelled deliveries. A claim checks each job
+ * as it is taken; this withdraws jobs that were claimed earlier, and works off unclaimed ones in batches beside the
+ * claims, so that other jobs do not wait behind them.
  */
 export function createSwitches(options: SwitchesOptions): Switches {
   const { pool, window, wakeups, log, metrics, workerId, leaseMs } = options
@@ -52,9 +52,9 @@ export function createSwitches(options: SwitchesOptions): Switches {
   let known: SwitchStates = { on: [], off: new Set(), deleted: new Set(), cancelled: new Set() }
   let knownAtMs = Number.NEGATIVE_INFINITY
   let busy = new Set<string>()
-  /** Up to where free jobs of a range were looked at; absent: a look begins. */
+  /** How far the free jobs of a range were examined; absent when a look starts. */
   const lookedUntil = new Map<string, Date>()
-  /** So many older ranges have yet to be looked at since something was told or found. */
+  /** Older ranges still to be examined since a wake-up or a find. */
   let olderLeft = 0
   let isTold = true
   let stoppedAtMs = Number.POSITIVE_INFINITY
@@ -64,14 +64,14 @@ export function createSwitches(options: SwitchesOptions): Switches {
     known.deleted.has(job.subscriptionId) ||
     known.cancelled.has(job.deliveryId)
 
-  /** To say it twice, when the answer was lost, changes nothing. */
+  /** Idempotent, so a lost answer is harmless. */
   function settle(jobs: readonly HeldJob[]): void {
     const leaseEndsMs = Math.min(...jobs.map((job) => job.leaseEndsMs))
     const endsMs = () => Math.min(leaseEndsMs, stoppedAtMs + SETTLE_AFTER_STOP_MS)
     const settled = repeatUntil(endsMs, () => putAside(pool, jobs, window))
       .then(() => tell(jobs))
       .catch((error: Error) =>
-        logFailure(log, error, 'stopped jobs could not be updated; their leases will run out'),
+        logFailure(log, error, 'stopped jobs could not be updated; their leases will expire'),
       )
       .finally(() => settling.delete(settled))
     settling.add(settled)
@@ -104,7 +104,7 @@ export function createSwitches(options: SwitchesOptions): Switches {
     lookedUntil.clear()
   }
 
-  /** One batch of each kind in each range, of the older ones in a few; true when there may be more. */
+  /** One batch of each kind in each range, in a few of the older ones; true when there may be more. */
   async function work(): Promise<boolean> {
     const { fresh, older } = window()
     const { on, off, deleted } = known
@@ -159,7 +159,7 @@ export function createSwitches(options: SwitchesOptions): Switches {
         forgetLook()
         return false
       }
-      // Another claim tells of each what is to become of it.
+      // The next claim decides again for each of these jobs.
       await options.giveBack(options.withdraw(isStopped))
       return work()
     },
@@ -176,7 +176,7 @@ export function createSwitches(options: SwitchesOptions): Switches {
 
   return {
     admit(jobs, askedAtMs) {
-      // A claim that was under way during the last look may be older than that: the next one tells.
+      // A claim in flight during the last look may predate it; the next claim decides.
       const isOld = (job: HeldJob) => askedAtMs < knownAtMs && isStopped(job)
       if (jobs.every((job) => job.stop === null && !isOld(job))) return jobs
       const stopped = jobs.filter(({ stop }) => stop !== null)

@@ -60,11 +60,11 @@ export interface TakeOptions {
 
 export interface StoppedBatch {
   jobs: StoppedJob[]
-  /** Where the next look goes on, of those that are free. */
+  /** Where the next look for free jobs continues. */
   lookedUntil: Date
 }
 
-/** One transaction: nothing of it is seen as leased by anybody else. Under the role job_worker. */
+/** In one transaction, so that no other session sees the jobs as leased. Under the role job_worker. */
 async function take(
   pool: pg.Pool,
   statement: string,
@@ -98,7 +98,7 @@ async function take(
   })
 }
 
-/** Holds or ends free jobs of these subscriptions, as each one now is. */
+/** Holds or ends the free jobs of these subscriptions, depending on each one's present state. */
 export const stopFreeJobs = (
   pool: pg.Pool,
   options: TakeOptions,
@@ -106,13 +106,13 @@ export const stopFreeJobs = (
   freeSince: Date | undefined,
 ) => take(pool, takeFree, options, [subscriptionIds, freeSince ?? '-infinity'])
 
-/** Lets go or ends held jobs of these subscriptions, as each one now is. */
+/** Releases or ends the held jobs of these subscriptions, depending on each one's present state. */
 export const letGoHeldJobs = async (
   pool: pg.Pool,
   options: TakeOptions,
   subscriptionIds: readonly string[],
 ) => (await take(pool, takeHeld, options, [subscriptionIds])).jobs
 
-/** Ends the jobs of cancelled deliveries that nobody sends. */
+/** Ends the jobs of cancelled deliveries that no worker is sending. */
 export const stopCancelledJobs = async (pool: pg.Pool, options: TakeOptions) =>
   (await take(pool, takeCancelled, options, [])).jobs

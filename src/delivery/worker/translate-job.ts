@@ -3,7 +3,7 @@ import type { SigningSecret, WebhookOutcome, WebhookRequest } from '../../webhoo
 import type { ClaimedJob } from './claim-jobs.js'
 import type { JobReport } from './report-results.js'
 
-/** The request that the receiver gets (docs/reference/signing.md). */
+/** The request sent to the receiver (docs/reference/signing.md). */
 export function toRequest(
   job: ClaimedJob,
   payload: string,
@@ -24,7 +24,7 @@ export function toRequest(
   }
 }
 
-/** What the database gets. */
+/** The report stored in the database. */
 export function toReport(job: ClaimedJob, outcome: WebhookOutcome): JobReport {
   return {
     jobId: job.id,

@@ -1,30 +1,36 @@
 import type { Standing } from '../breakers/index.js'
 
-/** The least time between two looks at whose turn it is. */
+/** The minimum time between two looks for waiting subscriptions. */
 const TURN_EVERY_MS = 250
 
-/** How many more may be held. */
+/** How many more jobs may be held. */
 type Room = { failing: number; untried: number }
 
 /**
- * Doubtful subscriptions that wait for a slot. They are left out of the claims, which go by the age of the jobs: one
- * that hangs may have thousands ahead of all others. Instead each has its turn, with one job, and goes to the end of the
- * line; those that nobody has tried come before those that fail.
+ * Doubtful subscriptions that wait for a slot. Claims go by the age of jobs and leave them out, since one that hangs
+ * may have thousands of jobs ahead of all others. Instead each gets one job in turn and goes to the end of the line;
+ * untried subscriptions come before failing ones.
  */
 export interface Turns {
-  /** Those of them that are doubtful get in line. */
+  /** Adds the doubtful ones among these subscriptions to the line. */
   add(subscriptionIds: Iterable<string>): void
-  /** Those in line: claims leave them out. */
+  /** The subscriptions in line, which claims leave out. */
   waiting(): string[]
-  /** In how long a look at whose turn it is may begin; never while there is room for none of them. */
+  /** Time until the next look may start; infinite while there is room for none of them. */
   lookInMs(nowMs: number, room: Room): number
   /** Whether the last look is long enough ago. */
   mayLook(nowMs: number): boolean
-  /** A look has begun. */
+  /** Records that a look has started. */
   looked(nowMs: number): void
-  /** Whose turn it is among those that a look has found, as far as the room goes; all of them are in line from now on. */
+  /**
+   * The subscriptions whose turn it is among those found by a look, as far as there is room; all found ones join the
+   * line.
+   */
   next(found: Iterable<string>, room: Room): string[]
-  /** The looks have come to the end: nothing waits for those that none has found since the last time. */
+  /**
+   * Records that the looks have reached the end: a subscription that none has found since the last time has nothing
+   * waiting.
+   */
   wentRound(): void
 }
 
@@ -32,7 +38,7 @@ export function createTurns(
   standingOf: (subscriptionId: string) => Standing,
   mayBegin: (subscriptionId: string) => boolean,
 ): Turns {
-  // The longest first.
+  // Longest waiting first.
   const line = new Set<string>()
   const seen = new Set<string>()
   let dueAtMs = 0
@@ -57,7 +63,7 @@ export function createTurns(
     },
     lookInMs(nowMs, room) {
       if (line.size === 0 || room.failing + room.untried === 0) return Number.POSITIVE_INFINITY
-      // Asked in each round: thousands are not gone through before a look may begin.
+      // Runs in each round: thousands of subscriptions are not scanned before a look is due.
       if (nowMs < dueAtMs) return dueAtMs - nowMs
       return room.failing > 0 || hasUntried() ? 0 : Number.POSITIVE_INFINITY
     },

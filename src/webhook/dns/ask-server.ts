@@ -8,22 +8,24 @@ export interface Answer {
   ttlS: number
 }
 
-/** How long the second family's answer is waited for when the first one's is there: some servers drop the question. */
+/**
+ * How long to wait for the second family's answer after the first one's, since some servers drop one of the queries.
+ */
 const SECOND_FAMILY_MS = 500
 
-/** Of each family; an answer by TCP may have thousands, all of which would be kept. */
+/** Addresses kept per family; an answer over TCP may have thousands. */
 const ADDRESSES_MAX = 32
 
 export interface Asked {
-  /** Rejects with a code of node:dns; ENOTFOUND and ENODATA are the server's word that there is no address. */
+  /** Rejects with a code of node:dns; ENOTFOUND and ENODATA mean that the server has no address for the name. */
   answer: Promise<Answer>
   cancel(): void
 }
 
 /**
- * Asks one server once for the addresses of one name, both families at the same time. c-ares does it on the event loop,
- * without a thread. Each time by a resolver of its own: an older one gives up a slow name sooner the quicker it was
- * answered before, and its `cancel` would end other names' questions.
+ * Asks one server once for the addresses of a name, both families at the same time. c-ares runs on the event loop,
+ * without a thread. Each query has its own resolver: a reused one lowers its time-out after quick answers, and its
+ * `cancel` would end queries for other names.
  */
 export function askServer(server: string, name: string, timeoutMs: number): Asked {
   const resolver = new Resolver({ timeout: Math.ceil(timeoutMs), tries: 1 })
@@ -34,7 +36,7 @@ export function askServer(server: string, name: string, timeoutMs: number): Aske
 async function askBoth(resolver: Resolver, name: string, timeoutMs: number): Promise<Answer> {
   const four = resolver.resolve4(name, { ttl: true })
   const six = resolver.resolve6(name, { ttl: true })
-  // c-ares' own time-out is looked at once a second only.
+  // c-ares checks its own time-out only once a second.
   let patience = setTimeout(() => resolver.cancel(), timeoutMs)
   const hurry = () => {
     clearTimeout(patience)
@@ -47,7 +49,7 @@ async function askBoth(resolver: Resolver, name: string, timeoutMs: number): Pro
   const records = results.map((result) => (result.status === 'fulfilled' ? result.value : []))
   if (records.flat().length > 0) return combine(records)
   const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
-  // One family's failure hides that there is no address of the other.
+  // A failure of one family hides that the other has no address.
   throw failures.find((failure) => !saysNoAddress(failure)) ?? failures[0] ?? noAddress(name)
 }
 
@@ -56,7 +58,7 @@ function combine([four = [], six = []]: RecordWithTtl[][]): Answer {
     records.slice(0, ADDRESSES_MAX).map(({ address }) => ({ address, family }))
   const [first, second] = [addressesOf(four, 4), addressesOf(six, 6)]
   return {
-    // The family that is dialled first: IPv6 where this machine has an address that could reach another.
+    // The family tried first: IPv6 where this machine has a global IPv6 address.
     addresses: hasGlobalIpv6() ? [...second, ...first] : [...first, ...second],
     ttlS: Math.min(...[...four, ...six].map(({ ttl }) => ttl)),
   }
@@ -68,7 +70,7 @@ function hasGlobalIpv6(): boolean {
   )
 }
 
-/** NXDOMAIN, no record of the type, or a name that no server can have: another server would say the same. */
+/** NXDOMAIN, no record of the type, or an invalid name: another server would answer the same. */
 export function saysNoAddress(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException
   return code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME'

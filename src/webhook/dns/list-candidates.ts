@@ -1,6 +1,6 @@
 import type { ResolvConf } from './parse-resolv-conf.js'
 
-/** The names that are asked for one after the other, as the C library does. With the root's dot a name is only itself. */
+/** The names to query in turn, as in the C library. A name with the root's dot is only queried as it is. */
 export function listCandidates(
   name: string,
   { search, ndots }: Pick<ResolvConf, 'search' | 'ndots'>,

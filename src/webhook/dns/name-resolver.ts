@@ -6,19 +6,22 @@ import { readWhenChanged } from './read-when-changed.js'
 import type { ResolvedAddress } from './resolved-address.js'
 import { type Lookup, startLookup } from './start-lookup.js'
 
-/** Shorter answers are kept for so long all the same, longer ones no longer. */
+/** Minimum time an answer is cached, even if its TTL is shorter; the maximum is below. */
 const KEPT_MS_MIN = 1_000
 const KEPT_MS_MAX = 300_000
-/** A name without an address, or whose servers fail: its deliveries do not each wait for the same. */
+/** How long a failure is cached, so that not every delivery to the name waits for it again. */
 const FAILURE_KEPT_MS = 3_000
 const NAMES_KEPT_MAX = 10_000
-/** Each has a socket. More than a worker has requests by default, so that dead names do not take the place of others. */
+/**
+ * Concurrent look-ups; each has a socket. More than a worker's default number of requests, so that dead names do not
+ * displace others.
+ */
 const LOOKUPS_MAX = 1_000
 
 export interface NameResolverOptions {
-  /** For one name, whatever it takes. */
+  /** Time limit for one name, over all servers and tries. */
   timeoutMs: number
-  /** In the place of those of resolv.conf, with a port or without. */
+  /** Replaces the servers of resolv.conf; the port is optional. */
   servers?: readonly string[]
   hostsFile?: string
   resolvFile?: string
@@ -30,19 +33,19 @@ export interface NameResolverOptions {
 export interface NameResolver {
   /** Rejects with a code of node:dns. */
   resolve(host: string): Promise<readonly ResolvedAddress[]>
-  /** Ends the look-ups that are under way. */
+  /** Ends the look-ups in flight. */
   close(): void
 }
 
 interface KeptAnswer {
   addresses: Promise<readonly ResolvedAddress[]>
-  /** Infinity while it is looked up: all who ask meanwhile share it. */
+  /** Infinity during the look-up, which all callers share. */
   untilMs: number
 }
 
 /**
- * What the C library does with `hosts: files dns`: /etc/hosts, then the servers and domains of /etc/resolv.conf, both
- * read again when they change. Answers are kept for their TTL.
+ * Resolves as the C library does with `hosts: files dns`: /etc/hosts, then the servers and domains of /etc/resolv.conf,
+ * both read again when they change. Answers are cached for their TTL.
  */
 export function createNameResolver({
   timeoutMs,
@@ -56,7 +59,7 @@ export function createNameResolver({
   const underWay = new Set<Lookup>()
   const readHosts = readWhenChanged(hostsFile, parseHosts)
   const readResolvConf = readWhenChanged(resolvFile, (text): ResolvConf => {
-    // Other servers may answer otherwise.
+    // Other servers may give other answers.
     kept.clear()
     const conf = parseResolvConf(text, hostname())
     return servers ? { ...conf, servers } : conf
@@ -94,7 +97,7 @@ export function createNameResolver({
       if (known && nowMs() < known.untilMs) return known.addresses
       if (underWay.size >= lookupsMax) throw lookupError('EAI_AGAIN', 'too many names are being looked up')
       const entry = lookUp(host, conf)
-      // Put at the end; the one that was asked for the longest ago gives way.
+      // Moved to the end; the least recently queried name is evicted.
       kept.delete(host)
       kept.set(host, entry)
       const [oldest] = kept.size > NAMES_KEPT_MAX ? kept.keys() : []
@@ -112,7 +115,7 @@ const loopback: readonly ResolvedAddress[] = [
   { address: '::1', family: 6 },
 ]
 
-/** RFC 6761: these names are loopback wherever they are looked up, and no server is asked for them. */
+/** RFC 6761: these names are always loopback, and no server is queried for them. */
 export function isLocalhost(host: string): boolean {
   return /(^|\.)localhost\.?$/.test(host)
 }

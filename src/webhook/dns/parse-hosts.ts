@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { ResolvedAddress } from './resolved-address.js'
 
-/** By name, in lower case. */
+/** Keyed by name, in lower case. */
 export type Hosts = ReadonlyMap<string, readonly ResolvedAddress[]>
 
 /** Reads /etc/hosts, hosts(5): an address and its names on each line. A name on several lines has all their addresses. */
@@ -24,7 +24,7 @@ function wordsOf(line: string): string[] {
   return line.replace(/#.*/, '').split(/\s+/).filter(Boolean)
 }
 
-/** As names are compared: in lower case and without the root's dot. */
+/** The form in which names are compared: lower case, without the root's dot. */
 export function bareName(name: string): string {
   return name.toLowerCase().replace(/\.$/, '')
 }

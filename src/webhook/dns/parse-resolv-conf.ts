@@ -1,24 +1,24 @@
 import { isIP } from 'node:net'
 
-/** What /etc/resolv.conf says of how names are looked up. */
+/** The settings of /etc/resolv.conf. */
 export interface ResolvConf {
-  /** Empty: those that the system has by default. */
+  /** Empty means the system's default servers. */
   servers: readonly string[]
-  /** Domains that are put behind a name. */
+  /** Domains appended to a name. */
   search: readonly string[]
-  /** A name with so many dots is tried as it stands before the domains. */
+  /** A name with at least this many dots is tried as it is before the search domains. */
   ndots: number
   timeoutMs: number
   attempts: number
 }
 
-// The limits of the C library, resolv.conf(5): what is beyond them counts as the limit.
+// The C library's limits, resolv.conf(5): larger values are reduced to the limit.
 const SERVERS_MAX = 3
 const NDOTS_MAX = 15
 const TIMEOUT_S_MAX = 30
 const ATTEMPTS_MAX = 5
 
-/** Reads resolv.conf(5). Without `search` or `domain`, the domain of the machine's own name is searched. */
+/** Parses resolv.conf(5). Without `search` or `domain`, the domain of the machine's own name is searched. */
 export function parseResolvConf(text: string, hostname: string): ResolvConf {
   const servers: string[] = []
   let search = [hostname.split('.').slice(1).join('.')].filter(Boolean)
@@ -29,7 +29,7 @@ export function parseResolvConf(text: string, hostname: string): ResolvConf {
       .split(/\s+/)
       .filter(Boolean)
     if (keyword === 'nameserver' && isIP(values[0] ?? '')) servers.push(values[0] as string)
-    // The last of these lines counts.
+    // The last of these lines wins.
     if (keyword === 'domain') search = values.slice(0, 1)
     if (keyword === 'search') search = values
     if (keyword === 'options') {

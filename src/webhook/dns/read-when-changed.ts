@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 
 /**
- * Reads a file of the system again when it has changed; one that cannot be read counts as empty. Not by promises: those
- * take one of the threads that no look-up shall wait for, and a look at such a file takes 8 µs.
+ * Reads a system file again when it has changed; an unreadable file counts as empty. Synchronous, because promises use
+ * one of libuv's threads, which no look-up may wait for, and checking such a file takes 8 µs.
  */
 export function readWhenChanged<T>(path: string, parse: (text: string) => T): () => T {
   let seen: { version: string; content: T } | undefined

@@ -3,7 +3,7 @@ import { type Answer, type Asked, askServer, lookupError, noAddress, saysNoAddre
 import { listCandidates } from './list-candidates.js'
 import type { ResolvConf } from './parse-resolv-conf.js'
 
-/** A name that the server has to ask others for takes its time: rather fewer tries than shorter ones. */
+/** A server that must query others needs time: fewer tries are better than shorter ones. */
 const TRY_MS_MIN = 1_000
 
 export interface Lookup {
@@ -12,8 +12,8 @@ export interface Lookup {
 }
 
 /**
- * Looks a name up by the rules of resolv.conf(5), within `timeoutMs` for all servers, attempts and domains together.
- * A server that does not answer, or that fails, gives way to the next; Node leaves that out for SERVFAIL and REFUSED.
+ * Looks a name up by the rules of resolv.conf(5), within `timeoutMs` for all servers, attempts and domains together. A
+ * server that does not answer or that fails is followed by the next; Node omits this for SERVFAIL and REFUSED.
  */
 export function startLookup(name: string, conf: ResolvConf, timeoutMs: number): Lookup {
   const servers = conf.servers.length > 0 ? conf.servers : getServers()
@@ -56,7 +56,7 @@ export function startLookup(name: string, conf: ResolvConf, timeoutMs: number): 
         return await askServers(candidate)
       } catch (error) {
         if (saysNoAddress(error)) continue
-        // As the C library: one domain whose servers fail does not end the search, silence does.
+        // As in the C library, a failing domain does not end the search; a time-out does.
         if ((error as NodeJS.ErrnoException).code !== 'ESERVFAIL') throw error
         failure = error
       }

@@ -12,7 +12,7 @@ function logged(
 }
 
 it('[O5, O3] a line is JSON with its time in UTC, its level, and who wrote it', () => {
-  const [line] = logged((log) => log.warn({ saga_id: '7' }, 'lease ran out'))
+  const [line] = logged((log) => log.warn({ saga_id: '7' }, 'lease expired'))
   expect(line).toEqual({
     level: 'warn',
     time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -21,7 +21,7 @@ it('[O5, O3] a line is JSON with its time in UTC, its level, and who wrote it', 
     pid: process.pid,
     hostname: expect.any(String),
     saga_id: '7',
-    msg: 'lease ran out',
+    msg: 'lease expired',
   })
 })
 
