@@ -167,7 +167,7 @@ describe('subscriptions', () => {
     const callbackUrl = `${server.receiver.url}hooks`
     const create = ['subscriptions', 'create', 'cli.sub', callbackUrl, '--header', 'x-tenant: north: 1']
     const shown = await output([...create, '--max-attempts', '3', '--key', 'cli-sub'])
-    expect(shown).toMatch(/^Secret +whsec_\S+ +\(shown this once\)$/m)
+    expect(shown).toMatch(/^Secret +whsec_\S+ +\(shown only once\)$/m)
     expect(shown).toMatch(/^State +unverified$/m)
     expect(shown).toMatch(/^Header +x-tenant: north: 1$/m)
     const [, id = ''] = /^Next: sagapost subscriptions verify (\d+)$/m.exec(shown) ?? []
