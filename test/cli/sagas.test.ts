@@ -95,10 +95,10 @@ describe('sagapost sagas', () => {
     ],
     [['list', '--state', 'Done'], 2, 'Allowed choices'],
     [['cleanup'], 2, '--older-than'],
-    [['cleanup', '--older-than', '30'], 2, 'It reads 30m'],
+    [['cleanup', '--older-than', '30'], 2, 'such as 30m'],
     [['cleanup', '--older-than', '30d', '--limit', '0'], 2, 'whole number of at least 1'],
     [['maintain', '--task', 'polish'], 2, 'Allowed choices are vacuum, reindex, partitions'],
-    [['maintain', '--task', 'vacuum', '--drop-older-than', '30d'], 2, 'goes with --task partitions'],
+    [['maintain', '--task', 'vacuum', '--drop-older-than', '30d'], 2, 'requires --task partitions'],
   ])('%j is refused with exit code %d', async (args, code, words) => {
     expect(await failure(args)).toEqual([code, expect.stringContaining(words)])
   })
@@ -180,7 +180,7 @@ describe('sagapost sagas tables and maintain', () => {
     expect(await output(['maintain'])).toBe(
       [
         ...['saga_instances', 'saga_steps', 'saga_events'].map((table) => `Vacuumed and analyzed ${table}`),
-        'Made 0 and dropped 0 partitions of saga_events\n',
+        'Created 0 and dropped 0 partitions of saga_events\n',
       ].join('\n'),
     )
     const tasks = ['maintain', '--task', 'partitions', 'reindex', '--drop-older-than', '90d']

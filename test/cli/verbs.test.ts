@@ -134,7 +134,7 @@ describe('lists', () => {
     const { code, stdout, stderr } = await runCli(list, env())
     expect([code, stdout]).toEqual([0, ''])
     const [, cursor = ''] =
-      /^None up to here, there may be more: --all, or --cursor (\S+)$/m.exec(stderr) ?? []
+      /^No results so far; there may be more: --all, or --cursor (\S+)$/m.exec(stderr) ?? []
     expect(await output([...list, '--cursor', cursor])).toBe('No deliveries\n')
     expect(await output([...list, '--all'])).toBe('No deliveries\n')
   })
