@@ -8,13 +8,13 @@ import { findDevServer } from './dev-server.js'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const DEFAULT_URL = 'http://127.0.0.1:8080'
-/** A person waits for the answer: better to say soon that nobody is there. */
+/** Short, because a user at a terminal waits: an unreachable server is reported soon. */
 const RETRIES = 2
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
 /**
- * A client of the server at SAGAPOST_URL, with SAGAPOST_API_KEY; without them, of the `sagapost dev` that runs on the data
- * folder, with its key.
+ * A client of the server at SAGAPOST_URL, with SAGAPOST_API_KEY; by default, of the `sagapost dev` that runs on the data
+ * directory, with its key.
  */
 export async function connectApi(env: Environment): Promise<SagapostClient> {
   const { dataDir, apiKey: givenKey } = readConfig(env)
@@ -44,13 +44,13 @@ function readUrl(text: string): URL {
 
 interface DevServer {
   dataDir: string
-  /** Absent: none runs. */
+  /** Absent when no `sagapost dev` runs. */
   devUrl: string | undefined
-  /** The server that is about to be asked. */
+  /** The server that the request goes to. */
   url: URL
 }
 
-/** Only for the server that it belongs to: any other program on this machine could listen on the port that is asked. */
+/** Sent only to the server that it belongs to: another program on this machine could listen on the port. */
 async function readDevKey(env: Environment, { dataDir, devUrl, url }: DevServer): Promise<string> {
   if (!LOOPBACK.test(url.hostname)) {
     throw new SagapostError(

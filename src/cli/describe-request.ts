@@ -7,7 +7,7 @@ type AnsweredRequest = ListenedRequest & { status: number | null }
 const PAYLOAD_CHARACTERS_MAX = 300
 const VALUE_CHARACTERS_MAX = 100
 
-/** One line for a person. */
+/** One human-readable line. */
 export function describeRequest(request: AnsweredRequest): string {
   const { at, attempt, status } = request
   return [
@@ -21,7 +21,7 @@ export function describeRequest(request: AnsweredRequest): string {
   ].join('  ')
 }
 
-/** One line for a program. The payload is the parsed body; a body that is not JSON is given as text. */
+/** One JSON line. The payload is the parsed body, or its text if it is not JSON. */
 export function toJsonLine({ body, challenge: _, ...request }: AnsweredRequest): string {
   try {
     return toJson({ ...request, payload: JSON.parse(body.toString()) })
@@ -45,8 +45,8 @@ function timeOf(at: Date): string {
 }
 
 /**
- * Anybody can send this, and it goes to a terminal: what would move the cursor, colour the text or turn its
- * direction is shown by its number.
+ * Untrusted text for a terminal: characters that move the cursor, set colours or change the text direction are shown as
+ * escapes.
  */
 function shorten(text: string, charactersMax: number): string {
   const characters = [...text.slice(0, 2 * charactersMax + 2)]

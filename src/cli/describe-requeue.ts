@@ -2,7 +2,7 @@ import type { RequeueProgress, SagaWithSteps } from '../client/index.js'
 
 const BAR_CHARS = 24
 
-/** How a requeue by filter stands. */
+/** The progress of a requeue by filter. */
 export interface RequeueStand extends RequeueProgress {
   sagaId: string
   state: SagaWithSteps['state']
@@ -13,7 +13,7 @@ export function toStand({ id, state, steps }: SagaWithSteps): RequeueStand | und
   return progress ? { sagaId: id, state, ...progress } : undefined
 }
 
-/** What was seen first, and how long ago: the rate is that of the time since. */
+/** The first observation and its age; the rate is measured since then. */
 export interface RequeueStart {
   remaining: number
   elapsedMs: number
@@ -29,12 +29,12 @@ export function drawBar(stand: RequeueStand, start: RequeueStart): string {
   return [`[${bar}]`, percent, describeCount(stand), ...describeRate(stand, start)].join('  ')
 }
 
-/** The same for a pipe. */
+/** Progress as a line of text, for a pipe. */
 export function drawLine(stand: RequeueStand, start: RequeueStart): string {
   return [stand.state, describeCount(stand), ...describeRate(stand, start)].join(', ')
 }
 
-/** What became of it all. */
+/** The outcome of the requeue. */
 export function describeEnd(stand: RequeueStand): string {
   const { state, matching, requeued, alreadyRequeued, refused, refusals, remaining } = stand
   const reasons = Object.entries(refusals).map(([reason, count]) => `${reason} ${number(count)}`)
@@ -51,7 +51,7 @@ function describeCount({ matching, remaining }: RequeueStand): string {
   return `${number(matching - remaining)} of ${number(matching)}`
 }
 
-/** Nothing before there is something to go by. */
+/** Empty until there is progress to measure. */
 function describeRate({ remaining }: RequeueStand, start: RequeueStart): string[] {
   const done = start.remaining - remaining
   if (done <= 0 || start.elapsedMs <= 0 || remaining === 0) return []

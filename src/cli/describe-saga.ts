@@ -2,7 +2,7 @@ import type { SagaEvent, SagaStep, SagaWithSteps } from '../client/index.js'
 import { createTable, formatFields, makeVisible, type Row } from './format-table.js'
 import { formatAgo, formatStatus, formatTime } from './format-values.js'
 
-/** A saga for people: what it is, its steps, and everything that happened to it. */
+/** A saga as text: its fields, its steps and its history. */
 export function describeSaga(saga: SagaWithSteps): string {
   const cancelled = saga.cancelRequestedAt
     ? `${formatTime(saga.cancelRequestedAt)} by ${saga.cancelRequestedBy}: ${saga.cancelReason}`

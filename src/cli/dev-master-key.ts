@@ -5,7 +5,7 @@ import { parseMasterKey } from '../config/index.js'
 
 export const DEV_KEY_FILE = 'master-key'
 
-/** The key that `dev` makes when none is given: kept beside the data that it protects, for the next start. */
+/** The master key that `dev` creates by default, kept with the data that it protects for the next start. */
 export async function devMasterKey(dataDir: string): Promise<Buffer> {
   const file = join(dataDir, DEV_KEY_FILE)
   const made = randomBytes(32).toString('base64')

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 
 const fileIn = (dataDir: string) => join(dataDir, 'server')
 
-/** Says beside its data where a `sagapost dev` answers, until `remove`: its key is meant for that server alone. */
+/** Records the URL of a running `sagapost dev` in its data directory: its API key is for that server only. */
 export async function noteDevServer(dataDir: string, url: string): Promise<{ remove(): Promise<void> }> {
   const file = fileIn(dataDir)
   await writeFile(file, `${url} ${process.pid}\n`, { mode: 0o600 })
   return { remove: () => rm(file, { force: true }) }
 }
 
-/** The URL of the `sagapost dev` that runs on this data; undefined when none does, also after it was killed. */
+/** The URL of the `sagapost dev` that runs on this data directory; undefined when none runs, also after a kill. */
 export async function findDevServer(dataDir: string): Promise<string | undefined> {
   const text = await readFile(fileIn(dataDir), 'utf8').catch(() => '')
   const [url, pid] = text.trim().split(' ')

@@ -14,14 +14,14 @@ const hints: Readonly<Record<string, string>> = {
   server_answer_unexpected: 'check SAGAPOST_URL',
 }
 
-/** What went wrong, and what to do, in one line; undefined for what nobody expected, which is a bug. */
+/** The failure and its remedy in one line; undefined for an unexpected error, which is a bug. */
 export function explainFailure(error: unknown): Failure | undefined {
   if (error instanceof SagapostError) return { code: error.code, detail: error.message }
   if (error instanceof SagapostConnectionError) return withHint({ code: error.code, detail: error.message })
   if (!(error instanceof SagapostApiError)) return undefined
   const { code, status, errors } = error
   const detail = error.detail.replace(/: is baseUrl right\?$/, '')
-  // The detail names the first field; the others must not be lost.
+  // The detail names only the first field.
   const more = errors.slice(1).map(({ field, detail: why }) => `; ${field}: ${why}`)
   return withHint({
     code,

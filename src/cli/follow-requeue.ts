@@ -8,19 +8,19 @@ import { complain, type Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 
 const LOOK_MS = 500
-/** Lines in a pipe are for a log. */
+/** The interval between lines in a pipe. */
 const LINE_MS = 5_000
-/** Nobody runs it: something may be missing. */
+/** A requeue still unclaimed after this time causes a warning. */
 const UNCLAIMED_MS = 5_000
 const EXIT_NOT_COMPLETED = 1
 const EXIT_LEFT = 130
 const COLUMNS = 80
-/** Back to the first column, and everything behind it away. */
+/** Returns to the first column and clears the line. */
 const CLEAR_LINE = '\r\x1b[K'
 
 /**
- * Shows how a requeue by filter goes until it ends: a bar on a terminal, lines in a pipe, JSON lines with --json. Ctrl-C
- * leaves it; the requeue goes on, and can be joined again.
+ * Shows the progress of a requeue by filter until it ends: a bar on a terminal, lines in a pipe, JSON lines with --json.
+ * After Ctrl-C the requeue continues, and can be followed again.
  */
 export async function followRequeue(
   terminal: Terminal,
@@ -78,7 +78,7 @@ export async function followRequeue(
     }
   } catch (error) {
     if (bar) stdout.write('\n')
-    // Also when the server is away for the moment: the requeue does not depend on whoever looks.
+    // Also while the server is unreachable: the requeue does not depend on this client.
     if (first) {
       complain(
         terminal,
@@ -93,7 +93,7 @@ export async function followRequeue(
   }
 }
 
-/** A line that breaks could not be written over. Some terminals do not know their width: then it is 0. */
+/** A wrapped line could not be overwritten. The width is 0 on terminals that do not report it. */
 function cutTo(line: string, columns: number | undefined): string {
   return line.slice(0, (columns || COLUMNS) - 1)
 }

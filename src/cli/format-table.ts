@@ -1,6 +1,6 @@
 import pc from 'picocolors'
 
-/** A piece of text and its colour; the colour has no width. */
+/** Text with a colour, which does not count towards its width. */
 export interface Cell {
   text: string
   paint?: (text: string) => string
@@ -12,8 +12,8 @@ const CELL_CHARACTERS_MAX = 80
 const GAP = '  '
 
 /**
- * Writes rows in aligned columns, page by page: the first rows come with the titles and decide on the widths. A line
- * is no longer than `widthMax`; the last columns give way.
+ * Writes rows in aligned columns, page by page. The first page has the titles and sets the column widths. No line is
+ * longer than `widthMax`; the last columns shrink.
  */
 export function createTable(titles: readonly string[], widthMax: number = terminalWidth()) {
   let widths: number[] | undefined
@@ -54,8 +54,8 @@ export function formatFields(fields: readonly (readonly [name: string, value: st
 }
 
 /**
- * Text of others for a terminal: what would move its cursor, change its colours or the direction of writing is
- * written out.
+ * Untrusted text for a terminal: characters that move the cursor, set colours or change the text direction are
+ * escaped.
  */
 export function makeVisible(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]/gu, (character) => {
@@ -86,7 +86,7 @@ function same(text: string): string {
   return text
 }
 
-/** In a pipe nothing is cut but very long cells. */
+/** In a pipe, only very long cells are truncated. */
 function terminalWidth(): number {
   return (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY
 }

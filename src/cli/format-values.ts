@@ -18,7 +18,7 @@ export function formatAgo(time: string | null, now: number = Date.now()): string
   return distanceS > 0 ? `${count}${unit} ago` : `in ${count}${unit}`
 }
 
-/** The time itself, and how long ago that is. */
+/** The time, followed by its age. */
 export function formatTime(time: string | null): string {
   return time === null ? '-' : `${time} (${formatAgo(time)})`
 }
@@ -56,7 +56,7 @@ export function formatStatus(status: string): Cell {
   return paint ? { text: status, paint } : { text: status }
 }
 
-/** What became of a subscription, in a word. */
+/** The state of a subscription in one word. */
 export function formatState(subscription: {
   active: boolean
   verified: boolean
@@ -70,7 +70,7 @@ export function formatState(subscription: {
   return { text: deactivationReason ? `paused (${deactivationReason})` : 'paused', paint: pc.yellow }
 }
 
-/** How a subscription's endpoint fares, in a word; `ok` when the last attempt succeeded, or there was none. */
+/** The state of a subscription's endpoint in one word; `ok` when the last attempt succeeded, or there was none. */
 export function formatEndpoint(breaker: { state: 'failing' | 'open' | 'exhausted' } | null): Cell {
   switch (breaker?.state) {
     case undefined:

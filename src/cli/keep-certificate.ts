@@ -11,13 +11,13 @@ export interface KeptCertificate extends ServerCertificate {
   authorityFile: string
 }
 
-/** So long before its end a certificate is replaced: whoever starts today works for a while. */
+/** A certificate is replaced this long before it expires, so that a receiver started now works for a while. */
 const RENEW_BEFORE_MS = 30 * 86_400_000
 
 /**
- * The development receiver's certificate, kept in the data directory, so that who trusts it once trusts it at the
- * next start too. `listen-key.pem` holds all three parts, because one file can be put in place in one step: of
- * two processes that start at once, both get the same. The other two files are copies for whoever needs them.
+ * The development receiver's certificate, kept in the data directory so that it stays trusted across restarts.
+ * `listen-key.pem` holds all three parts, because one file can be created atomically: two processes that start at once
+ * get the same certificate. The other two files are copies for senders.
  */
 export async function keepCertificate(dataDir: string, hosts: readonly string[]): Promise<KeptCertificate> {
   const file = (name: string) => join(resolve(dataDir), name)
@@ -53,13 +53,13 @@ async function readOrMake(keyFile: string, hosts: readonly string[]): Promise<Se
     return made
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    return readOrMake(keyFile, hosts) // another process was faster
+    return readOrMake(keyFile, hosts) // another process created it first
   } finally {
     await rm(scratch)
   }
 }
 
-/** Undefined for anything that would not do: damaged, not of one piece, near its end, for other hosts. */
+/** Undefined for a certificate that is damaged, inconsistent, about to expire, or for other hosts. */
 function parseUsable(text: string, hosts: readonly string[]): ServerCertificate | undefined {
   const blocks = text.match(/-----BEGIN ([A-Z ]+)-----[^-]+-----END \1-----\n/g) ?? []
   const [privateKey = '', certificate = '', certificateAuthority = ''] = blocks

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
 
 export interface ServerCertificate {
-  /** PEM: what a sender trusts (`extraCertificateAuthorities`, NODE_EXTRA_CA_CERTS). Its key is not kept. */
+  /** PEM: the authority that senders trust (`extraCertificateAuthorities`, NODE_EXTRA_CA_CERTS). Its key is discarded. */
   certificateAuthority: string
-  /** PEM: what the server shows. */
+  /** PEM: the server's certificate. */
   certificate: string
   /** PEM: the server's private key. */
   privateKey: string
@@ -12,17 +12,17 @@ export interface ServerCertificate {
 const DAY_MS = 86_400_000
 const VALID_DAYS = 365
 
-/** Clocks differ: a certificate that is valid from this very second is refused by a machine that is behind. */
+/** Allows for clock skew: a machine whose clock is behind would refuse a certificate valid from this second. */
 const CLOCK_SKEW_MS = DAY_MS
 
 /**
- * A new authority and a server certificate from it, for receivers on this machine: HTTPS is not optional in
- * development either. P-256, since an RSA pair takes a hundred times as long to make.
+ * Creates an authority and a server certificate for receivers on this machine, as HTTPS is required in development too.
+ * P-256, because an RSA key pair takes a hundred times as long to generate.
  */
 export async function makeCertificate(
   options: { hosts?: readonly string[]; validFrom?: Date; validUntil?: Date } = {},
 ): Promise<ServerCertificate> {
-  // Loaded only here: most processes make no certificate.
+  // Loaded on demand: most processes create no certificate.
   const { generate } = await import('selfsigned')
   const now = Date.now()
   const { hosts = ['localhost', '127.0.0.1', '::1'] } = options

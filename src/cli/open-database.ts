@@ -3,11 +3,11 @@ import type { EmbeddedPostgres } from '../database/index.js'
 
 export interface Database {
   url: string
-  /** Absent when the server is not ours to stop: that of DATABASE_URL, or one that another process runs. */
+  /** Absent when this process did not start the server: with DATABASE_URL, or when another process runs it. */
   embedded: EmbeddedPostgres | undefined
 }
 
-/** The database that the configuration asks for: the one of DATABASE_URL, or the embedded one, started now. */
+/** The configured database: the one at DATABASE_URL, or the embedded one, which is started. */
 export async function openDatabase({ databaseUrl, dataDir }: Config): Promise<Database> {
   if (databaseUrl !== undefined) return { url: databaseUrl, embedded: undefined }
   const { startEmbeddedPostgres } = await import('../database/index.js')
@@ -15,7 +15,7 @@ export async function openDatabase({ databaseUrl, dataDir }: Config): Promise<Da
   return { url: embedded.url, embedded }
 }
 
-/** The same for a short visit: beside a `sagapost dev` that runs on the embedded one, its server is used. */
+/** The same for short commands, which use the embedded server of a running `sagapost dev`. */
 export async function visitDatabase(config: Config): Promise<Database> {
   const { findRunningServer } = await import('../database/index.js')
   const running = config.databaseUrl ? undefined : await findRunningServer(config.dataDir)

@@ -1,9 +1,9 @@
 import type { ListenSettings } from './read-listen-options.js'
 
-/** Of so many webhook-ids it is known how often they came; of the oldest it is then forgotten. */
+/** The number of webhook-ids whose requests are counted; the oldest are evicted. */
 const IDS_MAX = 10_000
 
-/** What each delivery is answered with: always the same, or failures first, counted for each webhook-id. */
+/** The response to each delivery: always the same, or failures first, counted per webhook-id. */
 export function planAnswers({
   status,
   delayMs,
@@ -16,7 +16,7 @@ export function planAnswers({
 
   function count(id: string): number {
     const times = (timesSeen.get(id) ?? 0) + 1
-    timesSeen.delete(id) // so that it is the newest again
+    timesSeen.delete(id) // moves it to the newest position
     timesSeen.set(id, times)
     const [oldest] = timesSeen.keys()
     if (timesSeen.size > IDS_MAX && oldest !== undefined) timesSeen.delete(oldest)

@@ -5,7 +5,7 @@ import { createTable, type Row } from './format-table.js'
 import { complain, type Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 
-/** Rows that are printed together when all pages are asked for. */
+/** The number of rows printed together with --all. */
 const CHUNK_ROWS = 200
 
 export interface Listing<Item> {
@@ -14,11 +14,11 @@ export interface Listing<Item> {
   all: () => AsyncIterable<Item>
   titles: readonly string[]
   row: (item: Item) => Row
-  /** What to say when there is nothing. */
+  /** The message for an empty list. */
   empty: string
 }
 
-/** One page, or with --all every one; as a table for people, with --json in the API's own shape. */
+/** Prints one page, or all pages with --all, as a table, or with --json in the API's format. */
 export async function printList<Item>(terminal: Terminal, listing: Listing<Item>): Promise<void> {
   const { json, limit, cursor, all } = listing.options
   if (all) return json ? printAllAsJson(terminal, listing.all()) : printAllAsTable(terminal, listing)
@@ -31,7 +31,7 @@ export async function printList<Item>(terminal: Terminal, listing: Listing<Item>
   if (data.length > 0) await print(terminal, createTable(listing.titles)(data.map(listing.row)))
   else if (nextCursor === null) await print(terminal, listing.empty)
   if (nextCursor === null) return
-  // Not among the rows, which may go into a pipe.
+  // To stderr, as the rows may go into a pipe.
   const more = data.length > 0 ? 'More results' : 'No results so far; there may be more'
   complain(terminal, pc.dim(`${more}: --all, or --cursor ${nextCursor}`))
 }
@@ -54,7 +54,7 @@ async function printAllAsTable<Item>(
   if (count === 0) await print(terminal, empty)
 }
 
-/** Item by item, so that the list may be longer than the memory. */
+/** Item by item, so that the list need not fit in memory. */
 async function printAllAsJson(terminal: Terminal, items: AsyncIterable<unknown>): Promise<void> {
   let before = '{"data":['
   for await (const item of items) {
@@ -68,7 +68,7 @@ export function print(terminal: Terminal, text: string): Promise<void> {
   return write(terminal, `${text}\n`)
 }
 
-/** Waits for a slow reader; one that has gone, like `head`, has all it wants. */
+/** Waits for a slow reader; a reader that closes the pipe, such as `head`, is not an error. */
 function write({ stdout }: Terminal, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     stdout.write(text, (error) => {

@@ -2,7 +2,7 @@ import { parseDuration } from '../duration.js'
 import { SagapostError } from '../errors/index.js'
 import { nodeHandler, WebhookVerificationError } from '../receiver/index.js'
 
-/** As commander hands them over. */
+/** The options as parsed by commander. */
 export interface ListenArguments {
   port: string
   host: string
@@ -17,10 +17,10 @@ export interface ListenSettings {
   port: number
   host: string
   secrets: readonly string[]
-  /** Undefined: 200, or 500 where it is told to fail. */
+  /** Undefined: 200, or 500 for the failures of --fail-first. */
   status: number | undefined
   delayMs: number
-  /** So many requests of each webhook-id fail. */
+  /** The number of requests that fail for each webhook-id. */
   failFirst: number
 }
 
@@ -61,7 +61,7 @@ function readDelay(text: string): number {
   throw invalid(`--delay must be a duration like 500ms, 30s or 5m, at most a day, not "${text}"`)
 }
 
-/** A handler of the kit refuses at once what is no secret, and does not repeat it. */
+/** The receiver kit refuses an invalid secret, and its error does not repeat the secret. */
 function readSecrets(secrets: readonly string[]): readonly string[] {
   try {
     if (secrets.length > 0) nodeHandler({ secret: secrets, onEvent: () => {} })

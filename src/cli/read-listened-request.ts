@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { verify, WebhookVerificationError } from '../receiver/index.js'
 
-/** A POST as the development receiver saw it. What was not there is null, as in the JSON that is printed. */
+/** A POST as the development receiver saw it. Absent values are null, as in the printed JSON. */
 export interface ListenedRequest {
   at: Date
   path: string
@@ -10,9 +10,9 @@ export interface ListenedRequest {
   type: string | null
   attempt: number | null
   correlationId: string | null
-  /** Null: there was no secret to verify with. */
+  /** Null when no secret is configured. */
   verified: boolean | null
-  /** Why it was not verified: a code of the receiver kit. */
+  /** Why verification failed: an error code of the receiver kit. */
   refusal: string | null
   challenge: string | null
   body: Buffer
@@ -34,7 +34,7 @@ export function readListenedRequest(
   }
 }
 
-/** All of it as anybody may have sent it: to be shown, not to be relied on. */
+/** Unverified input: for display only. */
 function readUnverified(
   { url = '/', headers }: { url?: string | undefined; headers: IncomingHttpHeaders },
   body: Buffer,
@@ -60,7 +60,7 @@ function readUnverified(
 const VERIFICATION = 'sagapost.subscription.verification'
 const TEST = 'sagapost.subscription.test'
 
-/** Every event has its type in the headers; a request without one is Sagapost's own, or a stranger's. */
+/** Events carry their type in the headers; a request without it is a verification or test, or not from Sagapost. */
 function readOwnRequest(body: Buffer): { type?: string; challenge?: string } {
   try {
     const { type, challenge } = JSON.parse(body.toString()) as { type?: unknown; challenge?: unknown }

@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs'
 import { SagapostError } from '../errors/index.js'
 
-/** More than any server takes; read to the end, an endless input would fill the memory. */
+/** More than any server accepts; the limit keeps an endless input from filling the memory. */
 const PAYLOAD_BYTES_MAX = 16 * 1024 * 1024
 
-/** The payload's own text: from the argument, from a file, or from standard input for `-`. Its bytes are kept. */
+/** The text of the payload, byte for byte: from the argument, a file, or standard input for `-`. */
 export async function readPayload(
   argument: string | undefined,
   file: string | undefined,

@@ -4,7 +4,7 @@ import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 import { withRole } from './with-role.js'
 
-/** A statement looks at 100,000 events, on a machine that may be busy. */
+/** A statement reads 100,000 events, on a machine that may be busy. */
 const STATEMENT_MS_MAX = 10 * 60_000
 
 /** Puts events that were set aside or lost back into the routing queue; the router routes them within a second. */

@@ -7,8 +7,8 @@ import { SagapostError } from '../errors/index.js'
 const bench = new URL('../../bench/main.ts', import.meta.url)
 
 /**
- * The benchmark of the repository (`npm run bench`). The package does not bring it along: what it compares with are
- * dependencies of its own. Ctrl-C reaches it by itself, and it is waited for.
+ * Runs the repository's benchmark (`npm run bench`). The package does not include it, because the systems it compares
+ * with are additional dependencies. Ctrl-C reaches the child process directly; this process waits for it to exit.
  */
 export async function runBench(args: readonly string[]): Promise<void> {
   if (!existsSync(bench)) {

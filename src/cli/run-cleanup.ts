@@ -3,10 +3,10 @@ import type { Terminal } from './terminal.js'
 import { toJson } from './to-json.js'
 import { withRole } from './with-role.js'
 
-/** In a pipe, a line for so many. */
+/** In a pipe, one line is printed for this many sagas. */
 const LINE_EVERY = 10_000
 
-/** Removes ended sagas batch by batch and says how far it is: on a terminal in place, in a pipe in lines. */
+/** Removes ended sagas in batches and shows the progress: in place on a terminal, as lines in a pipe. */
 export async function runCleanup(
   terminal: Terminal,
   { olderThan: ageMs, limit, json }: { olderThan: number; limit?: number; json?: true },

@@ -13,11 +13,11 @@ import { runUntilStopped } from './run-until-stopped.js'
 import { startDemo } from './start-demo.js'
 
 const STDERR = 2
-/** What a receiver on this machine can be reached by. */
+/** The address ranges of receivers on this machine. */
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '::1']
 
-/** Everything in one process, for a person at a terminal. Receivers on this machine are allowed and trusted. */
+/** Runs all parts in one process for development. Receivers on this machine are allowed and trusted. */
 export async function runDev(
   env: Readonly<Record<string, string | undefined>>,
   { demo }: { demo: boolean },
@@ -64,7 +64,7 @@ export async function runDev(
     console.log(pc.dim(`  API reference: ${system.url}/docs`))
     if (given.apiKey === undefined) console.log(`  API key: ${config.apiKey}`)
     if (demo) {
-      // Not waited for: without it, everything else works.
+      // Not awaited: everything else works without it.
       const starting = startDemo({ databaseUrl: url, config, certificate, wakeups: system.wakeups }).catch(
         (error: Error) => console.error(`The demo did not start: ${error.message}`),
       )

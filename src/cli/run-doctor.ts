@@ -29,7 +29,7 @@ import { toJson } from './to-json.js'
 import { type Visit, withDatabase } from './with-role.js'
 
 const EXIT_FAILING = 1
-/** Of PostgreSQL's: the statement is longer than a pool's own limit would allow, and reads whole tables. */
+/** PostgreSQL's statement timeout: the checks read whole tables and exceed a pool's usual limit. */
 const STATEMENT_MS_MAX = 30 * 60_000
 
 export interface DoctorArguments {
@@ -46,7 +46,7 @@ interface Report {
   violations?: readonly Violation[]
 }
 
-/** Checks a live system, with --schema and --invariants all of it; exits with 1 when something fails or a rule is broken. */
+/** Checks a live system; --schema and --invariants check everything. Exits with 1 when a check fails or a rule is broken. */
 export async function runDoctor(terminal: Terminal, options: DoctorArguments): Promise<void> {
   const { env } = terminal
   const { hashes, json } = options
@@ -78,7 +78,7 @@ async function examine(env: Terminal['env'], options: DoctorArguments, { as }: V
   const violations =
     checking && (await as('saga_readonly_role', (pool) => check(pool, options), STATEMENT_MS_MAX))
   return {
-    // In full below, with the statements.
+    // Printed in full below, with the statements.
     findings: differences ? findings.filter(({ check }) => check !== 'schema') : findings,
     ...(differences && { differences }),
     ...(violations && { violations }),
@@ -96,20 +96,20 @@ async function check(pool: pg.Pool, { settled, hashes }: DoctorArguments): Promi
   return [...violations, ...changed]
 }
 
-/** The environment's, or that which `sagapost dev` keeps beside its data. */
+/** The master key from the environment, or the one in the data directory of `sagapost dev`. */
 async function findMasterKey(env: Terminal['env']): Promise<Buffer | undefined> {
   const { masterKey, databaseUrl, dataDir } = readConfig(env)
   if (masterKey || databaseUrl !== undefined || !existsSync(join(dataDir, DEV_KEY_FILE))) return masterKey
   return devMasterKey(dataDir)
 }
 
-/** A database that is away is a finding too. */
+/** An unreachable database is reported as a finding. */
 function explainAbsence(error: unknown): Report {
   if (!(error instanceof SagapostError) || !isFindingCode(error.code)) throw error
   return { findings: [explainFailure('database', error)] }
 }
 
-/** What to do stands below what is wrong. */
+/** Prints each finding, followed by its remedy. */
 const INDENT = ' '.repeat(25)
 
 const RULES_PAGE = 'docs/internals/rules.md'

@@ -9,11 +9,11 @@ import { runUntilStopped } from './run-until-stopped.js'
 import { startListener } from './start-listener.js'
 import { toJson } from './to-json.js'
 
-/** Where the certificate is valid beside the host that it is asked to listen on. */
+/** Hosts that the certificate covers in addition to the one of --host. */
 const OWN_HOSTS = ['localhost', '127.0.0.1', '::1']
 const EVERY_ADDRESS = ['0.0.0.0', '::']
 
-/** An HTTPS receiver for a person who develops: verifies, answers, prints; fails when it is told to. */
+/** An HTTPS receiver for development: verifies, answers and prints requests, and fails on demand. */
 export async function runListen(
   env: Readonly<Record<string, string | undefined>>,
   given: ListenArguments,
@@ -39,7 +39,7 @@ export async function runListen(
         console.error(`A sender failed to connect: ${reason} (does it trust ${certificate.authorityFile}?)`),
     })
     onStop(() => listener.stop())
-    // Nobody reads any more (`| head`): as if told to stop, once, since a second signal means at once.
+    // When the reader closes the pipe (`| head`), stop cleanly. Once, as a second signal exits at once.
     process.stdout.once('error', () => process.kill(process.pid, 'SIGTERM'))
     process.stdout.on('error', () => {})
 
@@ -58,14 +58,14 @@ export async function runListen(
   })
 }
 
-/** What a Sagapost must be allowed to call, which calls public addresses only. */
+/** The range to allow in Sagapost, which by default calls public addresses only. */
 function rangeOf(host: string): string {
   const loopback = isIP(host) === 0 || EVERY_ADDRESS.includes(host) || host.startsWith('127.')
   if (loopback) return '127.0.0.0/8,::1/128'
   return isIP(host) === 4 ? `${host}/32` : `${host}/128`
 }
 
-/** For a shell. */
+/** Quotes text for a shell. */
 function quote(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }

@@ -14,7 +14,7 @@ export interface MaintainOptions {
 
 const done = { vacuum: 'Vacuumed and analyzed', reindex: 'Rebuilt the indexes of' } as const
 
-/** [G16] Runs the tasks in their order, each with no more rights than it needs; for people, a line for each table. */
+/** [G16] Runs the tasks in order, each with the least privileges; without --json, prints one line per table. */
 export async function runMaintain(
   terminal: Terminal,
   { task: tasks, dropOlderThan, json }: MaintainOptions,

@@ -19,7 +19,7 @@ export async function runMigrate(
 ): Promise<void> {
   const config = readConfig(terminal.env)
   if (status && config.databaseUrl === undefined && !existsSync(join(config.dataDir, 'postgres'))) {
-    // Looking must not make a database.
+    // --status must not create a database.
     const states = (await loadMigrations(migrationsFolder)).map(({ version, name }) => ({
       version,
       name,

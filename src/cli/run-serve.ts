@@ -6,11 +6,11 @@ import { type SystemPart, startSystem, systemParts } from '../runtime/index.js'
 import { openDatabase } from './open-database.js'
 import { runUntilStopped } from './run-until-stopped.js'
 
-/** As long as load balancers take to notice that a process is not ready, unless they are told otherwise. */
+/** The default time that load balancers take to notice that a process is not ready. */
 const DRAIN_MS = 5_000
 const DRAIN_SHARE_MAX = 0.2
 
-/** The parts as a supervisor runs them, on a schema that is there; logs as JSON lines on stdout. */
+/** Runs the parts under a supervisor, on a migrated schema; logs JSON lines to stdout. */
 export async function runServe(
   env: Readonly<Record<string, string | undefined>>,
   { only }: { only?: string },

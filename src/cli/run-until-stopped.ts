@@ -1,19 +1,19 @@
 import { once } from 'node:events'
 
 export interface Running {
-  /** Rejects when something that must run has ended by itself. */
+  /** Rejects when a required component exits unexpectedly. */
   crashed?: Promise<never>
 }
 
-/** False: something was given up, and the process must not wait for it. */
+/** False when work was abandoned and the process must not wait for it. */
 type Stop = () => Promise<unknown>
 
 const EXIT_NOT_CLEAN = 1
 
 /**
- * Runs what `start` starts until SIGINT or SIGTERM, also when the signal comes while it is still starting. What was
- * handed to `onStop` is stopped in reverse order, whatever fails; at the deadline the process ends all the same, with
- * exit code 1. A second signal ends it at once.
+ * Runs what `start` starts until SIGINT or SIGTERM, which may also arrive during the start. The callbacks passed to
+ * `onStop` run in reverse order, even if some fail. At the deadline the process exits with code 1; a second signal ends
+ * it at once.
  */
 export async function runUntilStopped(
   start: (onStop: (stop: Stop) => void) => Promise<Running>,
@@ -33,7 +33,7 @@ export async function runUntilStopped(
       }),
     ])
   } finally {
-    starting.catch(() => {}) // what is interrupted while it starts may say so to nobody
+    starting.catch(() => {}) // a start interrupted by a signal may reject unobserved
     if (deadlineMs !== undefined) setTimeout(endLate, deadlineMs, deadlineMs).unref()
     const failures: unknown[] = []
     for (const stop of stops.reverse()) {
@@ -42,12 +42,12 @@ export async function runUntilStopped(
     }
     if (failures.length > 0) console.error(`Shutdown was not clean: ${failures.join('; ')}`)
   }
-  // Interrupted while it started, it may hold on to a connection or a lock that it waits for.
+  // An interrupted start may still wait for a connection or a lock.
   if (!started) process.exit(0)
   if (!clean) process.exit(EXIT_NOT_CLEAN)
 }
 
-/** Something else than the parts holds it up: the embedded PostgreSQL, say, which ends with this process. */
+/** Something other than the parts is late, such as the embedded PostgreSQL, which exits with this process. */
 function endLate(deadlineMs: number): void {
   console.error(`Shutdown took longer than ${deadlineMs / 1_000} s; the process exited at the deadline`)
   process.exit(EXIT_NOT_CLEAN)

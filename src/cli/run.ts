@@ -22,7 +22,7 @@ const EXIT_OK = 0
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
 
-/** Runs one command and returns the exit code. Expected failures are one line on stderr; a bug keeps its stack. */
+/** Runs one command and returns the exit code. Expected failures print one line to stderr; bugs print a stack trace. */
 export async function run(args: string[], terminal: Terminal): Promise<number> {
   const program = buildProgram(terminal)
   try {
@@ -39,8 +39,8 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
 }
 
 /**
- * The whole tree of commands; docs/reference/command-line.md is compared with it. What runs the server is loaded when it
- * is asked for: a short command would wait for all of it (0.7 s of CPU instead of 0.2 s).
+ * The command tree, which docs/reference/command-line.md is compared with. The server's modules are loaded on demand:
+ * loading them would cost short commands 0.7 s of CPU instead of 0.2 s.
  */
 export function buildProgram(terminal: Terminal): Command {
   const { env, stdout, stderr } = terminal

@@ -19,7 +19,7 @@ import { type Listener, startListener } from './start-listener.js'
 
 const EVENT_TYPE = 'demo.hello'
 const PATH = 'demo'
-/** Taken by somebody else: any other. The subscription follows. */
+/** Another port is used when this one is taken; the subscription is updated. */
 const PORT = 8443
 
 export interface DemoOptions {
@@ -29,7 +29,7 @@ export interface DemoOptions {
   wakeups: Wakeups
 }
 
-/** A receiver on this machine with a subscription of its own, and one event for it: a newcomer sees a delivery arrive. */
+/** Starts a local receiver with a subscription and publishes one event, so that a new user sees a delivery. */
 export async function startDemo({
   databaseUrl,
   config,
@@ -83,7 +83,7 @@ export async function startDemo({
     await Promise.all([admin.end(), ingest.end(), sender.close()])
   }
 
-  /** The one of an earlier start, at the address of this one; else a new one. */
+  /** The subscription of an earlier start, updated to this receiver's address, or a new one. */
   async function findSubscription(): Promise<{ id: string; isOff: boolean }> {
     const { data } = await listSubscriptions(admin, { eventType: EVENT_TYPE, deleted: false, limit: 200 })
     const known = data.find((each) => /^https:\/\/127\.0\.0\.1:\d+\/demo$/.test(each.callbackUrl))
@@ -95,7 +95,7 @@ export async function startDemo({
       )
       return { id: subscription.id, isOff: false }
     }
-    // Somebody has switched it off since it was verified.
+    // It was deactivated after its verification.
     if (known.verified && !known.active) return { id: known.id, isOff: true }
     if (known.callbackUrl !== callbackUrl) {
       await changeSubscription(admin, known.id, { callbackUrl }, { allowedCidrs })

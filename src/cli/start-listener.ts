@@ -10,15 +10,15 @@ import { type ListenedRequest, readListenedRequest } from './read-listened-reque
 export interface ListenerOptions {
   certificate: ServerCertificate
   host: string
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   port: number
-  /** Asked at every request. Of none, everything counts as not verified and is answered all the same. */
+  /** Called for every request. Without secrets, requests are answered but count as unverified. */
   secrets: () => readonly string[]
-  /** What a delivery or test request gets that was not refused; 200 at once unless given. */
+  /** The response to an accepted delivery or test request; by default 200 at once. */
   respond?: (request: ListenedRequest) => { status: number; delayMs: number }
-  /** After the answer. `status` is null when the sender hung up before. */
+  /** Called after the response. `status` is null when the sender disconnected first. */
   onRequest: (request: ListenedRequest & { status: number | null }) => void
-  /** Most often a sender that does not trust the certificate. */
+  /** Usually a sender that does not trust the certificate. */
   onHandshakeFailed?: (reason: string) => void
 }
 
@@ -29,7 +29,7 @@ export interface Listener {
 
 const BODY_BYTES_MAX = 16 * 1024 * 1024
 
-/** An HTTPS receiver for development. Challenges that are not refused are always answered. */
+/** An HTTPS receiver for development. It always answers valid challenges. */
 export async function startListener(options: ListenerOptions): Promise<Listener> {
   const { certificate, host, port, secrets, respond = () => ({ status: 200, delayMs: 0 }) } = options
 
@@ -66,7 +66,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
 
   const server = createServer({ cert: certificate.certificate, key: certificate.privateKey })
   server.on('request', (incoming, outgoing) => {
-    // Only a sender that breaks off makes this fail, and then nobody waits for an answer.
+    // Fails only when the sender disconnects, and then no response is needed.
     handle(incoming, outgoing).catch(() => outgoing.destroy())
   })
   server.on('tlsClientError', (error: Error & { reason?: string }) =>
@@ -90,7 +90,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   }
 }
 
-/** As it stands in a URL; every address of the machine is reached at its own. */
+/** The host as written in a URL; a wildcard address becomes the loopback address. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
@@ -109,7 +109,7 @@ async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> 
   return Buffer.concat(chunks)
 }
 
-/** Until the time is over or the sender has gone. */
+/** Waits for the time, or until the sender disconnects. */
 async function sleepUntilClosed(delayMs: number, outgoing: ServerResponse): Promise<void> {
   const closed = new AbortController()
   outgoing.once('close', () => closed.abort())

@@ -1,7 +1,7 @@
 import { Console } from 'node:console'
 import type { Environment } from './connect-api.js'
 
-/** What a command reads, writes and ends with: the process itself, or streams that a test passes. */
+/** The streams, environment and exit code of a command: those of the process, or a test's. */
 export interface Terminal {
   readonly env: Environment
   readonly stdin: NodeJS.ReadableStream
@@ -12,8 +12,8 @@ export interface Terminal {
 
 type Output = NodeJS.WritableStream & { isTTY?: boolean; columns?: number }
 
-/** A line for people, beside the results on the standard output. */
+/** Prints a message to stderr, apart from the results on stdout. */
 export function complain({ stderr }: Terminal, text: string): void {
-  // A console does not mind that nobody reads it.
+  // A console ignores a closed pipe.
   new Console(stderr).log(text)
 }

@@ -3,14 +3,14 @@ export function toJson(value: unknown): string {
   return escapeControls(JSON.stringify(value))
 }
 
-/** The object as JSON with one more field that is JSON text already: a payload keeps its numbers and its order. */
+/** The object as JSON with an additional field of JSON text, so that a payload keeps its numbers and its order. */
 export function withJsonText(object: Readonly<Record<string, unknown>>, name: string, json: string): string {
   return `${toJson(object).slice(0, -1)},${JSON.stringify(name)}:${escapeControls(json)}}`
 }
 
 /**
- * JSON escapes the control characters below U+0020 and no others. Those that are left could move a terminal's cursor or turn
- * the direction of writing; escaped, they mean the same to a parser. A carriage return can only stand between tokens.
+ * JSON escapes only the control characters below U+0020. The others could move a terminal's cursor or change the text
+ * direction; escaped, they mean the same to a parser. A carriage return can only occur between tokens.
  */
 function escapeControls(json: string): string {
   return json.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {

@@ -14,22 +14,22 @@ export interface Visit {
     work: (pool: pg.Pool) => Promise<Result>,
     queryTimeoutMs?: number,
   ): Promise<Result>
-  /** Under the login's own name: for what only the owner of the schema may do. */
+  /** As the login itself, for work that requires the owner of the schema. */
   asLogin<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result>
 }
 
-/** Work in the database itself, under one role. */
+/** Works directly in the database, under one role. */
 export function withRole<Result>(
   env: Environment,
   role: DatabaseRole,
   work: (pool: pg.Pool) => Promise<Result>,
-  /** A statement may take so long; absent: as long as those of the parts. */
+  /** The statement timeout; absent: the one of the parts. */
   queryTimeoutMs?: number,
 ): Promise<Result> {
   return withDatabase(env, ({ as }) => as(role, work, queryTimeoutMs))
 }
 
-/** The same under several; whatever keeps it from working is one clear line. */
+/** The same under several roles. Failures become one-line errors. */
 export async function withDatabase<Result>(
   env: Environment,
   work: (visit: Visit) => Promise<Result>,
@@ -41,11 +41,11 @@ export async function withDatabase<Result>(
       `There is no database in ${config.dataDir}: run npm start once, or set DATABASE_URL`,
     )
   }
-  // Loaded when it is asked for: most commands talk to the API alone.
+  // Loaded on demand: most commands use only the API.
   const { connect, createRolePool, outageOf } = await import('../database/index.js')
   const { url, embedded } = await visitDatabase(config)
   try {
-    // Says what is wrong better than a pool does; with {role}, no login is known before the role.
+    // Its errors are clearer than a pool's. With {role}, the login depends on the role.
     if (!hasLoginPerRole(url)) await (await connect(url)).end()
     return await work({
       async as(role, work, queryTimeoutMs) {
@@ -75,7 +75,7 @@ export async function withDatabase<Result>(
   }
 }
 
-/** The role, the schema, the table or the column is not there. */
+/** SQLSTATEs of a missing role, schema, table or column. */
 const NOT_MIGRATED = ['22023', '3F000', '42P01', '42703']
 const PERMISSION_DENIED = '42501'
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
 
-/** A command as completion sees it; its place is the words that lead to it, as in `sagapost/keys/create`. */
+/** A command for completion; its place is its path, such as `sagapost/keys/create`. */
 interface Place {
   place: string
   words: { word: string; description: string }[]
@@ -11,7 +11,7 @@ interface Place {
   choices: { option: string; values: readonly string[] }[]
 }
 
-/** The script is written from the tree of commands, so that it knows every one of them. */
+/** Generates the script from the command tree, so that it covers every command. */
 export function writeCompletion(program: Command, shell: Shell): string {
   const places = collectPlaces(program, program.name())
   switch (shell) {
@@ -44,7 +44,7 @@ function collectPlaces(command: Command, place: string): Place[] {
 
 const pathsOf = (places: readonly Place[]) => places.map(({ place }) => place).slice(1)
 
-/** The cases of a shell's `case`, one for each place that has something to offer. */
+/** The cases of a shell's `case`, one for each place with completions. */
 function writeCases(places: readonly Place[], offer: (words: readonly string[]) => string): string {
   const values = places.flatMap(({ place, choices }) =>
     choices.map((choice) => `    '${place} ${choice.option}') ${offer(choice.values)}; return ;;`),

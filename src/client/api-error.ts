@@ -2,17 +2,17 @@ import type { components } from './api-types.js'
 
 type Problem = components['schemas']['Problem']
 
-/** The server answered, and not with success. */
+/** The server responded with an error. */
 export class SagapostApiError extends Error {
   readonly status: number
-  /** Stable; docs/reference/errors.md lists them. `server_answer_unexpected` when something else answered. */
+  /** Stable; listed in docs/reference/errors.md. `server_answer_unexpected` when the response is not from Sagapost. */
   readonly code: string
   readonly detail: string
-  /** Which fields of the request are wrong, when that is why. */
+  /** The invalid fields of the request, if any. */
   readonly errors: readonly { field: string; detail: string }[]
-  /** How long to wait before asking again, when the server said so. */
+  /** How long to wait before a retry, if the server sent Retry-After. */
   readonly retryAfterS: number | undefined
-  /** The whole of the problem details, with what the code brings along. */
+  /** The complete problem details, with the fields specific to the code. */
   readonly problem: Readonly<Problem & Record<string, unknown>> | undefined
 
   constructor(given: {
@@ -33,7 +33,7 @@ export class SagapostApiError extends Error {
   }
 }
 
-/** No answer came: the server could not be reached, hung up, or took too long. */
+/** No response: the server was unreachable, closed the connection, or timed out. */
 export class SagapostConnectionError extends Error {
   readonly code: 'server_unreachable' | 'server_timed_out'
 
@@ -44,7 +44,7 @@ export class SagapostConnectionError extends Error {
   }
 }
 
-/** What an answer that is no success means. Proxies in between answer with pages of their own. */
+/** Interprets an error response, which may be a page from a proxy. */
 export function explainAnswer(answer: { status: number; text: string; retryAfterS: number | undefined }) {
   const { status, text, retryAfterS } = answer
   const problem = readProblem(text)

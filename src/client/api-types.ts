@@ -13,7 +13,7 @@ export interface paths {
         put?: never;
         /**
          * Publish an event
-         * @description Stored durably when it is answered with 202. An `Idempotency-Key` header counts as the event’s `idempotencyKey`; `sagapost-correlation-id` and `traceparent` are kept with the event.
+         * @description The event is stored durably when the response is 202. An `Idempotency-Key` header counts as the event’s `idempotencyKey`; `sagapost-correlation-id` and `traceparent` are kept with the event.
          */
         post: operations["publishEvent"];
         delete?: never;
@@ -33,7 +33,7 @@ export interface paths {
         put?: never;
         /**
          * Publish up to 1,000 events
-         * @description Answered item by item, in order; one bad item does not stop the rest. With an `Idempotency-Key` header, items without a key of their own get `<header>[<index>]`, so that the same batch can be sent again.
+         * @description Returns one result per item, in order; an invalid item does not affect the others. With an `Idempotency-Key` header, items without a key of their own get `<header>[<index>]`, so that the same batch can be sent again.
          */
         post: operations["publishEvents"];
         delete?: never;
@@ -50,8 +50,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List events that the database refuses to route, newest first
-         * @description They hold up no other event. Once the cause is gone, `sagapost events requeue` routes them.
+         * List events that were set aside because the database refused to route them, newest first
+         * @description They do not block other events. Once the cause is fixed, `sagapost events requeue` routes them.
          */
         get: operations["listSetAsideEvents"];
         put?: never;
@@ -70,8 +70,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One event with its payload and deliveries
-         * @description By its id or its webhookId. A webhookId of another event that once had the same id: 404.
+         * Get an event with its payload and deliveries
+         * @description By id or webhookId. Returns 404 for the webhookId of another event that once had the same id.
          */
         get: operations["getEvent"];
         put?: never;
@@ -93,8 +93,8 @@ export interface paths {
         get: operations["listSubscriptions"];
         put?: never;
         /**
-         * Subscribe a callback to a type of events
-         * @description The answer has the signing secret, this once. Nothing is sent before it is verified. With an `Idempotency-Key`, the same request again gets the same answer.
+         * Create a subscription
+         * @description The response contains the signing secret, which is shown only once. Nothing is sent before the callback is verified. With an `Idempotency-Key`, the same request again gets the same answer.
          */
         post: operations["createSubscription"];
         delete?: never;
@@ -110,19 +110,19 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One subscription, also after its deletion */
+        /** Get a subscription, including a deleted one */
         get: operations["getSubscription"];
         put?: never;
         post?: never;
         /**
-         * End a subscription, for good
-         * @description Final, and repeatable. Open deliveries end as dead letters with `subscription_deleted`, and nothing more is sent; it stays readable with `deletedAt`.
+         * Delete a subscription permanently
+         * @description Permanent and repeatable. Open deliveries end as dead letters with `subscription_deleted`, and nothing more is sent; the subscription stays readable with `deletedAt`.
          */
         delete: operations["deleteSubscription"];
         options?: never;
         head?: never;
         /**
-         * Change what is given and leave the rest
+         * Change the given fields of a subscription
          * @description Another `callbackUrl` clears `verified` and `active`. `active: true` needs a verification. Open deliveries of an inactive subscription are held until it is active again.
          */
         patch: operations["changeSubscription"];
@@ -138,8 +138,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask the callback’s owner, and activate the subscription if they agree
-         * @description A signed request with a challenge, which the callback must repeat. It makes nothing: ask again at will.
+         * Verify the callback and activate the subscription
+         * @description Sends a signed request with a challenge, which the callback must return. Safe to repeat.
          */
         post: operations["verifySubscription"];
         delete?: never;
@@ -158,8 +158,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a signed request at once
-         * @description To a subscription in any state. No event and no delivery is made.
+         * Send a signed test request
+         * @description Works for a subscription in any state. No event or delivery is created.
          */
         post: operations["testSubscription"];
         delete?: never;
@@ -178,8 +178,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a new signing secret
-         * @description The previous one signs along until `previousExpiresAt`. With an `Idempotency-Key`, the same request again gets the same secret.
+         * Rotate the signing secret
+         * @description Requests are signed with both secrets until `previousExpiresAt`. With an `Idempotency-Key`, a repeated request returns the same secret.
          */
         post: operations["rotateSecret"];
         delete?: never;
@@ -215,7 +215,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One delivery with its attempts, oldest first */
+        /** Get a delivery with its attempts, oldest first */
         get: operations["getDelivery"];
         put?: never;
         post?: never;
@@ -236,7 +236,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a delivery
-         * @description Answers 202 with the delivery in its current state. It ends as a dead letter with `cancelled`, which can be requeued. A request in flight is not called back; if it succeeds, the delivery completes. Repeatable without an Idempotency-Key.
+         * @description Returns 202 with the delivery in its current state. It ends as a dead letter with `cancelled`, which can be requeued. A request in flight is not aborted; if it succeeds, the delivery completes. Repeatable without an Idempotency-Key.
          */
         post: operations["cancelDelivery"];
         delete?: never;
@@ -269,7 +269,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One dead letter with the payload as it was */
+        /** Get a dead letter with its original payload */
         get: operations["getDeadLetter"];
         put?: never;
         post?: never;
@@ -289,8 +289,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Deliver the event to the subscription again
-         * @description A new delivery: 201. Asked again: 200 and the same delivery, so it needs no Idempotency-Key.
+         * Requeue a dead letter
+         * @description Creates a new delivery (201). A repeated request returns the same delivery (200), so no Idempotency-Key is needed.
          */
         post: operations["requeueDeadLetter"];
         delete?: never;
@@ -309,8 +309,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Requeue every dead letter that a filter finds
-         * @description By a saga, which the part `sagas` runs: GET /v1/sagas/{id} shows its progress in `steps[0].progress`, POST /v1/sagas/{id}/cancel ends it; what was requeued by then stays so. What dies later is not among it. With an `Idempotency-Key`, the same request again gets the same saga.
+         * Requeue all dead letters that match a filter
+         * @description Starts a saga, which the part `sagas` runs: GET /v1/sagas/{id} shows its progress in `steps[0].progress`, POST /v1/sagas/{id}/cancel stops it; deliveries requeued by then remain. Later dead letters are not included. With an `Idempotency-Key`, the same request again gets the same saga.
          */
         post: operations["requeueDeadLetters"];
         delete?: never;
@@ -346,7 +346,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One saga with its steps and its history */
+        /** Get a saga with its steps and history */
         get: operations["getSaga"];
         put?: never;
         post?: never;
@@ -366,8 +366,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop a saga and undo what it has done
-         * @description It is asked to: 202, and the saga as it is now. Asked again: the same.
+         * Cancel a saga and compensate its completed steps
+         * @description Returns 202 with the saga in its current state. Repeatable.
          */
         post: operations["cancelSaga"];
         delete?: never;
@@ -386,8 +386,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Say what becomes of a saga that waits for an operator
-         * @description Of a Failed one whose undo failed, or, with `skip`, of a Running one with a step that waits for what does not come.
+         * Decide how a saga that waits for an operator continues
+         * @description For a Failed saga whose compensation failed or, with `skip`, a Running saga with a step that waits for something that will not arrive.
          */
         post: operations["resolveSaga"];
         delete?: never;
@@ -407,7 +407,7 @@ export interface paths {
         put?: never;
         /**
          * Send a signal to the sagas that wait for it, now or later
-         * @description Kept until `expiresAt`. The first one of a name and key counts: the same again is answered with `duplicate: true`, another payload with 409.
+         * @description Kept until `expiresAt`. Only the first signal with a name and key counts: a repeated one is answered with `duplicate: true`, another payload with 409.
          */
         post: operations["sendSignal"];
         delete?: never;
@@ -424,7 +424,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What was published and delivered, point by point, oldest first
+         * Published and delivered counts over time, oldest first
          * @description An hour by the minute, or a day by ten minutes. Counts are written every two seconds.
          */
         get: operations["readStatistics"];
@@ -443,7 +443,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How the endpoints of subscriptions have fared within the last hour */
+        /** Health of subscription endpoints over the last hour */
         get: operations["readEndpointHealth"];
         put?: never;
         post?: never;
@@ -460,7 +460,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Processes with their leases, sizes, use of indexes, slow statements */
+        /** Processes and their leases, table sizes, index usage, slow statements */
         get: operations["describeSystem"];
         put?: never;
         post?: never;
@@ -478,8 +478,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happens now, every two seconds, for as long as the connection lasts
-         * @description Server-sent events, each with a snapshot as JSON: rates, percentiles, backlogs and what needs attention. The dashboard is made of them, and they may change with it; for programs, `/metrics` and `/v1/statistics` stay as they are.
+         * Stream the current state of the system every two seconds
+         * @description Server-sent events, each with a snapshot as JSON: rates, percentiles, backlogs and what needs attention. The format belongs to the dashboard and may change with it; programs should use `/metrics` and `/v1/statistics` stay as they are.
          */
         get: operations["watchSystem"];
         put?: never;
@@ -497,7 +497,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Is the process alive? */
+        /** Liveness of the process */
         get: operations["health"];
         put?: never;
         post?: never;
@@ -514,7 +514,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Can it take work? */
+        /** Readiness of the process */
         get: operations["readiness"];
         put?: never;
         post?: never;
@@ -531,7 +531,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Metrics, as Prometheus reads them */
+        /** Metrics in the Prometheus format */
         get: operations["metrics"];
         put?: never;
         post?: never;
@@ -552,20 +552,20 @@ export interface components {
              */
             type: string;
             /**
-             * @description any JSON; stored, signed and sent byte for byte as it stands in the request
+             * @description any JSON; stored, signed and sent byte for byte as in the request
              * @example {
              *       "orderId": 7
              *     }
              */
             payload: unknown;
-            /** @description the same key again stores nothing new */
+            /** @description a repeated key stores nothing new */
             idempotencyKey?: string;
         };
         EventReceipt: {
             /** @example 1042 */
             id: string;
             /**
-             * @description what receivers get as webhook-id: the same for every attempt and requeue, and no other event’s
+             * @description sent to receivers as webhook-id: the same for every attempt and requeue, and unique to the event
              * @example evt_1042_hfd2trxwlc
              */
             webhookId: string;
@@ -576,7 +576,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             createdAt: string;
-            /** @description true: the key was known, and this is the first one’s answer */
+            /** @description true: the key was already used, and this is the original result */
             duplicate: boolean;
         };
         ItemError: {
@@ -600,9 +600,9 @@ export interface components {
             errorCode: string | null;
             durationMs: number | null;
             responseExcerpt: string | null;
-            /** @description when its worker’s lease ends; null unless it is Leased */
+            /** @description when the worker’s lease expires; null unless Leased */
             leaseUntil: string | null;
-            /** @description how often a lease on it was lost */
+            /** @description number of leases that were lost */
             leaseResets: number;
             finishedAt: string | null;
         };
@@ -611,7 +611,7 @@ export interface components {
             id: string;
             /** @example 1042 */
             eventId: string;
-            /** @description of the event; null when its partition was removed */
+            /** @description webhookId of the event; null when its partition was removed */
             webhookId: string | null;
             /** @example 1042 */
             subscriptionId: string;
@@ -620,7 +620,7 @@ export interface components {
             attemptCount: number;
             nextAttemptAt: string | null;
             finalErrorCode: string | null;
-            /** @description the dead letter that it was made from */
+            /** @description the dead letter that this delivery was created from */
             requeuedFrom: string | null;
             /**
              * Format: date-time
@@ -638,7 +638,7 @@ export interface components {
             id: string;
             /** @example 1042 */
             eventId: string;
-            /** @description of the event; null when its partition was removed */
+            /** @description webhookId of the event; null when its partition was removed */
             webhookId: string | null;
             /** @example 1042 */
             subscriptionId: string;
@@ -647,7 +647,7 @@ export interface components {
             attemptCount: number;
             nextAttemptAt: string | null;
             finalErrorCode: string | null;
-            /** @description the dead letter that it was made from */
+            /** @description the dead letter that this delivery was created from */
             requeuedFrom: string | null;
             /**
              * Format: date-time
@@ -665,7 +665,7 @@ export interface components {
             /** @example 1042 */
             id: string;
             /**
-             * @description what receivers get as webhook-id: the same for every attempt and requeue, and no other event’s
+             * @description sent to receivers as webhook-id: the same for every attempt and requeue, and unique to the event
              * @example evt_1042_hfd2trxwlc
              */
             webhookId: string;
@@ -684,9 +684,9 @@ export interface components {
             /** @example order.placed */
             type: string;
             correlationId: string | null;
-            /** @description a code of this API’s errors, or the SQLSTATE */
+            /** @description an error code of this API, or a SQLSTATE */
             errorCode: string;
-            /** @description what the database said */
+            /** @description the database’s error message */
             reason: string;
             /**
              * Format: date-time
@@ -698,7 +698,7 @@ export interface components {
             /** @example 1042 */
             id: string;
             /**
-             * @description what receivers get as webhook-id: the same for every attempt and requeue, and no other event’s
+             * @description sent to receivers as webhook-id: the same for every attempt and requeue, and unique to the event
              * @example evt_1042_hfd2trxwlc
              */
             webhookId: string;
@@ -712,12 +712,12 @@ export interface components {
             correlationId: string | null;
             /** @description newest first, at most 200 */
             deliveries: components["schemas"]["Delivery"][];
-            /** @description for GET /v1/deliveries?eventId=, when there are more */
+            /** @description cursor for GET /v1/deliveries?eventId=, when there are more */
             deliveriesNextCursor: string | null;
-            /** @description byte for byte as it was published */
+            /** @description byte for byte as published */
             payload: unknown;
             /**
-             * @description the payload is larger than 16 MiB: it is kept, null is shown, and it is never sent
+             * @description the payload is larger than 16 MiB: it is stored but shown as null and never sent
              * @constant
              */
             payloadTooLarge?: true;
@@ -748,7 +748,7 @@ export interface components {
             /** @example order.placed */
             eventType?: string;
             /**
-             * @description another URL clears verified and active
+             * @description a changed URL clears verified and active
              * @example https://receiver.example/hooks
              */
             callbackUrl?: string;
@@ -767,7 +767,7 @@ export interface components {
         };
         Breaker: {
             /**
-             * @description open: paused, but for a probe now and then; exhausted: the pause is over, and it fails on
+             * @description open: paused except for occasional probes; exhausted: the pause has ended and the endpoint still fails
              * @enum {string}
              */
             state: "failing" | "open" | "exhausted";
@@ -794,7 +794,7 @@ export interface components {
             verified: boolean;
             maxAttempts: number | null;
             /**
-             * @description for keys that may not change subscriptions, their values are hidden
+             * @description the values are hidden from keys that may not change subscriptions
              * @example {
              *       "x-tenant": "north"
              *     }
@@ -814,7 +814,7 @@ export interface components {
             updatedAt: string;
             deletedAt: string | null;
             deactivationReason: string | null;
-            /** @description null: the last delivery succeeded, or there was none */
+            /** @description null: the last attempt succeeded, or there was none */
             breaker: components["schemas"]["Breaker"] | null;
         };
         CreatedSubscription: {
@@ -828,7 +828,7 @@ export interface components {
             verified: boolean;
             maxAttempts: number | null;
             /**
-             * @description for keys that may not change subscriptions, their values are hidden
+             * @description the values are hidden from keys that may not change subscriptions
              * @example {
              *       "x-tenant": "north"
              *     }
@@ -848,13 +848,13 @@ export interface components {
             updatedAt: string;
             deletedAt: string | null;
             deactivationReason: string | null;
-            /** @description null: the last delivery succeeded, or there was none */
+            /** @description null: the last attempt succeeded, or there was none */
             breaker: components["schemas"]["Breaker"] | null;
-            /** @description what the receiver verifies with; shown this once */
+            /** @description secret that the receiver verifies signatures with; shown only once */
             secret: string;
         };
         RotatedSecret: {
-            /** @description what the receiver verifies with; shown this once */
+            /** @description secret that the receiver verifies signatures with; shown only once */
             secret: string;
             previousExpiresAt: string | null;
         };
@@ -872,7 +872,7 @@ export interface components {
             deliveryId: string;
             /** @example 1042 */
             eventId: string;
-            /** @description of the event; null when its partition was removed */
+            /** @description webhookId of the event; null when its partition was removed */
             webhookId: string | null;
             /** @example 1042 */
             subscriptionId: string;
@@ -885,12 +885,12 @@ export interface components {
              */
             failedAt: string;
             attemptCount: number;
-            /** @description of the last attempt, as workerId and leaseExpiration */
+            /** @description job of the last attempt, as are workerId and leaseExpiration */
             jobId: string | null;
             workerId: string | null;
             leaseExpiration: string | null;
             correlationId: string | null;
-            /** @description the delivery that took it up again */
+            /** @description the delivery created by the requeue */
             requeuedAs: string | null;
         };
         DeadLetterWithPayload: {
@@ -900,7 +900,7 @@ export interface components {
             deliveryId: string;
             /** @example 1042 */
             eventId: string;
-            /** @description of the event; null when its partition was removed */
+            /** @description webhookId of the event; null when its partition was removed */
             webhookId: string | null;
             /** @example 1042 */
             subscriptionId: string;
@@ -913,17 +913,17 @@ export interface components {
              */
             failedAt: string;
             attemptCount: number;
-            /** @description of the last attempt, as workerId and leaseExpiration */
+            /** @description job of the last attempt, as are workerId and leaseExpiration */
             jobId: string | null;
             workerId: string | null;
             leaseExpiration: string | null;
             correlationId: string | null;
-            /** @description the delivery that took it up again */
+            /** @description the delivery created by the requeue */
             requeuedAs: string | null;
             /** @description the event’s payload, byte for byte */
             payloadSnapshot: unknown;
             /**
-             * @description the payload is larger than 16 MiB: it is kept, null is shown, and it is never sent
+             * @description the payload is larger than 16 MiB: it is stored but shown as null and never sent
              * @constant
              */
             payloadTooLarge?: true;
@@ -946,7 +946,7 @@ export interface components {
                  */
                 to?: string;
                 /**
-                 * @description every dead letter; an empty filter is refused without it
+                 * @description all dead letters; required instead of an empty filter
                  * @constant
                  */
                 all?: true;
@@ -960,7 +960,7 @@ export interface components {
         StartedRequeue: {
             /** @example 1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a */
             sagaId: string;
-            /** @description what the filter found and nobody had requeued; none that comes later is */
+            /** @description dead letters that matched and had not been requeued; later ones are not included */
             matching: number;
         };
         Requeued: {
@@ -983,7 +983,7 @@ export interface components {
              * @enum {string}
              */
             reason?: "request_failed" | "challenge_missing" | "callback_url_changed" | "subscription_deleted" | "superseded";
-            /** @description of verification_failed: what the callback answered */
+            /** @description for verification_failed: the response of the callback */
             response?: components["schemas"]["TestOutcome"];
         };
         SagaFailure: {
@@ -1004,18 +1004,18 @@ export interface components {
             /** @example checkout */
             definition: string;
             definitionVersion: number;
-            /** @description starting again with the same key finds this saga */
+            /** @description starting a saga with the same key returns this one */
             key: string | null;
-            /** @description of this one, as its starter told it */
+            /** @description name of this saga, given when it was started */
             name: string | null;
             description: string | null;
             /** @enum {string} */
             state: "Pending" | "Running" | "StepCompleted" | "Completed" | "Compensating" | "Compensated" | "Failed" | "Cancelled" | "TimedOut";
-            /** @description index of the step that runs, or comes next */
+            /** @description index of the running step, or of the next one */
             currentStep: number;
             totalSteps: number;
             error: components["schemas"]["SagaFailure"] | null;
-            /** @description it waits for an operator: an undo failed for good, or a step waits for what does not come by itself */
+            /** @description the saga waits for an operator: a compensation failed permanently, or a step waits for something that needs one */
             awaitingOperator: boolean;
             /**
              * Format: date-time
@@ -1031,9 +1031,9 @@ export interface components {
             completedAt: string | null;
             timedOutAt: string | null;
             deadlineAt: string | null;
-            /** @description when it is taken up again: a retry’s or a wait’s time, or the end of its lease */
+            /** @description when the saga resumes: at a retry, at the end of a wait, or when its lease expires */
             wakeAt: string | null;
-            /** @description the coordinator that holds it */
+            /** @description the coordinator that holds the lease */
             leaseOwner: string | null;
             leaseUntil: string | null;
             cancelRequestedAt: string | null;
@@ -1041,9 +1041,9 @@ export interface components {
             cancelReason: string | null;
             traceId: string | null;
             spanId: string | null;
-            /** @description the saga that it is a step of */
+            /** @description the saga that started this one as a step */
             parentId: string | null;
-            /** @description from then on it only goes forward */
+            /** @description from then on the saga is not compensated */
             pivotedAt: string | null;
         };
         SagaStep: {
@@ -1053,13 +1053,13 @@ export interface components {
             state: "Pending" | "Running" | "Completed" | "Failed" | "Compensating" | "Compensated" | "Skipped";
             attempts: number;
             maxAttempts: number;
-            /** @description what was new to it when it began: outputs of the steps right before it, or the saga’s input */
+            /** @description outputs of the steps directly before it, or the saga’s input */
             input: {
                 [key: string]: unknown;
             } | null;
-            /** @description what it returned; encrypted data is shown as it is kept */
+            /** @description what the step returned; encrypted data is shown encrypted */
             output: unknown;
-            /** @description how far it has come, where a step of Sagapost’s own keeps count: RequeueProgress */
+            /** @description progress of a built-in step: RequeueProgress */
             progress: {
                 [key: string]: unknown;
             } | null;
@@ -1072,15 +1072,15 @@ export interface components {
             startedAt: string | null;
             completedAt: string | null;
             lastAttemptAt: string | null;
-            /** @description as its definition has it */
+            /** @description from the definition */
             metadata: {
                 [key: string]: unknown;
             } | null;
-            /** @description what it waits for, or waited for: signal:<name>:<key>, saga:<id> or delivery:<saga>:<step> */
+            /** @description what the step waits or waited for: signal:<name>:<key>, saga:<id> or delivery:<saga>:<step> */
             waitsFor: string | null;
-            /** @description when its sleep or its wait ends, or it is tried again */
+            /** @description when its sleep or wait ends, or when it is retried */
             wakeAt: string | null;
-            /** @description null: nobody has begun to undo it */
+            /** @description null: compensation has not begun */
             compensation: {
                 /** @enum {string} */
                 state: "Pending" | "Running" | "Completed" | "Failed" | "Compensating" | "Compensated" | "Skipped";
@@ -1096,21 +1096,21 @@ export interface components {
             sequence: number;
             /** @enum {string} */
             type: "saga.started" | "saga.step.started" | "saga.step.completed" | "saga.step.failed" | "saga.completed" | "saga.failed" | "saga.cancelled" | "saga.timed_out" | "compensation.started" | "compensation.step.started" | "compensation.step.completed" | "compensation.step.failed" | "compensation.completed" | "compensation.failed" | "retry.attempted" | "retry.exhausted" | "state.changed";
-            /** @description null: it is about the saga itself */
+            /** @description null: the entry concerns the saga itself */
             stepIndex: number | null;
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
              */
             timestamp: string;
-            /** @description of the step if there is one, else of the saga */
+            /** @description state of the step if there is one, otherwise of the saga */
             oldState: string;
             newState: string;
-            /** @description of an operator’s action: action, by and why */
+            /** @description for an operator’s action: action, by and why */
             data: {
                 [key: string]: unknown;
             } | null;
-            /** @description coordinator, in the first entry that each one writes: its leaseOwner */
+            /** @description coordinator: its leaseOwner, in the first entry that each coordinator writes */
             metadata: {
                 [key: string]: unknown;
             } | null;
@@ -1124,18 +1124,18 @@ export interface components {
             /** @example checkout */
             definition: string;
             definitionVersion: number;
-            /** @description starting again with the same key finds this saga */
+            /** @description starting a saga with the same key returns this one */
             key: string | null;
-            /** @description of this one, as its starter told it */
+            /** @description name of this saga, given when it was started */
             name: string | null;
             description: string | null;
             /** @enum {string} */
             state: "Pending" | "Running" | "StepCompleted" | "Completed" | "Compensating" | "Compensated" | "Failed" | "Cancelled" | "TimedOut";
-            /** @description index of the step that runs, or comes next */
+            /** @description index of the running step, or of the next one */
             currentStep: number;
             totalSteps: number;
             error: components["schemas"]["SagaFailure"] | null;
-            /** @description it waits for an operator: an undo failed for good, or a step waits for what does not come by itself */
+            /** @description the saga waits for an operator: a compensation failed permanently, or a step waits for something that needs one */
             awaitingOperator: boolean;
             /**
              * Format: date-time
@@ -1151,9 +1151,9 @@ export interface components {
             completedAt: string | null;
             timedOutAt: string | null;
             deadlineAt: string | null;
-            /** @description when it is taken up again: a retry’s or a wait’s time, or the end of its lease */
+            /** @description when the saga resumes: at a retry, at the end of a wait, or when its lease expires */
             wakeAt: string | null;
-            /** @description the coordinator that holds it */
+            /** @description the coordinator that holds the lease */
             leaseOwner: string | null;
             leaseUntil: string | null;
             cancelRequestedAt: string | null;
@@ -1161,12 +1161,12 @@ export interface components {
             cancelReason: string | null;
             traceId: string | null;
             spanId: string | null;
-            /** @description the saga that it is a step of */
+            /** @description the saga that started this one as a step */
             parentId: string | null;
-            /** @description from then on it only goes forward */
+            /** @description from then on the saga is not compensated */
             pivotedAt: string | null;
             input: unknown;
-            /** @description what its steps had returned, by their names, when it last began to wait, or ended */
+            /** @description outputs of its steps by name, as of its last wait or its end */
             current: {
                 [key: string]: unknown;
             } | null;
@@ -1174,34 +1174,34 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             } | null;
-            /** @description of all events there are */
+            /** @description number of all events */
             eventCount: number;
             steps: components["schemas"]["SagaStep"][];
             /** @description the last 1,000, oldest first */
             events: components["schemas"]["SagaEvent"][];
         };
         SagaCancel: {
-            /** @description who asks; the API key is recorded as well */
+            /** @description name of the requester; the API key is recorded as well */
             by: string;
-            /** @description goes into the saga’s history */
+            /** @description reason, recorded in the saga’s history */
             why: string;
         };
         SagaResolution: {
             /**
-             * @description retry: undo again; skip: go on without; resolve: leave it as it is
+             * @description retry: compensate again; skip: continue without this step; resolve: accept the state as it is
              * @enum {string}
              */
             action: "retry" | "skip" | "resolve";
-            /** @description who asks; the API key is recorded as well */
+            /** @description name of the requester; the API key is recorded as well */
             by: string;
-            /** @description goes into the saga’s history */
+            /** @description reason, recorded in the saga’s history */
             why: string;
         };
         NewSignal: {
             /** @example payment.received */
             name: string;
             /**
-             * @description which of this name
+             * @description key of the signal
              * @example order-7
              */
             key: string;
@@ -1218,11 +1218,11 @@ export interface components {
             receivedAt: string;
             /**
              * Format: date-time
-             * @description it is kept until then for sagas that wait for it later
+             * @description the signal is kept until then for sagas that wait for it later
              * @example 2026-01-31T12:00:00.000Z
              */
             expiresAt: string;
-            /** @description it had come before; the first one counts */
+            /** @description the signal was already received; the first one counts */
             duplicate: boolean;
         };
         StatisticsPoint: {
@@ -1232,7 +1232,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             at: string;
-            /** @description routed; null for one subscription */
+            /** @description events routed; null for a single subscription */
             events: number | null;
             /** @description attempts */
             succeeded: number;
@@ -1240,11 +1240,11 @@ export interface components {
             failed: number;
             /** @description deliveries */
             deadLettered: number;
-            /** @description null: there were none */
+            /** @description null: no attempts */
             p50Ms: number | null;
-            /** @description null: there were none */
+            /** @description null: no attempts */
             p95Ms: number | null;
-            /** @description null: there were none */
+            /** @description null: no attempts */
             p99Ms: number | null;
         };
         EndpointHealth: {
@@ -1253,9 +1253,9 @@ export interface components {
             succeeded: number;
             failed: number;
             deadLettered: number;
-            /** @description null: there were none */
+            /** @description null: no attempts */
             p50Ms: number | null;
-            /** @description null: there were none */
+            /** @description null: no attempts */
             p95Ms: number | null;
             lastErrorCode: string | null;
             /** @description to the minute */
@@ -1268,14 +1268,14 @@ export interface components {
             version: string;
             parts: string[];
             startedAt: string | null;
-            /** @description null: it is forgotten, and still holds a lease */
+            /** @description null: the process was removed but still holds a lease */
             seenAt: string | null;
-            /** @description not heard of for half a minute */
+            /** @description has not reported for 30 seconds */
             lost: boolean;
-            /** @description jobs that its worker holds */
+            /** @description jobs leased by its worker */
             leases: number;
             leasesExpired: number;
-            /** @description the first end of a lease */
+            /** @description when the first lease expires */
             leaseUntil: string | null;
         };
         System: {
@@ -1298,7 +1298,7 @@ export interface components {
                 bytes: number;
                 scans: number;
             }[];
-            /** @description null: the extension pg_stat_statements is not there */
+            /** @description null: the extension pg_stat_statements is not installed */
             slowStatements: {
                 query: string;
                 calls: number;
@@ -1320,15 +1320,15 @@ export interface operations {
             query?: {
                 /** @example order.placed */
                 type?: string;
-                /** @description the event that was published with it */
+                /** @description the event published with this key */
                 idempotencyKey?: string;
                 /** @example 2026-01-31T12:00:00Z */
                 from?: string;
                 /** @example 2026-01-31T12:00:00Z */
                 to?: string;
-                /** @description how many, at most 200 */
+                /** @description page size, at most 200 */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description nextCursor of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -1547,7 +1547,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description one for each event, in order */
+                        /** @description one result per event, in order */
                         results: (components["schemas"]["EventReceipt"] | components["schemas"]["ItemError"])[];
                     };
                 };
@@ -1629,9 +1629,9 @@ export interface operations {
     listSetAsideEvents: {
         parameters: {
             query?: {
-                /** @description how many, at most 200 */
+                /** @description page size, at most 200 */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description nextCursor of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -1783,13 +1783,13 @@ export interface operations {
                 /** @example order.placed */
                 eventType?: string;
                 active?: "true" | "false";
-                /** @description absent: deleted ones are listed among the others */
+                /** @description absent: both deleted and other subscriptions */
                 deleted?: "true" | "false";
-                /** @description whether the last attempt failed: those with a `breaker` */
+                /** @description whether the last attempt failed, that is, `breaker` is set */
                 failing?: "true" | "false";
-                /** @description how many, at most 200 */
+                /** @description page size, at most 200 */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description nextCursor of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -2500,7 +2500,7 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
-                    /** @description how long the previous secret signs along; 24 hours unless told */
+                    /** @description how long requests are signed with both secrets; default 24 hours */
                     overlapMs?: number;
                     /**
                      * @description v1: HMAC-SHA256; v1a: ed25519
@@ -2620,13 +2620,13 @@ export interface operations {
                 eventId?: string;
                 /** @example 1042 */
                 subscriptionId?: string;
-                /** @description of the last failure of those in PendingRetry and DeadLettered */
+                /** @description error code of the last failure, for PendingRetry and DeadLettered deliveries */
                 errorCode?: string;
                 /** @example order.placed */
                 eventType?: string;
-                /** @description how many, at most 200 */
+                /** @description page size, at most 200 */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description nextCursor of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -2897,9 +2897,9 @@ export interface operations {
                 from?: string;
                 /** @example 2026-01-31T12:00:00Z */
                 to?: string;
-                /** @description how many, at most 200 */
+                /** @description page size, at most 200 */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description nextCursor of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -3290,11 +3290,11 @@ export interface operations {
                 state?: "Pending" | "Running" | "StepCompleted" | "Completed" | "Compensating" | "Compensated" | "Failed" | "Cancelled" | "TimedOut";
                 definition?: string;
                 traceId?: string;
-                /** @description those only that wait for an operator */
+                /** @description only sagas that wait for an operator */
                 awaitingOperator?: "true";
-                /** @description how many, at most 200 */
+                /** @description page size, at most 200 */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description nextCursor of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -3856,7 +3856,7 @@ export interface operations {
     readEndpointHealth: {
         parameters: {
             query: {
-                /** @description ids of subscriptions, with commas between them; at most 200 */
+                /** @description comma-separated subscription ids, at most 200 */
                 ids: string;
             };
             header?: never;

@@ -12,7 +12,7 @@ type PathWith<M extends Method> = {
   [Path in keyof paths]: paths[Path][M] extends { responses: unknown } ? Path : never
 }[keyof paths]
 
-/** What the OpenAPI document says a call is answered with when it succeeds. */
+/** The success response of a call, from the OpenAPI document. */
 type Success<Operation> = Operation extends { responses: infer Responses }
   ? {
       [Status in keyof Responses]: Status extends 200 | 201 | 202
@@ -26,23 +26,23 @@ type Success<Operation> = Operation extends { responses: infer Responses }
 type QueryValue = string | number | boolean | Date | undefined
 
 interface Call extends CallOptions {
-  /** In the place of `{id}`. */
+  /** Replaces `{id}`. */
   id?: string
   query?: Readonly<Record<string, QueryValue>>
   /** JSON text. */
   body?: string
   headers?: Readonly<Record<string, string | undefined>>
-  /** True where the method alone does not say it: the request carries a key, or repeats itself harmlessly. */
+  /** True for a POST that is safe to repeat: it carries a key or is idempotent. */
   repeatable?: boolean
 }
 
 interface Answer<Body> {
   body: Body
-  /** As it came, for values that parsing would change. */
+  /** The raw text, for values that parsing would change. */
   text: string
 }
 
-/** Calls one path of the OpenAPI document; the answer has the type that it gives. */
+/** Calls one path of the OpenAPI document; the result has the documented type. */
 export type CallApi = <M extends Method, Path extends PathWith<M>>(
   method: M,
   path: Path,
@@ -57,7 +57,7 @@ export interface ApiAccess extends Pick<CallOptions, 'timeoutMs' | 'retries'> {
 
 export function createCallApi({ baseUrl, apiKey, fetch, ...defaults }: ApiAccess): CallApi {
   const base = readBaseUrl(baseUrl)
-  // Anything else could not stand in a header, and fetch would tell it as a failed connection.
+  // Other characters are invalid in a header, and fetch would report a failed connection.
   if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey must be printable ASCII without spaces')
 
   return async (method, path, call = {}) => {
@@ -87,7 +87,7 @@ function readBaseUrl(baseUrl: string): string {
 
 function fillPath(path: string, id = ''): string {
   if (!path.includes('{id}')) return path
-  // They would lead to another path; everything else is the server's to judge.
+  // These would change the path; the server validates everything else.
   if (/^\.{0,2}$/.test(id)) throw new TypeError(`"${id}" is not an id`)
   return path.replace('{id}', encodeURIComponent(id))
 }

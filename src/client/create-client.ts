@@ -7,10 +7,10 @@ import type { CallOptions, Fetch } from './send-request.js'
 import { createSubscriptions, type Subscriptions } from './subscriptions.js'
 
 export interface ClientOptions extends Pick<CallOptions, 'timeoutMs' | 'retries'> {
-  /** Where the server answers: `https://sagapost.example`, with a path if it stands behind one. */
+  /** The server's URL: `https://sagapost.example`, with a path if a proxy adds one. */
   baseUrl: string
   apiKey: string
-  /** In the place of the platform's own. */
+  /** Replaces the platform's fetch. */
   fetch?: Fetch
 }
 
@@ -22,7 +22,7 @@ export interface SagapostClient {
   sagas: Sagas
 }
 
-/** A client of Sagapost's HTTP API, for Node and browsers. It holds no connection: there is nothing to close. */
+/** A client of Sagapost's HTTP API, for Node and browsers. It holds no connections and needs no closing. */
 export function createClient({ fetch, ...access }: ClientOptions): SagapostClient {
   const call = createCallApi({ ...access, fetch: fetch ?? ((url, init) => globalThis.fetch(url, init)) })
   return {

@@ -1,6 +1,6 @@
 /**
- * The text of one member of a JSON object, as it stands there. Parsed and written again, 1e400 would become null and
- * large numbers others; a payload is shown as it was published. The text must be JSON already known to be good.
+ * The raw text of one member of a JSON object, so that a payload is shown as published: parsing and serializing would
+ * turn 1e400 into null and change large numbers. The text must be valid JSON.
  */
 export function cutMember(json: string, name: string): string | undefined {
   let at = skipSpace(json, 0) + 1
@@ -24,7 +24,7 @@ function skipSpace(json: string, from: number): number {
   return at
 }
 
-/** Behind the value that begins here. */
+/** The position after the value that begins here. */
 function skipValue(json: string, from: number): number {
   let at = from
   let depth = 0

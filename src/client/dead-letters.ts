@@ -10,7 +10,7 @@ import { walkPages } from './walk-pages.js'
 type Schemas = components['schemas']
 
 export type DeadLetter = Schemas['DeadLetter']
-/** `payloadSnapshotJson` is the payload as it was published, byte for byte. */
+/** `payloadSnapshotJson` is the payload, byte for byte as published. */
 export type DeadLetterWithPayload = Schemas['DeadLetterWithPayload'] & { payloadSnapshotJson: string }
 
 export interface DeadLetterFilter {
@@ -24,7 +24,7 @@ export interface DeadLetterFilter {
 }
 
 export interface RequeueFilter extends DeadLetterFilter {
-  /** Every dead letter there is: an empty filter is refused. */
+  /** Selects all dead letters; an empty filter is refused. */
   all?: true
 }
 
@@ -34,10 +34,10 @@ export type StartedRequeue = Schemas['StartedRequeue']
 export interface RequeueProgress {
   matching: number
   requeued: number
-  /** By somebody else, before or meanwhile. */
+  /** Requeued by another request, before or in the meantime. */
   alreadyRequeued: number
   refused: number
-  /** How many for which reason. */
+  /** The number refused for each reason. */
   refusals: Record<string, number>
   remaining: number
 }
@@ -45,13 +45,13 @@ export interface RequeueProgress {
 export interface DeadLetters {
   get(id: string, options?: CallOptions): Promise<DeadLetterWithPayload>
   list(filter?: DeadLetterFilter & PageRequest, options?: CallOptions): Promise<Page<DeadLetter>>
-  /** Every dead letter that the filter finds, newest first. */
+  /** Every dead letter that matches the filter, newest first. */
   all(filter?: DeadLetterFilter, options?: CallOptions): AsyncGenerator<DeadLetter, void, undefined>
-  /** Delivers the event to the subscription again; asked again, it tells the same delivery. */
+  /** Delivers the event to the subscription again. A repeated call returns the same delivery. */
   requeue(id: string, options?: CallOptions): Promise<{ deliveryId: string }>
-  /** Starts a saga that requeues what the filter finds now; `sagas.get` shows how far it is, `sagas.cancel` ends it. */
+  /** Starts a saga that requeues the present matches. `sagas.get` shows its progress, `sagas.cancel` stops it. */
   requeueMatching(filter: RequeueFilter, options?: KeyedOptions): Promise<StartedRequeue>
-  /** How many it would be. */
+  /** Counts the dead letters that a requeue would process. */
   countMatching(filter: RequeueFilter, options?: CallOptions): Promise<number>
 }
 

@@ -15,19 +15,19 @@ export interface DeliveryFilter {
   status?: DeliveryStatus
   eventId?: string
   subscriptionId?: string
-  /** Of the last failure of those in PendingRetry and DeadLettered. */
+  /** Error code of the last failure; matches deliveries in PendingRetry and DeadLettered. */
   errorCode?: string
   eventType?: string
 }
 
 export interface Deliveries {
-  /** With its attempts, oldest first. */
+  /** Includes the attempts, oldest first. */
   get(id: string, options?: CallOptions): Promise<DeliveryWithAttempts>
-  /** A page may be shorter than its limit, even empty, and still have a next one: `all` goes on by itself. */
+  /** A page may be shorter than its limit, even empty, although more follow; `all` reads every page. */
   list(filter?: DeliveryFilter & PageRequest, options?: CallOptions): Promise<Page<Delivery>>
-  /** Every delivery that the filter finds, newest first. */
+  /** Every delivery that matches the filter, newest first. */
   all(filter?: DeliveryFilter, options?: CallOptions): AsyncGenerator<Delivery, void, undefined>
-  /** Sends nothing more of it; it ends as a dead letter with `cancelled`. Asked again, nothing more happens. */
+  /** Stops the delivery, which ends as a dead letter with `cancelled`. Repeatable. */
   cancel(id: string, options?: CallOptions): Promise<DeliveryWithAttempts>
 }
 

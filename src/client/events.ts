@@ -12,12 +12,12 @@ export type Event = Schemas['Event']
 export type EventReceipt = Schemas['EventReceipt']
 export type ItemError = Schemas['ItemError']
 export type SetAsideEvent = Schemas['SetAsideEvent']
-/** `payloadJson` is the payload as it was published, byte for byte. */
+/** `payloadJson` is the payload, byte for byte as published. */
 export type EventWithPayload = Schemas['EventWithPayload'] & { payloadJson: string }
 
 export interface EventFilter {
   type?: string
-  /** The one event that was published with it. */
+  /** Matches the one event published with this key. */
   idempotencyKey?: string
   /** Inclusive. */
   from?: string | Date
@@ -26,9 +26,9 @@ export interface EventFilter {
 }
 
 export interface PageRequest {
-  /** 50 unless told, at most 200. */
+  /** Default 50, at most 200. */
   limit?: number
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   cursor?: string
 }
 
@@ -46,27 +46,27 @@ export interface PublishOptions extends CallOptions {
 }
 
 export interface PublishBatchOptions extends PublishOptions {
-  /** For the batch as a whole: items without a key of their own get one by their place. */
+  /** For the whole batch: items without their own key get one derived from their index. */
   idempotencyKey?: string
 }
 
 export interface Events {
   /**
-   * Stored durably when this resolves. Without an `idempotencyKey` it gets a random one, so that the retries of this
-   * call store one event (`duplicate` is then always false); only your own key makes a second call safe.
+   * The event is stored durably when this resolves. Without an `idempotencyKey`, a random key makes the retries of this
+   * call store one event (`duplicate` is then always false). Only your own key makes a second call safe.
    */
   publish(event: NewEvent, options?: PublishOptions): Promise<EventReceipt>
-  /** Up to 1,000 events, answered in order; one that is refused does not stop the rest. */
+  /** Up to 1,000 events, with results in order. A refused event does not affect the others. */
   publishBatch(
     events: readonly NewEvent[],
     options?: PublishBatchOptions,
   ): Promise<(EventReceipt | ItemError)[]>
-  /** By its id or its `webhookId`. */
+  /** By id or `webhookId`. */
   get(id: string, options?: CallOptions): Promise<EventWithPayload>
   list(filter?: EventFilter & PageRequest, options?: CallOptions): Promise<Page<Event>>
-  /** Every event that the filter finds, newest first. */
+  /** Every event that matches the filter, newest first. */
   all(filter?: EventFilter, options?: CallOptions): AsyncGenerator<Event, void, undefined>
-  /** Events that the database refuses to route, newest first. */
+  /** Events that the database refused to route, newest first. */
   listSetAside(page?: PageRequest, options?: CallOptions): Promise<Page<SetAsideEvent>>
   allSetAside(options?: CallOptions): AsyncGenerator<SetAsideEvent, void, undefined>
 }
@@ -105,7 +105,7 @@ export function createEvents(call: CallApi): Events {
   }
 }
 
-/** Nobody else has the random key: a duplicate is what an earlier attempt of the same call stored. */
+/** The random key is unique, so a duplicate was stored by an earlier attempt of the same call. */
 function newByOurKey(receipt: EventReceipt): EventReceipt {
   return { ...receipt, duplicate: false }
 }

@@ -1,7 +1,7 @@
 const BASE_DELAY_MS = 200
 const DELAY_MS_MAX = 5_000
 
-/** Busy or away, here or at a proxy in between: it may pass. */
+/** Statuses of a temporary overload or outage, of the server or a proxy. */
 const PASSING_STATUSES: readonly number[] = [429, 502, 503, 504]
 
 export function isPassing(status: number): boolean {
@@ -9,8 +9,8 @@ export function isPassing(status: number): boolean {
 }
 
 /**
- * How long to wait before the attempt after this one (the first is 1). It doubles, up to a limit, and half of it is
- * left to chance, so that clients that failed together do not come back together. Never before Retry-After.
+ * The delay after this attempt (the first is 1). It doubles up to a limit, and half of it is random, so that clients
+ * that failed together do not retry together. It is never shorter than Retry-After.
  */
 export function retryDelayMs(
   attempt: number,
@@ -22,7 +22,7 @@ export function retryDelayMs(
   return Math.max(spread, (retryAfterS ?? 0) * 1_000)
 }
 
-/** Retry-After as seconds from now: a number, or a date. Nonsense is no wish at all. */
+/** Retry-After, a number or a date, in seconds from now. Invalid values are ignored. */
 export function readRetryAfter(header: string | null, now: number = Date.now()): number | undefined {
   const text = header?.trim() ?? ''
   if (/^\d{1,9}$/.test(text)) return Number(text)

@@ -21,22 +21,22 @@ export interface SagaFilter {
   /** The name of a definition. */
   definition?: string
   traceId?: string
-  /** Those only that wait for an operator. */
+  /** Only sagas that wait for an operator. */
   awaitingOperator?: true
 }
 
 export interface Sagas {
-  /** With its steps and its history. */
+  /** Includes the steps and the history. */
   get(id: string, options?: CallOptions): Promise<SagaWithSteps>
-  /** A page may be shorter than its limit and still have a next one. */
+  /** A page may be shorter than its limit although more follow. */
   list(filter?: SagaFilter & PageRequest, options?: CallOptions): Promise<Page<Saga>>
-  /** Every saga that the filter finds, newest first. */
+  /** Every saga that matches the filter, newest first. */
   all(filter?: SagaFilter, options?: CallOptions): AsyncGenerator<Saga, void, undefined>
-  /** Stops it and undoes what it has done; asked again, nothing more happens. */
+  /** Cancels the saga and compensates its completed steps. Repeatable. */
   cancel(id: string, request: SagaCancel, options?: CallOptions): Promise<Saga>
-  /** Says what becomes of a saga that waits for an operator. */
+  /** Decides how a saga that waits for an operator continues. */
   resolve(id: string, resolution: SagaResolution, options?: CallOptions): Promise<Saga>
-  /** For the sagas that wait for it, now or later; the first one of a name and key counts. */
+  /** Sends a signal to the sagas that wait for it, now or later. Only the first with a name and key counts. */
   signal(signal: NewSignal, options?: CallOptions): Promise<SignalReceipt>
 }
 
@@ -52,7 +52,7 @@ export function createSagas(call: CallApi): Sagas {
       const body = JSON.stringify(request)
       return (await call('post', '/v1/sagas/{id}/cancel', { ...options, id, body, repeatable: true })).body
     },
-    // Not sent again by itself: a retry that fails at once would be asked for twice.
+    // Not retried automatically: a retry that fails at once would be requested twice.
     async resolve(id, resolution, options = {}) {
       const body = JSON.stringify(resolution)
       return (await call('post', '/v1/sagas/{id}/resolve', { ...options, id, body })).body

@@ -1,15 +1,15 @@
 import { explainAnswer, SagapostConnectionError } from './api-error.js'
 import { isPassing, readRetryAfter, retryDelayMs } from './plan-retry.js'
 
-/** The part of the platform's fetch that is used. */
+/** The subset of the platform's fetch that the client uses. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 export interface CallOptions {
-  /** Ends the call, its retries included; it then throws the signal's reason. */
+  /** Aborts the call and its retries; the call then throws the signal's reason. */
   signal?: AbortSignal
-  /** For the whole call, its retries included; 30 s unless told. */
+  /** Time limit of the whole call, retries included; default 30 s. */
   timeoutMs?: number
-  /** How often a call that may be repeated is repeated at the most; 3 unless told. */
+  /** The maximum number of retries of a repeatable call; default 3. */
   retries?: number
 }
 
@@ -18,16 +18,16 @@ export interface PreparedRequest {
   url: string
   headers: Headers
   body: string | undefined
-  /** Sent twice, it does no more than sent once. */
+  /** Safe to repeat: sending it twice has the effect of sending it once. */
   repeatable: boolean
 }
 
-/** The longest time that a timer of the platform can wait. */
+/** The longest delay of a platform timer. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
 /**
- * Sends a request until it is answered with success, and returns the text of the answer. What may pass is tried again
- * as long as the time-out leaves room for the wait; then the last failure is thrown.
+ * Sends a request until it succeeds, and returns the text of the response. Temporary failures are retried while the
+ * time-out leaves room for the delay; then the last failure is thrown.
  */
 export async function sendRequest(
   fetch: Fetch,
@@ -57,12 +57,12 @@ export async function sendRequest(
 
 type Outcome = { text: string } | { error: Error; passing: boolean; retryAfterS?: number | undefined }
 
-/** One attempt. An answer that breaks off while it is read is no answer. */
+/** One attempt. A response that is cut off counts as none. */
 async function attemptRequest(fetch: Fetch, request: PreparedRequest, signal: AbortSignal): Promise<Outcome> {
   signal.throwIfAborted()
   const { url, method, headers, body } = request
   try {
-    // A redirect would take the key along, or make a GET of a POST.
+    // A redirect would forward the key, or turn a POST into a GET.
     const init: RequestInit = { method, headers, signal, redirect: 'manual' }
     const response = await fetch(url, body === undefined ? init : { ...init, body })
     const text = await response.text()

@@ -10,7 +10,7 @@ type Schemas = components['schemas']
 export type Subscription = Schemas['Subscription']
 export type NewSubscription = Schemas['NewSubscription']
 export type SubscriptionChange = Schemas['SubscriptionChange']
-/** With the `secret` that receivers verify with, shown this once. */
+/** Includes the `secret` that receivers verify with, which is shown only once. */
 export type CreatedSubscription = Schemas['CreatedSubscription']
 export type RotatedSecret = Schemas['RotatedSecret']
 export type TestOutcome = Schemas['TestOutcome']
@@ -18,38 +18,38 @@ export type TestOutcome = Schemas['TestOutcome']
 export interface SubscriptionFilter {
   eventType?: string
   active?: boolean
-  /** Absent: deleted ones are listed among the others. */
+  /** Absent: both deleted and other subscriptions. */
   deleted?: boolean
-  /** Whether the last attempt failed: those with a `breaker`. */
+  /** Whether the last attempt failed, that is, `breaker` is set. */
   failing?: boolean
 }
 
 export interface KeyedOptions extends CallOptions {
-  /** The same request with the same key again makes nothing new. Without one, a random key covers the retries. */
+  /** Repeating a request with its key creates nothing new. By default, a random key covers the retries. */
   idempotencyKey?: string
 }
 
 export interface RotateOptions extends KeyedOptions {
-  /** How long the previous secret signs along; 24 hours unless told. */
+  /** How long requests are signed with both secrets; default 24 hours. */
   overlapMs?: number
   scheme?: 'v1' | 'v1a'
 }
 
 export interface Subscriptions {
-  /** Nothing is sent to it before it is verified. */
+  /** Nothing is sent to the subscription before it is verified. */
   create(subscription: NewSubscription, options?: KeyedOptions): Promise<CreatedSubscription>
   get(id: string, options?: CallOptions): Promise<Subscription>
   list(filter?: SubscriptionFilter & PageRequest, options?: CallOptions): Promise<Page<Subscription>>
-  /** Every subscription that the filter finds, newest first. */
+  /** Every subscription that matches the filter, newest first. */
   all(filter?: SubscriptionFilter, options?: CallOptions): AsyncGenerator<Subscription, void, undefined>
-  /** Changes what is given and leaves the rest. */
+  /** Changes only the given fields. */
   change(id: string, change: SubscriptionChange, options?: CallOptions): Promise<Subscription>
-  /** Final and repeatable. */
+  /** Permanent and repeatable. */
   delete(id: string, options?: CallOptions): Promise<void>
-  /** Asks the callback's owner, and activates it; `verification_failed` says why not. Never retried by itself. */
+  /** Verifies the callback and activates the subscription, or throws `verification_failed`. Not retried automatically. */
   verify(id: string, options?: CallOptions): Promise<{ verified: true; active: true }>
   rotateSecret(id: string, options?: RotateOptions): Promise<RotatedSecret>
-  /** Sends a signed request at once and tells what came back. Never retried by itself. */
+  /** Sends a signed test request and returns the response. Not retried automatically. */
   test(id: string, options?: CallOptions): Promise<TestOutcome>
 }
 

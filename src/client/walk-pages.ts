@@ -1,4 +1,4 @@
-/** The largest page that the API gives. */
+/** The largest page size of the API. */
 const PAGE_ITEMS = 200
 
 interface Page<Item> {
@@ -6,7 +6,7 @@ interface Page<Item> {
   nextCursor: string | null
 }
 
-/** Every item of a list, newest first, page by page as they are asked for. */
+/** Every item of a list, newest first. Pages are fetched on demand. */
 export async function* walkPages<Item>(
   list: (page: { limit: number; cursor?: string }) => Promise<Page<Item>>,
 ): AsyncGenerator<Item, void, undefined> {

@@ -1,12 +1,12 @@
-/** An event to publish: its payload as a value, or as JSON text that is kept byte for byte. */
+/** An event to publish: its payload as a value, or as JSON text that is stored byte for byte. */
 export type NewEvent = {
   /** 1 to 100 characters of A–Z, a–z, 0–9, _, . and - */
   type: string
-  /** The same key again stores nothing new. */
+  /** A repeated key stores nothing new. */
   idempotencyKey?: string
 } & ({ payload: unknown; payloadJson?: never } | { payloadJson: string; payload?: never })
 
-/** The event as the API takes it. Throws a TypeError for a payload that cannot be sent as it is. */
+/** The event in the API's format. Throws a TypeError for a payload that cannot be sent unchanged. */
 export function writeEvent(event: NewEvent): string {
   const members = [`"type":${JSON.stringify(event.type)}`, `"payload":${writePayload(event)}`]
   if (event.idempotencyKey !== undefined)
@@ -21,11 +21,11 @@ function writePayload({ payload, payloadJson }: NewEvent): string {
     return written
   }
   try {
-    JSON.parse(payloadJson) // text that is not one value would become more members of the request
+    JSON.parse(payloadJson) // other text could add members to the request
   } catch (error) {
     throw new TypeError(`payloadJson is not JSON: ${(error as Error).message}`, { cause: error })
   }
-  // As UTF-8 it would be another character, and not the bytes that were meant.
+  // UTF-8 encoding would replace it with another character.
   if (/\p{Surrogate}/u.test(payloadJson)) throw new TypeError('payloadJson has a lone surrogate')
   return payloadJson
 }

@@ -6,11 +6,11 @@ type Fields = Record<string, unknown>
 
 const nowhere = { write: () => {} }
 
-/** The application's log as the parts know it: nothing confidential gets there, and a log that fails fails alone. */
+/** Adapts the application's log for the parts: confidential values are redacted, and errors of the log are contained. */
 export function adaptLog(log: Log | undefined): Logger {
-  // Without a log there is no stream either: pino's own would be the application's stdout.
+  // Without a log, no stream is opened: pino's default is the application's stdout.
   if (log === undefined) return createLog({ level: 'silent', destination: nowhere })
-  // What the parts use of pino, and its neighbours.
+  // The pino methods that the parts use, and similar ones.
   return bindTo(log, {}) as unknown as Logger
 }
 
@@ -20,7 +20,7 @@ function bindTo(log: Log, bound: Fields) {
     try {
       log[level](redactFields({ ...bound, ...fields }), line)
     } catch {
-      // A line is lost; a delivery must not be.
+      // Losing a log line must not fail a delivery.
     }
   }
   return {
@@ -30,7 +30,7 @@ function bindTo(log: Log, bound: Fields) {
     info: write('info'),
     debug: write('debug'),
     trace: write('debug'),
-    // Whether it wants a line is its own business.
+    // The application's log applies its own level.
     isLevelEnabled: () => true,
     child: (more: Fields): unknown => bindTo(log, { ...bound, ...more }),
   }

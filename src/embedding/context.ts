@@ -4,7 +4,7 @@ import type { Metrics } from '../observability/index.js'
 import type { SecretBox } from '../subscriptions/index.js'
 import type { WebhookSender } from '../webhook/index.js'
 
-/** What the operations of an instance share. Everything throws `instance_stopped` once it is stopped. */
+/** Shared by the operations of an instance. Everything throws `instance_stopped` after the stop. */
 export interface Context {
   pool(role: OperationRole): pg.Pool
   /** Throws `config_invalid` when the instance has no master key. */

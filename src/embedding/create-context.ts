@@ -11,11 +11,11 @@ const CONNECTIONS_MAX = 4
 
 export interface OpenContext extends Context {
   close(): Promise<void>
-  /** Gives up what `close` waits for. */
+  /** Abandons the work that `close` waits for. */
   abandon(): Promise<void>
 }
 
-/** A pool for each role; none of them connects before it is used. */
+/** Creates a pool for each role, which connects on first use. */
 export function createContext(
   { databaseUrl, config }: Settings,
   options: { extraCertificateAuthorities: readonly string[]; wake: Context['wake'] },

@@ -1,7 +1,7 @@
 import { isSchemaMissing } from '../database/index.js'
 import { SagapostError } from '../errors/index.js'
 
-/** The operations as they are, except that on a database that is not migrated they throw what start() throws. */
+/** The same operations, but on a database that is not migrated they throw the error of start(). */
 export function nameMissingSchema<Operations extends object>(operations: Operations): Operations {
   const named = Object.entries(operations).map(([name, operation]) => [
     name,

@@ -8,7 +8,7 @@ import type { EventOperations } from './operations.js'
 import type { EventToPublish, PublishOutcome } from './types.js'
 
 const EVENTS_PER_CALL_MAX = 1_000
-/** How long to wait for a key that another transaction holds. It may be the caller's own, and would never end. */
+/** The wait for a key locked by another transaction. It is bounded, as that may be the caller's own transaction. */
 const KEY_WAIT_MS = 2_000
 
 /** Reads under saga_readonly_role, stores under event_ingest_writer. */

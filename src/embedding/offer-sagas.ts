@@ -25,16 +25,16 @@ import type { Context } from './context.js'
 import type { SagaInstance } from './saga-face.js'
 import type { SagaEnd, SagaHandle, SagaOperations, SagaSignalReceipt, SagaStart } from './saga-types.js'
 
-/** How often a saga that runs elsewhere is looked at. */
+/** The interval for polling a saga that runs in another process. */
 const LOOK_MS = 250
 
 export interface SagasContext extends Pick<Context, 'pool' | 'wake'> {
   dataBox: DataBox | undefined
-  /** While sagas run in this process. */
+  /** Present while sagas run in this process. */
   coordinator(): Coordinator | undefined
   /** Aborted when the instance stops. */
   stopped: AbortSignal
-  /** Something was started, or signalled, that nobody can see before its COMMIT. */
+  /** A saga was started or signalled in a transaction, and is invisible before its COMMIT. */
   onStartedIn(): void
 }
 
@@ -62,7 +62,7 @@ export function offerSagas(context: SagasContext): SagaOperations {
       id,
       created,
       result() {
-        // The coordinator of this process hears of the end at once; without one it is looked for.
+        // A coordinator in this process reports the end at once; without one, the saga is polled.
         const wait = async () => {
           await ended?.()
           return end(id)
@@ -163,7 +163,7 @@ function stoppedError(): SagapostError {
   )
 }
 
-/** Without what is undefined. */
+/** Removes undefined fields. */
 function given(options: SagaStart = {}): StartOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }

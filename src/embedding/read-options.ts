@@ -13,7 +13,7 @@ import {
 import { parseAllowedCidrs } from '../webhook/index.js'
 import type { Part, SagapostOptions } from './options.js'
 
-/** The variable that says the same. */
+/** The environment variable of an option. */
 const variables = {
   databaseUrl: 'DATABASE_URL',
   listenUrl: 'SAGAPOST_LISTEN_URL',
@@ -47,7 +47,7 @@ const others = [
   ...(['sagas', 'sagaTransactionUrl', 'sagaDataKey', 'sagaLeaseDuration', 'sagaConcurrency'] as const),
 ] satisfies (keyof SagapostOptions)[]
 
-/** What the constructor's options come to, checked by the rules of the environment. */
+/** The constructor's options as settings, validated like the environment. */
 export interface Settings {
   databaseUrl: string
   config: Config
@@ -187,7 +187,7 @@ const optionOf = new Map<string, string>(
   Object.entries(variables).map(([name, variable]) => [variable, name]),
 )
 
-/** The same error in the words of the one who wrote the options: `retryLimit`, not `SAGAPOST_RETRY_LIMIT`. */
+/** The same error with the name of the option: `retryLimit`, not `SAGAPOST_RETRY_LIMIT`. */
 export function inOptionNames(error: unknown): unknown {
   if (!(error instanceof SagapostError)) return error
   const message = error.message.replaceAll(VARIABLE, (variable) => optionOf.get(variable) ?? variable)

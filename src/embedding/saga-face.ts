@@ -1,4 +1,4 @@
-/** The types of definitions and of what is read, under a name that this folder's files may import. */
+/** Re-exports the types of definitions and views for the files of this folder. */
 export type {
   Saga,
   SagaDefinition,

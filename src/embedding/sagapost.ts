@@ -24,7 +24,7 @@ import type { EventToPublish, QueryClient } from './types.js'
 
 /**
  * Sagapost inside an application: publishes in the application's own transactions, and runs parts in its process. It
- * installs no signal handler, never ends the process, and prints nothing; `stop()` is the application's to call.
+ * installs no signal handlers, never exits the process and prints nothing. The application must call `stop()`.
  */
 export class Sagapost {
   readonly subscriptions: SubscriptionOperations
@@ -45,7 +45,7 @@ export class Sagapost {
   readonly #stopped = new AbortController()
   #startedSagas = false
 
-  /** Reads and checks the options; connects nowhere. Throws `config_invalid` or `database_url_invalid`. */
+  /** Reads and checks the options without connecting. Throws `config_invalid` or `database_url_invalid`. */
   constructor(options: SagapostOptions) {
     this.#settings = readOptions(options)
     this.#migrateFirst = options.migrate === true
@@ -78,12 +78,12 @@ export class Sagapost {
     )
   }
 
-  /** Of the API, or of health and metrics, while they are served here. */
+  /** The URL of the API, or of health and metrics, while this instance serves them. */
   get url(): string | undefined {
     return this.#system?.url
   }
 
-  /** Brings the schema to the newest version; returns what was applied now. Any number may run at once. */
+  /** Migrates the schema to the latest version and returns the applied migrations. Safe to call concurrently. */
   async migrate(): Promise<{ version: number; name: string }[]> {
     try {
       const applied = await migrate({ databaseUrl: this.#settings.databaseUrl })
@@ -94,8 +94,8 @@ export class Sagapost {
   }
 
   /**
-   * Checks that the database is ready and starts the parts. When it throws, nothing runs, and it may be called again.
-   * Called twice, it starts once. From then on a database that goes away is waited for.
+   * Checks that the database is ready and starts the parts, once however often it is called. When it throws, nothing runs,
+   * and it may be called again. After the start, the parts wait for a database that becomes unreachable.
    */
   start(): Promise<void> {
     if (this.#stopping) {
@@ -127,8 +127,8 @@ export class Sagapost {
   }
 
   /**
-   * Finishes what is being sent, gives back what was not begun, closes every connection. For good, and repeatable:
-   * whoever calls it again waits for the same end.
+   * Finishes requests in flight, releases other leases and closes all connections. Permanent and repeatable: further calls
+   * wait for the same stop.
    */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop()
@@ -150,21 +150,21 @@ export class Sagapost {
   }
 
   /**
-   * Stores an event in the transaction that is open on `client`: it exists if and only if that transaction commits.
-   * Its login needs the role event_publisher. Returns the event's id. The router finds it within 200 ms of the commit;
-   * `wake()` saves them.
+   * Stores an event in the open transaction of `client`: it exists if and only if that transaction commits. The login needs
+   * the role event_publisher. Returns the event's id. The router finds it within 200 ms of the commit, or at once after
+   * `wake()`.
    */
   publish(client: QueryClient, event: EventToPublish): Promise<string> {
     return publish(client, event)
   }
 
-  /** Something was committed: whoever waits for it looks at once, in this process or another. It never fails. */
+  /** Call after a commit: the parts that wait for it poll at once, in this process or another. It never fails. */
   wake(): void {
     this.#wake('routing')
     if (this.#startedSagas) this.#wake('sagas')
   }
 
-  /** What Prometheus scrapes, of this instance and of what waits in the database. */
+  /** Metrics of this instance and of the backlogs in the database, in the Prometheus format. */
   async metrics(): Promise<string> {
     this.#context.pool('saga_readonly_role')
     const { body } = await this.#context.metrics.render()

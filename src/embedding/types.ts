@@ -1,10 +1,10 @@
 import type { ErrorCode } from '../errors/index.js'
 import type { DeliveryStatus, JobStatus } from '../model/index.js'
 
-// What the instance takes and returns, whole: the declarations that a user compiles against import nothing but these,
-// no `pg`, no `fastify`. test/embedding/types.test.ts compares them with the types of the operations.
+// The complete public types of an instance, so that a user's compiler needs neither `pg` nor `fastify`.
+// test/embedding/types.test.ts compares them with the types of the operations.
 
-/** A `pg` Client, PoolClient or Pool, or anything that queries as they do. */
+/** A `pg` Client, PoolClient or Pool, or anything with the same query interface. */
 export interface QueryClient {
   // biome-ignore lint/suspicious/noExplicitAny: rows are whatever the statement returns
   query(text: string, values?: unknown[]): Promise<{ rows: any[] }>
@@ -12,7 +12,7 @@ export interface QueryClient {
 
 interface EventValues {
   type: string
-  /** The same key with the same type and payload again: the first event's id, and nothing new. */
+  /** A repeated key with the same type and payload returns the first event's id and stores nothing. */
   idempotencyKey?: string | undefined
   correlationId?: string | undefined
   traceparent?: string | undefined
@@ -20,33 +20,33 @@ interface EventValues {
 
 export type EventToPublish = EventValues &
   (
-    | { /** Any value that JSON can hold. */ payload: unknown; payloadJson?: undefined }
-    | { /** JSON text, which is kept byte for byte. */ payloadJson: string; payload?: undefined }
+    | { /** Any JSON value. */ payload: unknown; payloadJson?: undefined }
+    | { /** JSON text, stored byte for byte. */ payloadJson: string; payload?: undefined }
   )
 
 export type PublishOutcome =
   | {
       id: string
-      /** What its receivers get as `webhook-id`. */
+      /** Sent to receivers as `webhook-id`. */
       webhookId: string
       type: string
       createdAt: Date
-      /** Nothing was stored now. */
+      /** True when the key was already used and nothing was stored. */
       duplicate: boolean
     }
   | { error: { code: ErrorCode; field: string; detail: string } }
 
 export interface PageRequest {
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   cursor?: string | undefined
-  /** 1 to 200; 50 when absent. */
+  /** 1 to 200; default 50. */
   limit?: number | undefined
 }
 
 /** Newest first. */
 export interface Page<Item> {
   data: Item[]
-  /** Null: there are no more. */
+  /** Null on the last page. */
   nextCursor: string | null
 }
 
@@ -58,7 +58,7 @@ interface TimeRange {
 
 export interface Event {
   id: string
-  /** What its receivers get as `webhook-id`: the same for every attempt and requeue, and no other event's. */
+  /** Sent to receivers as `webhook-id`: the same for every attempt and requeue, and unique to the event. */
   webhookId: string
   type: string
   createdAt: Date
@@ -66,26 +66,26 @@ export interface Event {
 }
 
 export interface WholeEvent extends Event {
-  /** As it was published, byte for byte. */
+  /** Byte for byte as published. */
   payloadJson: string
-  /** True: it is larger than 16 MiB, which no part reads, and `payloadJson` is `null`. */
+  /** True when it is larger than 16 MiB, which no part reads; `payloadJson` is then `null`. */
   payloadTooLarge?: boolean
   /** Newest first, at most 200. */
   deliveries: Delivery[]
-  /** For `deliveries.list({ eventId })`, when there are more. */
+  /** Cursor for `deliveries.list({ eventId })`, when there are more. */
   deliveriesNextCursor: string | null
 }
 
 export interface EventFilter extends PageRequest, TimeRange {
   type?: string | undefined
-  /** The one event that was published with it. */
+  /** Matches the one event published with this key. */
   idempotencyKey?: string | undefined
 }
 
 export interface NewSubscription {
   eventType: string
   callbackUrl: string
-  /** Null: the instance's `retryLimit`. */
+  /** Null for the instance's `retryLimit`. */
   maxAttempts?: number | null | undefined
   /** Sent with every delivery. */
   headers?: Record<string, string> | undefined
@@ -95,7 +95,7 @@ export interface NewSubscription {
 
 export interface SubscriptionChange {
   eventType?: string | undefined
-  /** Another one voids the verification. */
+  /** A changed URL must be verified again. */
   callbackUrl?: string | undefined
   maxAttempts?: number | null | undefined
   headers?: Record<string, string> | undefined
@@ -112,16 +112,16 @@ export interface Subscription {
   headers: Record<string, string>
   createdAt: Date
   updatedAt: Date
-  /** Set: it never changes again, gets no new deliveries, and stays readable. */
+  /** When set, the subscription is immutable, gets no new deliveries and stays readable. */
   deletedAt: Date | null
-  /** Why Sagapost itself switched it off (`http_410`). */
+  /** Why Sagapost deactivated the subscription (`http_410`). */
   deactivationReason: string | null
-  /** How its endpoint fares; null when it is healthy. */
+  /** State of the endpoint's circuit breaker; null when the endpoint is healthy. */
   breaker: Breaker | null
 }
 
 export interface Breaker {
-  /** `open`: paused, but for a probe now and then. */
+  /** `open`: paused except for occasional probes. */
   state: 'failing' | 'open' | 'exhausted'
   failures: number
   failingSince: Date
@@ -132,26 +132,26 @@ export interface Breaker {
 }
 
 export interface CreatedSubscription extends Subscription {
-  /** What the receiver verifies with. Shown this once; only a ciphertext is kept. */
+  /** The secret that the receiver verifies with. Shown only once; only a ciphertext is stored. */
   secret: string
 }
 
 export interface SubscriptionFilter extends PageRequest {
   eventType?: string | undefined
   active?: boolean | undefined
-  /** Absent: deleted ones are listed among the others. */
+  /** Absent: both deleted and other subscriptions. */
   deleted?: boolean | undefined
   /** Whether the last attempt failed. */
   failing?: boolean | undefined
 }
 
 export interface RepeatableRequest {
-  /** The same key and request again: the same answer, and nothing new. */
+  /** A repeated request with its key returns the same result and creates nothing. */
   idempotencyKey?: string | undefined
 }
 
 export interface Rotation extends RepeatableRequest {
-  /** How long the previous secret signs along: a day unless told otherwise; 0 for one that has leaked. */
+  /** How long requests are signed with both secrets; default one day. Use 0 after a leak. */
   overlapMs?: number | undefined
   scheme?: 'v1' | 'v1a' | undefined
 }
@@ -161,11 +161,11 @@ export interface RotatedSecret {
   previousExpiresAt: Date | null
 }
 
-/** What came back from a receiver. */
+/** The response of a receiver. */
 export interface RequestOutcome {
   delivered: boolean
   responseStatus: number | null
-  /** docs/reference/delivery-errors.md lists them. */
+  /** Listed in docs/reference/delivery-errors.md. */
   errorCode: string | null
   durationMs: number
   responseExcerpt: string | null
@@ -185,16 +185,16 @@ export type VerificationFailure =
 export interface Delivery {
   id: string
   eventId: string
-  /** The event's; null when its partition was removed. */
+  /** The event's webhook id; null when its partition was removed. */
   webhookId: string | null
   subscriptionId: string
   status: DeliveryStatus
   attemptCount: number
-  /** Null when it is final. */
+  /** Null when the delivery has ended. */
   nextAttemptAt: Date | null
-  /** Of the last failure; null once it is Completed. */
+  /** Error code of the last failure; null once Completed. */
   finalErrorCode: string | null
-  /** The dead letter that it takes up again. */
+  /** The dead letter that this delivery was created from. */
   requeuedFrom: string | null
   createdAt: Date
   updatedAt: Date
@@ -209,9 +209,9 @@ export interface Attempt {
   errorCode: string | null
   durationMs: number | null
   responseExcerpt: string | null
-  /** When the lease of whoever sends it ends; null unless it is Leased. */
+  /** When the worker's lease expires; null unless Leased. */
   leaseUntil: Date | null
-  /** How often a lease on it was lost. */
+  /** The number of leases that were lost. */
   leaseResets: number
   finishedAt: Date | null
 }
@@ -225,7 +225,7 @@ export interface DeliveryFilter extends PageRequest {
   status?: DeliveryStatus | undefined
   eventId?: string | undefined
   subscriptionId?: string | undefined
-  /** Of the last failure: those in PendingRetry and DeadLettered have one. */
+  /** Error code of the last failure; matches deliveries in PendingRetry and DeadLettered. */
   errorCode?: string | undefined
   eventType?: string | undefined
 }
@@ -234,26 +234,26 @@ export interface DeadLetter {
   id: string
   deliveryId: string
   eventId: string
-  /** The event's; null when its partition was removed. */
+  /** The event's webhook id; null when its partition was removed. */
   webhookId: string | null
   subscriptionId: string
   eventType: string
   finalErrorCode: string | null
   failedAt: Date
   attemptCount: number
-  /** Of the last attempt, as the next two. */
+  /** Of the last attempt, like the next two. */
   jobId: string | null
   workerId: string | null
   leaseExpiration: Date | null
   correlationId: string | null
-  /** The delivery that took it up again. */
+  /** The delivery created by the requeue. */
   requeuedAs: string | null
 }
 
 export interface WholeDeadLetter extends DeadLetter {
   /** The event's payload, byte for byte. */
   payloadSnapshotJson: string
-  /** True: it is larger than 16 MiB, which no part reads, and `payloadSnapshotJson` is `null`. */
+  /** True when it is larger than 16 MiB, which no part reads; `payloadSnapshotJson` is then `null`. */
   payloadTooLarge?: boolean
 }
 
@@ -267,20 +267,20 @@ export interface RequeueFilter extends TimeRange {
   subscriptionId?: string | undefined
   eventType?: string | undefined
   errorCode?: string | undefined
-  /** Every dead letter there is: an empty filter is refused. */
+  /** Selects all dead letters; an empty filter is refused. */
   all?: true | undefined
 }
 
 export interface StartedRequeue {
   sagaId: string
-  /** How many dead letters the filter found. */
+  /** The number of matching dead letters. */
   matching: number
-  /** False: an earlier request with the key started it. */
+  /** False when an earlier request with the key started the saga. */
   created: boolean
 }
 
 export interface Requeued {
   deliveryId: string
-  /** False: an earlier request made the delivery. */
+  /** False when an earlier request created the delivery. */
   created: boolean
 }

@@ -8,13 +8,13 @@ import { type Problem, ProblemError, problem } from './problem.js'
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
-/** When to ask again: what is away or full is rarely back sooner, and clients that retry spread themselves. */
+/** Retry-After of temporary errors: outages rarely end sooner, and retrying clients add jitter. */
 const RETRY_AFTER_S = 2
 
 const SERVER_ERROR = 500
 const UNAVAILABLE = 503
 
-/** The one place where a refusal becomes an answer. Only what is our own fault is logged as an error. */
+/** The only place where an error becomes a response. Only server faults are logged as errors. */
 export function answerError(
   error: unknown,
   request: FastifyRequest,
@@ -25,7 +25,7 @@ export function answerError(
   const what = { err: error, method: request.method, route: request.routeOptions.url, code: answer.code }
   if (answer.status === SERVER_ERROR) log.error(what, 'a request failed')
   else if (answer.status === UNAVAILABLE) {
-    // Thousands of clients meet one outage: the watch tells of it (src/database/database-watch.ts).
+    // One outage fails thousands of requests: the watch logs it once (src/database/database-watch.ts).
     const level = outageOf(error) ? 'debug' : 'warn'
     log[level](what, 'a request could not be served')
   }
@@ -39,15 +39,15 @@ export function sendProblem(reply: FastifyReply, answer: Problem): FastifyReply 
   return reply.code(answer.status).type(PROBLEM_TYPE).send(JSON.stringify(answer))
 }
 
-/** How long a client has to read why it was refused; then the connection goes, whatever it still sends. */
+/** How long a client has to read the refusal before the connection is closed. */
 const LINGER_MS = 1_000
-/** How long the rest of a refused body may take, and how long a pause in it ends it. */
+/** Time limits for the rest of a refused body, and for a pause in it. */
 const REST_MS = 5_000
 const REST_PAUSE_MS = 500
 
 /**
- * Drops what still comes of a body that was refused, and answers then: a connection that is closed on unread bytes is reset,
- * and a client that was still writing would never see why.
+ * Discards the rest of a refused body before responding: closing a connection with unread bytes resets it, and a client
+ * that is still writing would not receive the response.
  */
 export function readRest(
   { raw }: FastifyRequest,
@@ -55,7 +55,7 @@ export function readRest(
   _payload: unknown,
   done: DoneFuncWithErrOrRes,
 ): void {
-  // Fastify closes the connection with the answer where it has not read the body.
+  // Fastify closes the connection after the response when the body is unread.
   if (raw.complete || reply.getHeader('connection') !== 'close') {
     done()
     return
@@ -68,7 +68,7 @@ export function readRest(
     done()
   }
   const end = setTimeout(answer, REST_MS)
-  // A timer that is over comes before the bytes that are there: a process that was busy for so long looks for them once more.
+  // An expired timer runs before pending reads: a process that was busy checks once more for bytes that have arrived.
   let look: NodeJS.Immediate | undefined
   const pause = setTimeout(() => {
     look = setImmediate(answer)
@@ -80,7 +80,7 @@ export function readRest(
   raw.on('data', goOn).on('end', answer).on('close', answer).resume()
 }
 
-/** What is not HTTP, or does not arrive in time, is answered on the bare socket. */
+/** Requests that are malformed or late are answered on the raw socket. */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()

@@ -11,12 +11,12 @@ import type { Sessions } from './sessions.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Each answer ends its connection. */
+    /** Each response closes its connection. */
     isStopping: boolean
   }
 }
 
-/** The server that routes are put on: its requests and answers are typed by their zod schemas. */
+/** The server that routes register on; zod schemas type its requests and responses. */
 export type Api = FastifyInstance<
   RawServerDefault,
   IncomingMessage,
@@ -41,7 +41,7 @@ interface ApiPools {
   keys: pg.Pool
 }
 
-/** What health, readiness and metrics need. */
+/** Dependencies of health, readiness and metrics. */
 export interface StateOptions
   extends Pick<
     ApiOptions,
@@ -52,34 +52,34 @@ export interface StateOptions
   sessions?: Sessions
 }
 
-/** What the routes need; everything of it is made by whoever starts the server. */
+/** Dependencies of the routes, created by the start of the server. */
 export interface ApiOptions {
   pools: ApiPools
-  /** Opens and seals the secrets of subscriptions. */
+  /** Encrypts and decrypts the secrets of subscriptions. */
   box: SecretBox
-  /** What sealed cookies of the dashboard are opened with. */
+  /** Decrypts the dashboard's session cookies. */
   masterKey: Buffer
   /** For verifications and test requests. */
   sender: Pick<WebhookSender, 'send'>
   /** Private ranges that callbacks may use. */
   allowedCidrs: readonly string[]
-  /** SAGAPOST_API_KEY: an administrator's key beside those of the database. */
+  /** SAGAPOST_API_KEY: an administrator's key in addition to those in the database. */
   apiKey: string | undefined
   /** [E3] An event without a key is refused. */
   requireIdempotencyKey?: boolean
-  /** Ranges of proxies whose X-Forwarded-For names the client; absent: none is believed. */
+  /** Trusted proxies, whose X-Forwarded-For identifies the client; absent: none is trusted. */
   trustedProxies?: readonly string[]
   log: Logger
   checkReadiness: () => Promise<readonly Obstacle[]>
-  /** Something new is stored, or requeued: wakes the router and the orchestrator of this process. */
+  /** Wakes this process's router and orchestrator after a publish or requeue. */
   onEventsStored?: () => void
-  /** Events could not be stored because the ids have run past the partitions. */
+  /** Called when events cannot be stored because no partition covers their ids. */
   onPartitionMissing?: () => void
   onRequeued?: () => void
-  /** Somebody asked a saga to stop, or to go on. */
+  /** Called after a saga was cancelled, resolved or signalled. */
   onSagaChanged?: () => void
-  /** Another time than the documented one for a request to arrive, for tests. */
+  /** Overrides the time limit for receiving a request, for tests. */
   requestMsMax?: number | undefined
-  /** What GET /metrics shows, and where the API counts; absent: there is no such path. */
+  /** The metrics of GET /metrics, which the API also updates; absent: no such path. */
   metrics?: Pick<Metrics, 'render' | 'eventsIngested' | 'requeued' | 'httpRequest'> | undefined
 }

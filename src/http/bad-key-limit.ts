@@ -1,11 +1,11 @@
 import ipaddr from 'ipaddr.js'
 
-/** Bad keys from one address within the window; further ones are answered 429, good ones as always. */
+/** Invalid keys allowed per address and window; further ones get 429. Valid keys are unaffected. */
 const BAD_KEYS_MAX = 20
 const WINDOW_MS = 60_000
-/** Of more addresses the oldest are forgotten: memory stays bounded, whoever asks. */
+/** Beyond this many addresses the oldest are evicted, so that memory stays bounded. */
 const ADDRESSES_MAX = 10_000
-/** One customer's network has at least this many bits of an IPv6 address to itself. */
+/** IPv6 addresses are counted by this prefix, the smallest that one customer's network has. */
 const IPV6_NETWORK_BITS = 64
 
 export interface BadKeyLimit {
@@ -15,7 +15,7 @@ export interface BadKeyLimit {
   retryAfterS(address: string): number
 }
 
-/** Counts refused keys by address, so that a client that tries keys is asked to wait. It never decides about a good key. */
+/** Limits guesses of keys per address. A valid key is never refused. */
 export function createBadKeyLimit(now: () => number = Date.now): BadKeyLimit {
   const windows = new Map<string, { endsAt: number; badKeys: number }>()
   const current = (network: string) => {
@@ -23,7 +23,7 @@ export function createBadKeyLimit(now: () => number = Date.now): BadKeyLimit {
     return found && found.endsAt > now() ? found : undefined
   }
   return {
-    // Nearly always nobody has sent a bad key, and no address needs to be read.
+    // Usually there are no bad keys, and the address need not be parsed.
     isOver: (address) => windows.size > 0 && (current(networkOf(address))?.badKeys ?? 0) >= BAD_KEYS_MAX,
     count(address) {
       const network = networkOf(address)

@@ -9,7 +9,7 @@ import type { Api } from './api.js'
 import { type HttpErrorCode, problem, statusByCode } from './problem.js'
 import { problemDetails } from './schemas.js'
 
-/** What every call that needs a key can be refused with. */
+/** Errors of every call that requires a key. */
 const everyCall = [
   ...(['unauthenticated', 'forbidden', 'too_many_bad_keys'] as const),
   ...(['database_unreachable', 'database_timed_out', 'database_read_only', 'database_full'] as const),
@@ -17,7 +17,7 @@ const everyCall = [
   ...(['schema_outdated', 'permission_denied'] as const),
 ] as const
 
-/** And every call whose body is read, also one that takes none. */
+/** Errors of every call whose body is read, including calls that accept none. */
 const everyBody = ['request_malformed', 'request_too_large', 'content_type_unsupported'] as const
 
 interface Operation {
@@ -32,7 +32,7 @@ interface Document {
   components: { schemas: Record<string, unknown> }
 }
 
-/** The headers that calls take, by name. */
+/** The request headers, by name. */
 const requestHeaders = {
   'Idempotency-Key': '1 to 255 printable ASCII characters: the same request again makes nothing new',
   'sagapost-correlation-id':
@@ -42,14 +42,14 @@ const requestHeaders = {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The codes that it can be refused with, besides those of every call. */
+    /** The error codes of this call, besides the common ones. */
     refusals?: readonly HttpErrorCode[]
     requestHeaders?: readonly (keyof typeof requestHeaders)[]
     bodyIsOptional?: boolean
   }
 }
 
-/** The OpenAPI document, made of the routes that are added after this. */
+/** Generates the OpenAPI document from the routes added after this. */
 export function describeApi(api: Api): void {
   const configOf = new Map<string, FastifyContextConfig>()
   api.addHook('onRoute', ({ method, url, config }) => {
@@ -95,7 +95,7 @@ export function describeApi(api: Api): void {
   })
 }
 
-/** Every schema is written twice, for requests (`…Input`) and for answers; ours do not differ, and one is enough. */
+/** Schemas are generated twice, for requests (`…Input`) and responses. Ours are the same, so one is removed. */
 function nameSchemasOnce(document: Document): Document {
   const schemas = Object.entries(document.components.schemas)
     .filter(([name]) => name.endsWith('Input'))
@@ -132,7 +132,7 @@ function refusalsOf(method: string, path: string, config: FastifyContextConfig):
   ]
 }
 
-/** One answer for each status, with an example for each code. */
+/** One response per status, with an example per error code. */
 function addRefusals(operation: Operation, codes: readonly HttpErrorCode[]): void {
   for (const status of new Set(codes.map((code) => statusByCode[code]))) {
     const examples = codes

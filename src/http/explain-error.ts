@@ -12,10 +12,10 @@ import {
   problem,
 } from './problem.js'
 
-/** Whatever was thrown, as the answer to the client. What nobody expected is a 500 without a word about its inside. */
+/** Maps any error to a response. An unexpected error becomes a 500 without internal details. */
 export function explainError(error: unknown): Problem {
   if (error instanceof ProblemError) return error.problem
-  // What a login lacks is for the operator, in the log and the readiness, not for the client.
+  // Missing privileges are reported to the operator in the log and in readiness, not to the client.
   if (error instanceof SagapostError && error.code === 'login_settings_missing') {
     return problem('database_unreachable', outageDetails.database_unreachable)
   }
@@ -28,7 +28,7 @@ function internalError(): Problem {
   return problem('internal_error', errorCatalogue.internal_error.title)
 }
 
-/** As fastify-type-provider-zod gives the issues of zod. */
+/** Validation issues as fastify-type-provider-zod reports them. */
 interface ValidationIssue {
   keyword: string
   instancePath: string
@@ -36,7 +36,7 @@ interface ValidationIssue {
   params?: unknown
 }
 
-/** Enough to correct a request by; a body of thousands of unknown fields is not repeated. */
+/** The number of reported issues: a body may have thousands of unknown fields. */
 const FIELD_ERRORS_MAX = 20
 
 function fromValidation(issues: readonly ValidationIssue[]): Problem {
@@ -69,14 +69,14 @@ function fromFastify(error: FastifyError): Problem | undefined {
       return problem('content_type_unsupported', errorCatalogue.content_type_unsupported.title)
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return problem('request_malformed', 'the length of the body does not match its Content-Length')
-    // Node's word for a client that went away before the end of its body.
+    // Node's error when a client disconnects before the end of its body.
     case 'ECONNRESET':
       return error.message === 'aborted'
         ? problem('request_malformed', 'the connection closed before the end of the body')
         : undefined
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_MAX_PARAM_LENGTH':
-    // Of a QUERY, for which no path has an answer.
+    // For the method QUERY, which no route supports.
     case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':
       return problem('not_found', errorCatalogue.not_found.title)
     default:
@@ -84,9 +84,9 @@ function fromFastify(error: FastifyError): Problem | undefined {
   }
 }
 
-/** A time limit of the server's own, or an operator, has ended the statement. */
+/** A server timeout or an operator cancelled the statement. */
 const CANCELLED = '57014'
-/** Two transactions in each other's way, or an object that is in use: it will pass. */
+/** A conflict between transactions, or an object in use: temporary. */
 const PASSING_STATES = /^(40|55000)/
 const NOT_MIGRATED_STATES = /^(3F000|42P01|42883|42703)/
 function fromDatabase(error: unknown): Problem | undefined {

@@ -2,15 +2,15 @@ import { Transform } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ProblemError, problem } from './problem.js'
 
-/** What the large bodies of one key may hold at once: four batches of the largest size. */
+/** Limit of the large bodies in flight per key: four batches of the maximum size. */
 const BYTES_PER_KEY_MAX = 64 * 1024 * 1024
-/** Smaller ones are not counted: their connections bound them, and they are nearly all. */
+/** Smaller bodies are not counted: the number of connections bounds them, and nearly all bodies are small. */
 const COUNTED_BYTES_MIN = 64 * 1024
 const RETRY_AFTER_S = 1
 
 /**
- * Refuses what would take a key over its bytes, before a byte of it is read. A body counts with its whole length from its
- * head until its answer; one that does not tell its length counts by what has come.
+ * Refuses a body that would exceed the key's limit, before reading it. A body counts with its Content-Length from the
+ * headers until the response; one without a length counts by the bytes received.
  */
 export function limitBytesInFlight(api: FastifyInstance, bytesMax = BYTES_PER_KEY_MAX): void {
   const bytesOf = new Map<string, number>()
@@ -32,9 +32,9 @@ export function limitBytesInFlight(api: FastifyInstance, bytesMax = BYTES_PER_KE
     const { 'content-length': length } = request.headers
     const bytes = Number(length ?? 0)
     const isSmall = length !== undefined && bytes < COUNTED_BYTES_MIN
-    // A body that is too large for the call is refused for that, by its length.
+    // A body too large for the call is refused for its length.
     if (isSmall || bytes > request.routeOptions.bodyLimit) return done(null, body)
-    // Its client went while its key was looked up: nothing more comes, and no close that would give its bytes back.
+    // The client disconnected during the key lookup: no close event will follow to release its bytes.
     if (reply.raw.destroyed) return done(null, body)
     if (!take(key, bytes)) return done(tooMuchAtOnce())
     let counted = bytes
@@ -47,14 +47,14 @@ export function limitBytesInFlight(api: FastifyInstance, bytesMax = BYTES_PER_KE
 
     const counting = new Transform({
       transform(chunk: Buffer, _encoding, pass) {
-        // Behind its answer nobody wants the rest, and nobody would give it back.
+        // Bytes after the response are not counted, as nothing would release them.
         if (isOver) return pass()
         if (!take(key, chunk.length)) return pass(tooMuchAtOnce())
         counted += chunk.length
         pass(null, chunk)
       },
     })
-    // Also where nobody else listens any more, since the body was refused for another reason: its rest is dropped.
+    // Also reads a body that was refused for another reason, whose rest is discarded.
     counting.on('error', () => body.resume())
     done(null, body.pipe(counting))
   })

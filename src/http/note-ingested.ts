@@ -5,7 +5,7 @@ import type { ReadEvent } from './read-events.js'
 
 export type NoteIngested = (event: ReadEvent, outcome: StoreOutcome) => void
 
-/** [O5] A count for each outcome, and a line with the correlation id that goes with the event from here on. */
+/** [O5] Counts each outcome and logs a line with the event's correlation id. */
 export function noteIngested({ log, metrics }: Pick<ApiOptions, 'log' | 'metrics'>): NoteIngested {
   return (event, outcome) => {
     if ('refusal' in outcome) {

@@ -1,4 +1,4 @@
-/** A value as JSON has it: dates are text. */
+/** A value as in JSON, with dates as strings. */
 export type Presented<Value> = Value extends Date
   ? string
   : Value extends readonly (infer Item)[]
@@ -7,7 +7,7 @@ export type Presented<Value> = Value extends Date
       ? { [Key in keyof Value]: Presented<Value[Key]> }
       : Value
 
-/** What an operation returned, with its dates as RFC 3339 in UTC. */
+/** The result of an operation, with dates as RFC 3339 in UTC. */
 export function present<Value>(value: Value): Presented<Value> {
   return presentAny(value) as Presented<Value>
 }
@@ -20,8 +20,8 @@ function presentAny(value: unknown): unknown {
 }
 
 /**
- * The object as JSON text with one more field that is JSON text already. A payload is shown as it was published: taken
- * through values, 1e400 would become null, and large numbers others.
+ * The object as JSON with an additional field of JSON text, so that a payload is shown as published: parsing would turn
+ * 1e400 into null and change large numbers.
  */
 export function withJsonField(object: Readonly<Record<string, unknown>>, name: string, json: string): string {
   return `${JSON.stringify(present(object)).slice(0, -1)},${JSON.stringify(name)}:${json}}`

@@ -1,6 +1,6 @@
 import { type ErrorCode, errorCatalogue, type SagapostError } from '../errors/index.js'
 
-/** RFC 9457, with a stable `code` and, for a request that was not understood, what is wrong with which field. */
+/** Problem details (RFC 9457) with a stable `code` and, for an invalid request, the errors per field. */
 export interface Problem {
   type: string
   title: string
@@ -17,7 +17,7 @@ export interface FieldError {
   detail: string
 }
 
-/** Which status a code is answered with. A code that is not here is a bug when it reaches a client: 500. */
+/** The status of each code. A code missing here is a bug and becomes a 500. */
 export const statusByCode = {
   request_malformed: 400,
   request_invalid: 400,
@@ -96,7 +96,7 @@ export function problem(
   }
 }
 
-/** An answer that a handler decided on: thrown, so that every refusal takes one way out. */
+/** An error response, thrown so that all refusals take the same path. */
 export class ProblemError extends Error {
   readonly problem: Problem
   readonly headers: Readonly<Record<string, string>>
@@ -117,7 +117,7 @@ export function refuseField(code: HttpErrorCode, name: string, detail: string): 
   return refuse(code, `${field}: ${detail}`, [{ field, detail }])
 }
 
-/** No name of ours is as long: a refusal does not repeat a body that was all name. */
+/** Longer than any known name, so that an error does not repeat a body that is one long name. */
 const FIELD_CHARACTERS_MAX = 100
 
 export function nameField(name: string): string {

@@ -8,10 +8,10 @@ import { type Member, type Span, scanArray, scanObject } from './scan-json.js'
 const EVENTS_PER_BATCH_MAX = 1_000
 
 const HEADER_KEY = /^[\x20-\x7e]{1,255}$/
-/** W3C Trace Context; one that does not read so is no reason to refuse an event, and is dropped. */
+/** W3C Trace Context. An invalid header is ignored and does not refuse the event. */
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[\x21-\x7e]{1,72})?$/
 
-/** What the request's headers say about its events. */
+/** The event fields from the request's headers. */
 export interface EventContext {
   idempotencyKey?: string
   correlationId?: string
@@ -28,7 +28,7 @@ export function readEventContext(headers: IncomingHttpHeaders): EventContext {
   }
 }
 
-/** The Idempotency-Key header. Only ASCII: beyond it, clients differ in the bytes they send. */
+/** The Idempotency-Key header. ASCII only, as clients encode other characters differently. */
 export function readHeaderKey(headers: IncomingHttpHeaders): string | undefined {
   const key = headers['idempotency-key']
   if (key === undefined) return undefined
@@ -42,7 +42,7 @@ export function readHeaderKey(headers: IncomingHttpHeaders): string | undefined 
 
 export type ReadEvent = NewEvent | { refusal: EventRefusal }
 
-/** The event that the body of POST /v1/events is. */
+/** The event in the body of POST /v1/events. */
 export function* readEvent(text: string, { idempotencyKey, ...context }: EventContext): Reading<ReadEvent> {
   const event = readEventOf(text, yield* readMembers(text), context)
   if ('refusal' in event || idempotencyKey === undefined) return event
@@ -53,8 +53,8 @@ export function* readEvent(text: string, { idempotencyKey, ...context }: EventCo
 }
 
 /**
- * The items of POST /v1/events/batch, each an event or what is wrong with it. With an Idempotency-Key, items without a
- * key of their own get one by their place, so that the whole batch can be sent again.
+ * The items of POST /v1/events/batch, each an event or its error. With an Idempotency-Key, items without their own key
+ * get one derived from their index, so that the whole batch can be sent again.
  */
 export function* readEventBatch(
   text: string,
@@ -111,7 +111,7 @@ function readEventOf(
   const { type, payload, idempotencyKey } = found
   if (type === undefined) return refusal('request_invalid', 'type', 'is missing')
   if (payload === undefined) return refusal('request_invalid', 'payload', 'is missing')
-  // A lone surrogate would reach the database as another character, and two keys could become one.
+  // A lone surrogate would be replaced on the way to the database, so that two keys could become equal.
   if (idempotencyKey !== undefined && /\p{Surrogate}/u.test(idempotencyKey)) {
     return refusal('idempotency_key_invalid', 'idempotencyKey', 'must be well-formed Unicode')
   }

@@ -1,18 +1,18 @@
-/** Something that is read in pieces: what it yields are pauses. */
+/** A reader that works in pieces; each yield is a pause. */
 export type Reading<Result> = Generator<void, Result>
 
-/** So many characters are read before a reading pauses: most bodies are shorter, and are read at once. */
+/** The number of characters read before a pause. Most bodies are shorter and are read at once. */
 export const PIECE_CHARACTERS = 32 * 1024
-/** One reading goes on for so long, then others have their turn. */
+/** The time slice of one reader before others continue. */
 const TURN_MS = 5
 
-/** Reads to the end: at once what is small, else in turns; a promise only then. */
+/** Reads to the end: small input synchronously, larger input in turns, as a promise. */
 export function inTurns<Result>(reading: Reading<Result>): Result | Promise<Result> {
   const first = reading.next()
   return first.done ? first.value : readOn(reading)
 }
 
-/** The same without turns, for what is bounded otherwise. */
+/** The same without turns, for input bounded elsewhere. */
 export function atOnce<Result>(reading: Reading<Result>): Result {
   for (;;) {
     const next = reading.next()
@@ -33,7 +33,7 @@ async function readOn<Result>(reading: Reading<Result>): Promise<Result> {
 
 const waiting: (() => void)[] = []
 
-/** One reading between two looks at the network, however many there are. */
+/** Runs one reader per event-loop turn, however many there are. */
 function nextTurn(): Promise<void> {
   return new Promise((take) => {
     if (waiting.push(take) === 1) setImmediate(giveTurn)

@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { refuseField } from './problem.js'
 
 /**
- * A call without a body, or without a query, has no schema that would refuse an unknown field of it; so it is refused
- * here, by name as everywhere. Whoever asks for health or metrics may add what they like.
+ * Refuses unknown fields of calls without a body or query schema, by name as elsewhere. Health and metrics ignore extra
+ * parameters.
  */
 export function refuseUnasked({ routeOptions: { url, schema }, body, query }: FastifyRequest): void {
   if (!url?.startsWith('/v1/')) return

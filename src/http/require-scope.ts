@@ -6,13 +6,13 @@ import type { Sessions } from './sessions.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Which keys may call it; every route says so. */
+    /** The scopes allowed to call the route; required for every route. */
     access?: 'keyless' | readonly Scope[]
   }
   interface FastifyRequest {
-    /** Whose key it carries; null on keyless calls. */
+    /** The caller's key; null for calls without a key. */
     caller: Caller | null
-    /** Whether the key that it came with may still call this: for streams. */
+    /** Whether the key may still call this route, for streams. */
     isStillAllowed: () => Promise<boolean>
   }
 }
@@ -32,8 +32,8 @@ export const access = {
 } as const satisfies Record<string, readonly Scope[]>
 
 /**
- * What every request that changes something must carry when it comes with a session: no other origin can make a browser
- * send it, for want of a CORS answer that allows it.
+ * The header that requests with a session must carry to change anything. Without a CORS response, no other origin can
+ * make a browser send it.
  */
 const PAGE_HEADER = 'sagapost-page'
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])
@@ -42,8 +42,8 @@ const BEARER = /^Bearer +([\x21-\x7e]+) *$/i
 const CHALLENGE = { 'www-authenticate': 'Bearer realm="sagapost"' }
 
 /**
- * Checks the key, of the request or of its session, before a byte of the body is read. A promise only where the database
- * has to be asked.
+ * Checks the key of the request or its session before the body is read. Returns a promise only when the database must be
+ * queried.
  */
 export function createScopeCheck(
   authenticator: Authenticator,
@@ -91,7 +91,7 @@ export function createScopeCheck(
     return caller instanceof Promise ? caller.then(admit) : admit(caller)
   }
 
-  /** A session is sent by the browser, whoever made the page that asks: what changes something must come from our own. */
+  /** Browsers send the session cookie for any page, so changes must come from the dashboard itself. */
   function refuseForeign({ method, headers }: FastifyRequest): void {
     if (safeMethods.has(method)) return
     const site = headers['sec-fetch-site']

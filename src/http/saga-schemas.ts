@@ -5,7 +5,7 @@ import { page, time } from './schemas.js'
 const sagaId = z.string().meta({ examples: ['1b0c6b1e-5d0f-4f0e-9b1a-2f6f1c3d4e5a'] })
 const objectData = z.record(z.string(), z.unknown())
 
-/** Anything in the place of an id is nobody's: 404, not 400. */
+/** An invalid id matches nothing: 404, not 400. */
 export const sagaIdParameter = z.strictObject({ id: sagaId })
 
 const sagaFailure = z
@@ -136,7 +136,7 @@ export const sagaFilter = z.strictObject({
   ...page,
 })
 
-/** The key of the caller is put behind it, so that both fit into the column. */
+/** Leaves room for the caller's key, which is appended in the same column. */
 const by = z.string().min(1).max(200).describe('name of the requester; the API key is recorded as well')
 const why = z.string().min(1).max(1_000).describe('reason, recorded in the saga’s history')
 

@@ -1,6 +1,6 @@
 import { PIECE_CHARACTERS, type Reading } from './read-in-turns.js'
 
-/** A piece of the text: from `start` up to, and without, `end`. */
+/** A range of the text: from `start` up to but excluding `end`. */
 export interface Span {
   start: number
   end: number
@@ -10,7 +10,7 @@ export interface Member extends Span {
   name: string
 }
 
-/** Where and why a text is not JSON (RFC 8259). */
+/** The position and reason of a syntax error (RFC 8259). */
 export class JsonSyntaxError extends Error {
   readonly at: number
 
@@ -20,23 +20,23 @@ export class JsonSyntaxError extends Error {
   }
 }
 
-/** It may be JSON, and is not read further: it would take more memory or time than others can spare. */
+/** Thrown for text that may be JSON but would take too much memory or time. */
 export class JsonTooLargeError extends Error {}
 
 /**
- * Finds where the values of a JSON text stand, without making values of them: the payload of an event is stored as
- * the very bytes that came. Takes exactly what JSON.parse takes, within DEPTH_MAX and RUN_MAX. No recursion, so that depth
- * costs no stack. Each reading pauses after a piece of the text (take-turns.ts).
+ * Finds the positions of the values in a JSON text without parsing them, so that the payload of an event is stored byte
+ * for byte. Accepts exactly what JSON.parse accepts, within DEPTH_MAX and RUN_MAX. Without recursion, so that depth uses
+ * no stack. Each scan pauses after a piece of the text (read-in-turns.ts).
  */
 
 /**
- * Of an object with more members the rest is checked, not kept: no call takes as many, so that one of these is unknown
- * or there twice. A body of 16 MiB made 300 MB of them.
+ * Further members are validated but not kept: no call accepts as many, so one of these is unknown or repeated. A body of
+ * 16 MiB produced 300 MB of them.
  */
 const MEMBERS_MAX = 1_000
-/** Far more than a payload may have, so that one bad item of a batch is refused by itself. */
+/** Far more than a payload may have, so that one invalid item does not refuse its batch. */
 const DEPTH_MAX = 20_000
-/** So many spaces, or characters of a number, in a row: as many as the default lets a payload have. They are read in one go. */
+/** The maximum run of spaces or number characters, the default size of a payload. Runs are scanned in one piece. */
 const RUN_MAX = 1024 * 1024
 
 const QUOTE = 0x22
@@ -51,7 +51,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const SPACE = 0x20
 
-/** The members of the object that the text is; null when the text is some other value. */
+/** The members of the object in the text; null for any other value. */
 export function* scanObject(text: string, within: Span = whole(text)): Reading<Member[] | null> {
   let at = skipSpace(text, within.start)
   if (text.charCodeAt(at) !== OPEN_OBJECT) {
@@ -84,7 +84,7 @@ export function* scanObject(text: string, within: Span = whole(text)): Reading<M
   return members
 }
 
-/** The first items of the array at the span, which must be JSON already; null when it is some other value. */
+/** The first items of the array in the range, which must be valid JSON; null for any other value. */
 export function* scanArray(text: string, within: Span, itemsMax: number): Reading<Span[] | null> {
   if (text.charCodeAt(within.start) !== OPEN_LIST) return null
   const items: Span[] = []
@@ -111,9 +111,9 @@ function requireEnd(text: string, at: number, end: number): void {
   if (last < end) throw unexpected(text, last)
 }
 
-/** Where the value that begins at `at` ends. */
+/** The end of the value that begins at `at`. */
 function* skipValue(text: string, at: number): Reading<number> {
-  // The signs that close the containers around the position, from the outside in.
+  // The closing characters of the enclosing containers, outermost first.
   const open: number[] = []
   let hasName = false
   let pauseAt = at + PIECE_CHARACTERS
@@ -143,7 +143,7 @@ function* skipValue(text: string, at: number): Reading<number> {
       if (at < 0) at = yield* skipLongString(text, ~at)
     } else at = skipLiteral(text, at)
 
-    // A value has ended: close what it ends, or go on to the next one.
+    // After a value: close its container, or continue with the next value.
     for (;;) {
       const close = open.at(-1)
       if (close === undefined) return at
@@ -161,7 +161,7 @@ function* skipValue(text: string, at: number): Reading<number> {
   }
 }
 
-/** The colon behind a name, and the space up to the value. */
+/** The colon after a name, and whitespace up to the value. */
 function skipColon(text: string, at: number): number {
   const colon = skipSpace(text, at)
   if (text.charCodeAt(colon) !== COLON) throw unexpected(text, colon)
@@ -177,7 +177,7 @@ const WORD = /true|false|null/y
 
 function skipLiteral(text: string, at: number): number {
   const code = text.charCodeAt(at)
-  // Most numbers are whole ones; the expression takes three times as long.
+  // Most numbers are integers; the regular expression takes three times as long.
   if (code > ZERO && code <= NINE) {
     const end = at + RUN_MAX
     let next = at + 1
@@ -195,7 +195,7 @@ function skipLiteral(text: string, at: number): number {
   throw unexpected(text, at)
 }
 
-/** Behind the string; of one longer than a piece, the complement of where to go on. */
+/** The position after the string, or for a string longer than a piece, the complement of where to continue. */
 function skipString(text: string, at: number): number {
   if (text.charCodeAt(at) !== QUOTE) throw unexpected(text, at)
   return skipCharacters(text, at + 1)

@@ -2,20 +2,20 @@ import { z } from 'zod'
 import { isRowId } from '../database/index.js'
 import { deliveryMachine, jobMachine } from '../model/index.js'
 
-/** The shapes of the HTTP API: requests are checked with them, answers are written with them, OpenAPI is generated from them. */
+/** The schemas of the HTTP API, which validate requests, serialize responses and generate the OpenAPI document. */
 
 export const id = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be an id: a decimal number as a string')
   .meta({ examples: ['1042'] })
 
-/** As a parameter: one that no row can have is a mistake, and PostgreSQL refuses it. */
+/** An id parameter. PostgreSQL would refuse one outside the range of bigint. */
 export const idToFind = id.refine(isRowId, 'must be an id: at most 9223372036854775807')
 
 export const time = z.string().meta({ format: 'date-time', examples: ['2026-01-31T12:00:00.000Z'] })
 const pathId = z.string().meta({ examples: ['1042'] })
 
-/** Anything in the place of an id is nobody's: 404, not 400. */
+/** An invalid id matches nothing: 404, not 400. */
 export const idParameter = z.strictObject({ id: pathId })
 
 export const page = {
@@ -347,7 +347,7 @@ export const eventFilter = z.strictObject({
 
 export const pageFilter = z.strictObject(page)
 
-// Every answer that is a refusal
+// Error responses
 
 const verificationFailures = [
   ...(['request_failed', 'challenge_missing'] as const),
@@ -367,5 +367,5 @@ export const problemDetails = z
   })
   .meta({ id: 'Problem' })
 
-/** What a refused verification adds to its problem. */
+/** Additional fields of a failed verification's problem. */
 export type VerificationProblem = Required<Pick<z.infer<typeof problemDetails>, 'reason' | 'response'>>

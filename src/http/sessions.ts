@@ -4,11 +4,11 @@ import type { EndedSessions } from '../api-keys/index.js'
 import { createSealer } from '../sealer.js'
 
 const COOKIE = 'sagapost_session'
-/** Then the key is asked for again. */
+/** The lifetime of a session. */
 const SESSION_MS = 12 * 3_600_000
-/** What it is sealed for. */
+/** The encryption context of the cookie. */
 const PLACE = 'dashboard session'
-/** What a cookie can be at most: 500 characters of a key, and what is around them. */
+/** The maximum size of a cookie: a key of 500 characters and its envelope. */
 const COOKIE_CHARACTERS_MAX = 1_000
 const ID_BYTES = 16
 
@@ -19,21 +19,21 @@ interface Session {
 }
 
 export interface Sessions {
-  /** A Set-Cookie for whoever has shown this key. */
+  /** The Set-Cookie header for a caller with this key. */
   begin(key: string, request: FastifyRequest): string
-  /** A Set-Cookie that takes the cookie back. */
+  /** The Set-Cookie header that removes the cookie. */
   clear(request: FastifyRequest): string
-  /** The request's session; undefined: it has none, or one that was changed or has expired. It may have been ended. */
+  /** The request's session; undefined when absent, tampered with or expired. It may have been signed out. */
   read(request: FastifyRequest): Session | undefined
-  /** Ends it for all servers: a copy of its cookie is refused from now on. */
+  /** Ends the session on all servers, so that a copy of its cookie is refused. */
   end(session: Session): Promise<void>
   isEnded(session: Session): Promise<boolean>
 }
 
 /**
- * Sessions of the dashboard: the API key in a cookie that no script can read and no other site can send, sealed, because
- * a browser shows its cookies to every port of the same host. Only those that were signed out are stored: any server with
- * the same master key opens it, and a key that is revoked ends all of its sessions.
+ * Dashboard sessions: the API key in an HttpOnly, SameSite cookie, encrypted because browsers send cookies to every port of
+ * a host. Only signed-out sessions are stored: any server with the same master key can decrypt the cookie, and revoking
+ * the key ends its sessions.
  */
 export function createSessions(
   masterKey: Buffer,
@@ -64,7 +64,7 @@ export function createSessions(
   }
 }
 
-/** Secure where the page came by HTTPS: the browser says so, whatever proxy has taken the HTTPS off. */
+/** Secure when the page was loaded over HTTPS, as the browser reports, even behind a proxy that terminates TLS. */
 function cookie(value: string, maxAgeS: number, { headers }: FastifyRequest): string {
   const secure = headers.origin?.startsWith('https://') ? '; Secure' : ''
   return `${COOKIE}=${value}; Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Strict${secure}`

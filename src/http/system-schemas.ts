@@ -23,7 +23,7 @@ export const statisticsPoint = z
   })
   .meta({ id: 'StatisticsPoint' })
 
-/** A page of subscriptions at most. */
+/** At most one page of subscriptions. */
 const HEALTH_IDS_MAX = 200
 
 export const healthFilter = z.strictObject({

@@ -5,17 +5,17 @@ import { type WebhookErrorCode, WebhookVerificationError } from './verification-
 import { type VerifyOptions, verifyWithKeys } from './verify.js'
 
 export interface HandlerOptions<Request> extends VerifyOptions {
-  /** One, several while it is rotated, or a function that finds those of the request: `[]` when there are none. */
+  /** One secret, several during a rotation, or a function that returns those for the request (`[]` for none). */
   secret: Secrets | ((request: Request) => Secrets | Promise<Secrets>)
-  /** Called for every verified event, and only for events. The answer is 204 when it returns, 500 when it throws. */
+  /** Called for every verified event, and only for events. The response is 204 when it returns, 500 when it throws. */
   onEvent: (event: WebhookEvent, request: Request) => unknown
-  /** Told of everything that is refused or fails. Unless given, what is the receiver's own fault is printed. */
+  /** Called for every refusal and failure. By default, failures of the receiver are printed. */
   onError?: ((error: unknown, request: Request) => void) | undefined
-  /** 1 MiB unless told otherwise, which is what Sagapost's API takes. */
+  /** Default 1 MiB, the limit of Sagapost's API. */
   bodyBytesMax?: number | undefined
 }
 
-/** A request of any framework, and how to get at the bytes of its body. */
+/** A request of any framework, with access to the bytes of its body. */
 export interface IncomingWebhook<Request> {
   request: Request
   method: string | undefined
@@ -34,7 +34,7 @@ export interface Answer {
 
 export const BODY_BYTES_MAX = 1024 * 1024
 
-/** 401: not from somebody who has the secret. 400: not a webhook. 500: the receiver's own fault, so try again. */
+/** 401: not signed with a known secret. 400: not a webhook. 500: an error of the receiver, so the sender retries. */
 const statuses: Record<WebhookErrorCode, number> = {
   missing_headers: 401,
   bad_id: 400,
@@ -46,7 +46,7 @@ const statuses: Record<WebhookErrorCode, number> = {
   body_consumed: 500,
 }
 
-/** What all frameworks share: from a request to its answer. The function never rejects. */
+/** Handles a request of any framework. The returned function never rejects. */
 export function createAnswerer<Request>(
   options: HandlerOptions<Request>,
 ): (incoming: IncomingWebhook<Request>) => Promise<Answer> {
@@ -76,7 +76,7 @@ export function createAnswerer<Request>(
     } catch (error) {
       try {
         onError(error, incoming.request)
-      } catch {} // the answer matters more than who was told of it
+      } catch {} // an error of the callback must not change the response
       if (!(error instanceof WebhookVerificationError)) {
         return problem(500, 'handler_failed', 'The receiver failed; try again')
       }
@@ -89,7 +89,7 @@ export function tooLarge(bytesMax: number): Answer {
   return problem(413, 'body_too_large', `The receiver accepts at most ${bytesMax} bytes`)
 }
 
-/** What can be read before a request comes is read now: a secret that cannot be used stops the start. */
+/** Parses fixed secrets in advance, so that an invalid one fails at the start. */
 function createKeyFinder<Request>(secret: HandlerOptions<Request>['secret']) {
   if (typeof secret === 'function') return async (request: Request) => parseSecrets(await secret(request))
   const keys = parseSecrets(secret)
@@ -102,7 +102,7 @@ function printOwnFaults(error: unknown): void {
   console.error(error)
 }
 
-/** As RFC 9457. Sagapost keeps the beginning of it with the attempt, where an operator reads why. */
+/** Problem details (RFC 9457). Sagapost stores an excerpt with the attempt for operators. */
 function problem(status: number, code: string, detail: string): Answer {
   return json(status, { status, code, detail }, 'application/problem+json')
 }

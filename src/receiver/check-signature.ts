@@ -4,15 +4,15 @@ import type { VerifyingKey } from './parse-secrets.js'
 export interface SignedRequest {
   id: string
   timestampS: string
-  /** As it stood in webhook-signature. */
+  /** The entry of webhook-signature. */
   signatures: string
   body: Buffer
 }
 
-/** Sagapost sends one per secret, two at the most. Each costs work, and nobody is known yet to have asked for it. */
+/** Sagapost sends one per secret, at most two. The limit bounds the work for an unauthenticated sender. */
 const SIGNATURES_MAX = 16
 
-/** Does one of the signatures fit one of the keys? The comparison takes the same time wherever they differ. */
+/** Whether any signature matches any key, compared in constant time. */
 export function hasMatchingSignature(request: SignedRequest, keys: readonly VerifyingKey[]): boolean {
   const head = Buffer.from(`${request.id}.${request.timestampS}.`)
   const signatures = request.signatures.split(' ').slice(0, SIGNATURES_MAX).map(parseSignature)
@@ -30,7 +30,7 @@ export function hasMatchingSignature(request: SignedRequest, keys: readonly Veri
   })
 }
 
-/** `v1,<base64>`; of a version that is not known here the bytes do not matter. */
+/** Parses `v1,<base64>`; the bytes of an unknown version are ignored. */
 function parseSignature(text: string): { scheme: string; bytes: Buffer } {
   const comma = text.indexOf(',')
   return { scheme: text.slice(0, comma), bytes: Buffer.from(text.slice(comma + 1), 'base64') }

@@ -8,8 +8,8 @@ import {
 } from './answer-request.js'
 
 /**
- * One route, at the prefix that it is registered with. Its parser takes every content type as bytes; Fastify keeps
- * that, and the error handler, to this plugin, so that the application's other routes parse as they did.
+ * One route at the plugin's prefix. Its parser reads every content type as bytes. Fastify scopes the parser and the error
+ * handler to this plugin, so that the application's other routes are unaffected.
  */
 export const fastifyPlugin: FastifyPluginAsync<HandlerOptions<FastifyRequest>> = async (app, options) => {
   const answerRequest = createAnswerer(options)

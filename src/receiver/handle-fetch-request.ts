@@ -31,7 +31,7 @@ async function readBody(request: Request, bytesMax: number): Promise<BodyOutcome
       if (done || value === undefined) return { body: Buffer.concat(chunks) }
       bytes += value.byteLength
       if (bytes > bytesMax) {
-        // The answer must not wait for what the cancelled stream does.
+        // The response must not wait for the cancelled stream.
         reader?.cancel().catch(() => {})
         return { refused: 'body_too_large' }
       }

@@ -3,12 +3,12 @@ import { type BodyOutcome, createAnswerer, type HandlerOptions } from './answer-
 import { WebhookVerificationError } from './verification-error.js'
 
 /**
- * Of a body that is too large the rest is read and dropped, so that the sender gets to see the answer; of one
- * that is larger than this, nobody waits for the end.
+ * The rest of a body that is too large is read and discarded, so that the sender receives the response. Beyond this size
+ * the connection is closed.
  */
 const DROPPED_BYTES_MAX = 16 * 1024 * 1024
 
-/** A listener for node:http and node:https, and a handler for Express and whatever else hands on their requests. */
+/** A listener for node:http and node:https, and a handler for Express and compatible frameworks. */
 export function nodeHandler<Request extends IncomingMessage = IncomingMessage>(
   options: HandlerOptions<Request>,
 ): (request: Request, response: ServerResponse) => Promise<void> {
@@ -20,15 +20,15 @@ export function nodeHandler<Request extends IncomingMessage = IncomingMessage>(
       headers: request.headers,
       readBody: (bytesMax) => bodyReadBefore(request) ?? readStream(request, bytesMax),
     })
-    if (response.headersSent || response.destroyed) return // a time-out of the application's was faster
+    if (response.headersSent || response.destroyed) return // a time-out of the application came first
     const connection = answer.status === 413 ? { connection: 'close' } : {}
     response.writeHead(answer.status, { ...answer.headers, ...connection }).end(answer.body)
   }
 }
 
 /**
- * The bytes that something before us has kept: `rawBody` (serverless platforms, Nest) or `body` (express.raw).
- * A body that was parsed is no use: written again, its bytes would not be those that were signed.
+ * The bytes kept by earlier middleware: `rawBody` (serverless platforms, Nest) or `body` (express.raw). A parsed body
+ * cannot be used: serialized again, its bytes differ from the signed ones.
  */
 function bodyReadBefore(request: IncomingMessage): BodyOutcome | undefined {
   const { rawBody, body } = request as { rawBody?: unknown; body?: unknown }
@@ -56,7 +56,7 @@ function readStream(request: IncomingMessage, bytesMax: number): Promise<BodyOut
     request.on('end', () => {
       resolve(bytes > bytesMax ? { refused: 'body_too_large' } : { body: Buffer.concat(chunks) })
     })
-    // After `end` neither of these changes anything.
+    // After `end` neither event matters.
     request.on('error', () => resolve({ refused: 'body_incomplete' }))
     request.on('close', () => resolve({ refused: 'body_incomplete' }))
   })

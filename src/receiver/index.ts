@@ -1,6 +1,6 @@
 /**
- * `sagapost/receiver`: for the other end of a webhook. It imports nothing of the server, and at run time only
- * Node's crypto.
+ * `sagapost/receiver`: verifies and handles webhooks. It imports nothing of the server, and at run time only Node's
+ * crypto.
  */
 export type { HandlerOptions } from './answer-request.js'
 export { fastifyPlugin } from './fastify-plugin.js'

@@ -1,22 +1,22 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { WebhookVerificationError } from './verification-error.js'
 
-/** What one secret verifies with: the shared key of v1, or the public key of v1a. */
+/** The key of one secret: the shared key of v1, or the public key of v1a. */
 export type VerifyingKey = { scheme: 'v1'; key: Buffer } | { scheme: 'v1a'; key: KeyObject }
 
-/** `whsec_…` or `whpk_…` as Sagapost showed it; several while it is rotated. */
+/** `whsec_…` or `whpk_…` as shown by Sagapost; several during a rotation. */
 export type Secrets = string | readonly string[]
 
 const HMAC_PREFIX = 'whsec_'
 const PUBLIC_KEY_PREFIX = 'whpk_'
 const PRIVATE_KEY_PREFIX = 'whsk_'
 
-// Standard Webhooks asks for 24 to 64 bytes.
+// Standard Webhooks requires 24 to 64 bytes.
 const HMAC_KEY_BYTES_MIN = 24
 const HMAC_KEY_BYTES_MAX = 64
 const ED25519_KEY_BYTES = 32
 
-/** Throws `bad_secret`, without repeating any of the text: it may be most of a secret. */
+/** Throws `bad_secret` without quoting the text, which may contain most of a secret. */
 export function parseSecrets(secrets: Secrets): VerifyingKey[] {
   return (typeof secrets === 'string' || !Array.isArray(secrets) ? [secrets as string] : secrets).map(
     parseSecret,
@@ -24,7 +24,7 @@ export function parseSecrets(secrets: Secrets): VerifyingKey[] {
 }
 
 function parseSecret(secret: string): VerifyingKey {
-  // From JavaScript, and from an environment that lacks the variable.
+  // Possible in JavaScript, or when an environment variable is missing.
   if (typeof secret !== 'string' || secret.trim() === '') throw badSecret('The secret is missing')
   const text = secret.trim()
   if (text.startsWith(PRIVATE_KEY_PREFIX)) {
@@ -48,7 +48,7 @@ function parseSecret(secret: string): VerifyingKey {
 
 function decodeBase64(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64')
-  // Buffer skips what is not base64; a secret that lost a character must not become another secret.
+  // Buffer skips invalid base64; a truncated secret must be refused, not become another secret.
   if (bytes.toString('base64') !== text)
     throw badSecret('The secret is not valid base64; check that it was copied in full')
   return bytes

@@ -3,11 +3,11 @@ import { WebhookVerificationError } from './verification-error.js'
 
 /** A verified request. `id`, `timestamp` and the body are signed; `type`, `attempt` and `correlationId` are not. */
 export interface WebhookEvent {
-  /** Sagapost also signs requests of its own, which are no events; answer a verification with its challenge. */
+  /** Verifications and tests are signed but are not events; answer a verification with its challenge. */
   kind: 'event' | 'verification' | 'test'
-  /** `webhook-id`: the same for every attempt. Deliveries are at least once; drop what was handled. */
+  /** `webhook-id`: the same for every attempt. Delivery is at least once, so ignore ids already handled. */
   id: string
-  /** `sagapost-event-type`, or, of a request that is no event, the `type` in its body. */
+  /** `sagapost-event-type`, or for a verification or test, the `type` in its body. */
   type: string | undefined
   /** `sagapost-attempt`: 1 for the first. */
   attempt: number | undefined
@@ -17,9 +17,9 @@ export interface WebhookEvent {
   correlationId: string | undefined
   /** The body as JSON. */
   payload: unknown
-  /** The body as it came. */
+  /** The body as received. */
   body: Buffer
-  /** Of a verification only: the answer is 200 with `{"challenge": …}`. */
+  /** Only for a verification: respond with 200 and `{"challenge": …}`. */
   challenge: string | undefined
 }
 
@@ -34,7 +34,7 @@ export function readEvent(
   const attempt = Number(readHeader(headers, 'sagapost-attempt'))
   return {
     ...signed,
-    // Every event has its type in the headers, so that no payload can pass for a request of Sagapost's own.
+    // Events carry their type in the headers, so that no payload can pose as a verification or test.
     ...(eventType === undefined ? readOwnRequest(payload) : { ...anEvent, type: eventType }),
     attempt: Number.isSafeInteger(attempt) && attempt > 0 ? attempt : undefined,
     correlationId: readHeader(headers, 'sagapost-correlation-id'),

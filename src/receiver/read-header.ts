@@ -3,7 +3,7 @@ export type WebhookHeaders =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Undefined when it is missing, empty, or comes more than once: which of two was signed is not for us to guess. */
+/** Undefined when missing, empty or repeated: which of two values was signed is unknown. */
 export function readHeader(headers: WebhookHeaders, name: string): string | undefined {
   if (isFetchHeaders(headers)) return headers.get(name) || undefined
   const value = headers[name] ?? Object.entries(headers).find(([field]) => field.toLowerCase() === name)?.[1]

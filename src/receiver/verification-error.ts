@@ -4,17 +4,17 @@ export type WebhookErrorCode =
   | 'missing_headers'
   /** webhook-id contains a full stop or a space. */
   | 'bad_id'
-  /** webhook-timestamp is no number of seconds. */
+  /** webhook-timestamp is not a number of seconds. */
   | 'bad_timestamp'
-  /** Signed too long ago, or in the future: an old request may be replayed, or a clock is wrong. */
+  /** Signed too long ago or in the future: a replayed request, or a wrong clock. */
   | 'timestamp_out_of_range'
-  /** No signature fits any of the secrets: another secret, or something was changed on the way. */
+  /** No signature matches any secret: the secret differs, or the request was modified. */
   | 'no_matching_signature'
   /** Signed, but not JSON. */
   | 'bad_payload'
-  /** The receiver's own: what it was given as a secret is none. */
+  /** An error of the receiver: the configured secret is invalid. */
   | 'bad_secret'
-  /** The receiver's own: something before it has read the body and kept no bytes of it. */
+  /** An error of the receiver: earlier middleware consumed the body without keeping its bytes. */
   | 'body_consumed'
 
 export class WebhookVerificationError extends Error {

@@ -5,20 +5,20 @@ import { readHeader, type WebhookHeaders } from './read-header.js'
 import { WebhookVerificationError } from './verification-error.js'
 
 export interface VerifyOptions {
-  /** How far webhook-timestamp may be from the clock, either way; five minutes unless told otherwise. */
+  /** The maximum difference between webhook-timestamp and the clock; default five minutes. */
   toleranceMs?: number | undefined
-  /** Milliseconds since 1970; `Date.now` unless told otherwise. */
+  /** Milliseconds since 1970; default `Date.now`. */
   now?: (() => number) | undefined
 }
 
 const TOLERANCE_MS = 5 * 60_000
 
-/** Twelve digits reach beyond the year 30,000, and every one of them is an exact number. */
+/** Twelve digits reach beyond the year 30,000 and are exact as numbers. */
 const TIMESTAMP = /^\d{1,12}$/
 
 /**
- * The event of a request that was signed with one of the secrets; otherwise throws a WebhookVerificationError.
- * `body` is the bytes as they came: parsed and written again they are others, and no signature fits them.
+ * Returns the event of a request signed with one of the secrets, or throws a WebhookVerificationError. `body` must be the
+ * received bytes: parsed and serialized again, they no longer match the signature.
  */
 export function verify(
   headers: WebhookHeaders,
@@ -29,7 +29,7 @@ export function verify(
   return verifyWithKeys(headers, body, parseSecrets(secret), options)
 }
 
-/** The same with keys that were read before: of an ed25519 key that costs as much as a verification. */
+/** The same with parsed keys: parsing an ed25519 key costs as much as a verification. */
 export function verifyWithKeys(
   headers: WebhookHeaders,
   body: Uint8Array | string,
@@ -45,14 +45,14 @@ export function verifyWithKeys(
       'webhook-id, webhook-timestamp and webhook-signature must each be present exactly once',
     )
   }
-  // Signed is id.timestamp.body. With full stops in the id, parts of a body could pass for id and timestamp.
+  // The signed text is id.timestamp.body. With full stops in the id, part of a body could pose as id and timestamp.
   if (/[.\s]/.test(id))
     throw new WebhookVerificationError('bad_id', 'webhook-id contains a full stop or a space')
   if (!TIMESTAMP.test(timestampS)) {
     throw new WebhookVerificationError('bad_timestamp', 'webhook-timestamp is not in seconds since 1970')
   }
   const timestamp = new Date(Number(timestampS) * 1000)
-  // Written so that a tolerance or a clock that is not a number refuses.
+  // Negated, so that a NaN tolerance or clock is refused.
   if (!(Math.abs(now() - timestamp.getTime()) <= toleranceMs)) {
     throw new WebhookVerificationError(
       'timestamp_out_of_range',
@@ -71,9 +71,9 @@ export function verifyWithKeys(
 
 function toBuffer(body: Uint8Array | string): Buffer {
   if (typeof body === 'string') return Buffer.from(body)
-  // Not instanceof: under Jest a Buffer is of another realm.
+  // Not instanceof: under Jest, Buffers come from another realm.
   if (ArrayBuffer.isView(body)) return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  // From JavaScript: most often what a JSON parser made of it.
+  // Possible in JavaScript: usually a parsed JSON body.
   throw new WebhookVerificationError(
     'body_consumed',
     'The body must be the received bytes or text, not parsed JSON',

@@ -117,7 +117,7 @@ describe('sagapost dev beside another migrator', () => {
         PORT: '0',
         SAGAPOST_DATA_DIR: join(folder, 'waiting'),
       })
-      await dev.complained(/Another migrator is at work/)
+      await dev.complained(/Another migration is running/)
       dev.child.kill('SIGTERM')
       expect(await dev.exit).toBe(0)
     } finally {

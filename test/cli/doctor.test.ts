@@ -40,7 +40,7 @@ describe('sagapost doctor', () => {
       expect.stringMatching(/^attention +durability +full_page_writes is off: /),
       expect.stringMatching(/^attention +durability +synchronous_commit is off: /),
       expect.stringMatching(/^attention +roles +the login \w+ is a superuser \[login_owns_schema\]$/),
-      'ok         schema        it matches this release',
+      'ok         schema        matches this release',
       'failing    processes     no process is registered, and no work is waiting [nothing_runs]',
       'ok         backlog       no work is waiting',
       'ok         routing       every recent event is routed or queued',

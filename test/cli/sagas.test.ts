@@ -95,10 +95,10 @@ describe('sagapost sagas', () => {
     ],
     [['list', '--state', 'Done'], 2, 'Allowed choices'],
     [['cleanup'], 2, '--older-than'],
-    [['cleanup', '--older-than', '30'], 2, 'It reads 30m'],
-    [['cleanup', '--older-than', '30d', '--limit', '0'], 2, 'whole number from 1'],
+    [['cleanup', '--older-than', '30'], 2, 'such as 30m'],
+    [['cleanup', '--older-than', '30d', '--limit', '0'], 2, 'whole number of at least 1'],
     [['maintain', '--task', 'polish'], 2, 'Allowed choices are vacuum, reindex, partitions'],
-    [['maintain', '--task', 'vacuum', '--drop-older-than', '30d'], 2, 'goes with --task partitions'],
+    [['maintain', '--task', 'vacuum', '--drop-older-than', '30d'], 2, 'requires --task partitions'],
   ])('%j is refused with exit code %d', async (args, code, words) => {
     expect(await failure(args)).toEqual([code, expect.stringContaining(words)])
   })
@@ -169,7 +169,7 @@ describe('sagapost sagas tables and maintain', () => {
     expect(text).toMatch(/\nsaga_instances +[\d,]+ +[\d,]+ +\d+ kB +\d+ kB +\d+ kB +\S/)
     expect(text).toMatch(/\nINDEX +TABLE +SCANS +ROWS READ +SIZE\n/)
     expect(text).toMatch(/\nidx_saga_runnable +saga_instances +\d+ +\d+ +\d+ kB\n/)
-    expect(text).toMatch(/\nSlow queries are not on record: .+\n$/)
+    expect(text).toMatch(/\nSlow queries are not recorded: .+\n$/)
     const { sizes, indexes, slowQueries } = await outputJson(['tables'])
     expect(sizes[0]).toMatchObject({ tableName: expect.any(String), totalBytes: expect.any(Number) })
     expect(indexes[0]).toMatchObject({ scans: expect.any(Number), isValid: true })
@@ -180,7 +180,7 @@ describe('sagapost sagas tables and maintain', () => {
     expect(await output(['maintain'])).toBe(
       [
         ...['saga_instances', 'saga_steps', 'saga_events'].map((table) => `Vacuumed and analyzed ${table}`),
-        'Made 0 and dropped 0 partitions of saga_events\n',
+        'Created 0 and dropped 0 partitions of saga_events\n',
       ].join('\n'),
     )
     const tasks = ['maintain', '--task', 'partitions', 'reindex', '--drop-older-than', '90d']

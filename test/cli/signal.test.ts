@@ -15,7 +15,7 @@ it('[G14] sagas signal sends a signal, reports when it was already sent, and ref
   const receipt = JSON.parse(first.stdout)
   expect(receipt).toMatchObject({ name: 'paid', key: 'order-7', duplicate: false })
   const again = await signal('paid', 'order-7', '--payload', '{"cents":5}')
-  expect([again.code, again.stdout]).toEqual([0, 'It had come before\n'])
+  expect([again.code, again.stdout]).toEqual([0, 'Already received\n'])
   const other = await signal('paid', 'order-7', '--payload', '6')
   expect([other.code, other.stdout]).toEqual([1, ''])
   expect(other.stderr).toContain('signal_conflict')

@@ -134,7 +134,7 @@ describe('lists', () => {
     const { code, stdout, stderr } = await runCli(list, env())
     expect([code, stdout]).toEqual([0, ''])
     const [, cursor = ''] =
-      /^None up to here, there may be more: --all, or --cursor (\S+)$/m.exec(stderr) ?? []
+      /^No results so far; there may be more: --all, or --cursor (\S+)$/m.exec(stderr) ?? []
     expect(await output([...list, '--cursor', cursor])).toBe('No deliveries\n')
     expect(await output([...list, '--all'])).toBe('No deliveries\n')
   })
@@ -167,7 +167,7 @@ describe('subscriptions', () => {
     const callbackUrl = `${server.receiver.url}hooks`
     const create = ['subscriptions', 'create', 'cli.sub', callbackUrl, '--header', 'x-tenant: north: 1']
     const shown = await output([...create, '--max-attempts', '3', '--key', 'cli-sub'])
-    expect(shown).toMatch(/^Secret +whsec_\S+ +\(shown this once\)$/m)
+    expect(shown).toMatch(/^Secret +whsec_\S+ +\(shown only once\)$/m)
     expect(shown).toMatch(/^State +unverified$/m)
     expect(shown).toMatch(/^Header +x-tenant: north: 1$/m)
     const [, id = ''] = /^Next: sagapost subscriptions verify (\d+)$/m.exec(shown) ?? []

@@ -30,7 +30,7 @@ it.each<[string, object, string]>([
   [
     'a lease of sagas',
     { databaseUrl, parts: [], sagaLeaseDuration: '10ms' },
-    'sagaLeaseDuration must be a time',
+    'sagaLeaseDuration must be a duration',
   ],
   [
     'no sagas at once',
@@ -38,7 +38,7 @@ it.each<[string, object, string]>([
     'sagaConcurrency must be a whole number',
   ],
   ['a short key for data', { databaseUrl, parts: [], sagaDataKey: 'abc' }, 'sagaDataKey must be 32'],
-  ['an unknown option', { databaseUrl, masterKey, retrylimit: 3 }, 'there is no option "retrylimit"'],
+  ['an unknown option', { databaseUrl, masterKey, retrylimit: 3 }, 'unknown option "retrylimit"'],
   [
     'a limit of 0',
     { databaseUrl, masterKey, retryLimit: 0 },

@@ -3,12 +3,12 @@ import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Api } from '../api.js'
 
-/** Where `npm run build` puts the page; beside this file's folder once it is built, in `dist` while it is run from `src`. */
+/** The output of `npm run build`: next to this folder in a build, in `dist` when run from `src`. */
 const folders = ['../../dashboard/', '../../../dist/dashboard/'].map((path) => new URL(path, import.meta.url))
 
 const YEAR_S = 31_536_000
 
-/** Scripts and styles of our own and nothing else: no inline code, no frames, nothing sent elsewhere. */
+/** Only our own scripts and styles: no inline code, no frames, no requests elsewhere. */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
@@ -27,18 +27,18 @@ interface PageFile {
   packed: Buffer | undefined
 }
 
-/** The paths that the page itself understands; each is answered with the page. */
+/** The client-side routes of the dashboard, which all serve its page. */
 const views = [
   ...['/', '/system', '/events', '/deliveries', '/subscriptions', '/dead-letters', '/sagas'],
   ...['/events/:id', '/deliveries/:id', '/subscriptions/:id', '/dead-letters/:id', '/sagas/:id'],
 ]
 
-/** The dashboard's files, without a key: they hold nothing but the page. Read once and kept in memory. */
+/** Serves the dashboard's files without a key, as they contain no data. Read once and kept in memory. */
 export async function addDashboardRoutes(api: Api): Promise<void> {
   const files = await readFiles()
   const keyless = { config: { access: 'keyless' }, schema: { hide: true } } as const
   const index = files.get('index.html')
-  // A checkout that was never built: everything else works.
+  // In a checkout without a build, everything else works.
   if (!index) return
 
   const serve = (path: string, file: PageFile, cacheControl: string) =>
@@ -53,13 +53,13 @@ export async function addDashboardRoutes(api: Api): Promise<void> {
   for (const view of views) serve(view, index, 'no-cache')
   for (const [name, file] of files) {
     if (name === 'index.html') continue
-    // The name of an asset holds a hash of it: another one has another name.
+    // The name of an asset contains a hash of its content.
     const isHashed = name.startsWith('assets/')
     serve(`/${name}`, file, isHashed ? `public, max-age=${YEAR_S}, immutable` : 'no-cache')
   }
 }
 
-/** By their paths below the folder; `<name>.br` is the same, packed. */
+/** Files by relative path; `<name>.br` is the compressed copy. */
 async function readFiles(): Promise<Map<string, PageFile>> {
   for (const folder of folders) {
     const root = fileURLToPath(folder)

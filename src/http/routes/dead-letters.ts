@@ -17,7 +17,7 @@ import {
   startedRequeue,
 } from '../schemas.js'
 
-/** Reading dead letters, and taking them up again: one, or all that a filter finds. */
+/** Lists and shows dead letters, and requeues one or all that match a filter. */
 export function addDeadLetterRoutes(
   api: Api,
   { pools, onRequeued, onSagaChanged, metrics }: ApiOptions,

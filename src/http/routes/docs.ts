@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import type { Api } from '../api.js'
 
-/** The bundle of Scalar's page, from the package itself: nothing is loaded from elsewhere. */
+/** The bundle of Scalar's page, served from the package so that nothing is loaded from elsewhere. */
 const bundle = new URL('./js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference'))
 
 const CACHED_S = 3_600
 
-/** Its styles are set by script; it may load and call nothing but this server. */
+/** Allows inline styles, which the page sets by script; it may load from and call only this server. */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -38,7 +38,7 @@ const start = `Scalar.createApiReference('#api', {
 })
 `
 
-/** The document and a page that shows it; both without a key. */
+/** Serves the OpenAPI document and a page that shows it, both without a key. */
 export function addDocsRoutes(api: Api): void {
   const keyless = { config: { access: 'keyless' }, schema: { hide: true } } as const
   let script: Promise<Buffer> | undefined

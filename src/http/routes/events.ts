@@ -31,14 +31,14 @@ import {
   setAsideEvent,
 } from '../schemas.js'
 
-/** For the type, the key and the space around a payload of the largest size. */
+/** Allowance for the type, the key and whitespace around a payload of the maximum size. */
 const BODY_BYTES_MAX = defaultEventLimits.payloadBytesMax + 64 * 1024
 const BATCH_BODY_BYTES_MAX = 16 * 1024 * 1024
 const UNAVAILABLE = 503
 
 /**
- * Publishing. The body is not parsed into values: the schemas stand here for the OpenAPI document, and
- * read-events.ts takes the payload's own bytes out of the text. Receipts are made here, so nobody checks them either.
+ * Publishes events. The body is not parsed into values: the schemas serve only the OpenAPI document, and read-events.ts
+ * extracts the payload's bytes. Receipts are built here, so they are not validated either.
  */
 export function addPublishRoutes(
   api: Api,
@@ -86,7 +86,7 @@ export function addPublishRoutes(
     serializerCompiler: () => JSON.stringify,
     async handler(request, reply) {
       const reading = inTurns(readEvent(readText(bodyOf(request)), readEventContext(request.headers)))
-      // A small body has been read at once: waiting would cost each post a turn.
+      // A small body is read synchronously: awaiting would cost each request a turn.
       const event = admit(reading instanceof Promise ? await reading : reading)
       const outcome = 'refusal' in event ? event : await store.store(event)
       note(event, outcome)
@@ -124,7 +124,7 @@ export function addPublishRoutes(
       const items = (await inTurns(readEventBatch(readText(bodyOf(request)), context))).map(admit)
       const outcomes = await store.storeBatch(items.filter((item): item is NewEvent => !('refusal' in item)))
       const failures = outcomes.filter((outcome) => 'error' in outcome)
-      // All of them, and for something that passes: then nothing is stored, and the request as a whole can be repeated.
+      // When all failed for a temporary reason, nothing was stored, and the whole request can be repeated.
       const [first] = failures
       if (first && failures.length === items.length && explainError(first.error).status === UNAVAILABLE) {
         throw first.error
@@ -134,7 +134,7 @@ export function addPublishRoutes(
   })
 }
 
-/** [E3] For operators whose publishers must be able to repeat whatever they send. */
+/** [E3] For operators who require every publish request to be repeatable. */
 function refuseKeyless(event: ReadEvent): ReadEvent {
   if ('refusal' in event || event.idempotencyKey !== undefined) return event
   const detail = 'is missing; this server requires one for every event'

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { Api, StateOptions } from '../api.js'
 import { access } from '../require-scope.js'
 
-/** Health and readiness, for whoever runs the process; metrics, for whoever watches it. */
+/** Health, readiness and metrics for supervisors and monitoring. */
 export function addStateRoutes(api: Api, { checkReadiness, metrics }: StateOptions): void {
   const obstacle = z.object({ code: z.string(), detail: z.string() })
 
-  // Alive: the process answers. A database that is away is no reason to restart it.
+  // Liveness: the process responds. An unreachable database is no reason to restart it.
   api.route({
     method: 'GET',
     url: '/healthz',
@@ -20,7 +20,7 @@ export function addStateRoutes(api: Api, { checkReadiness, metrics }: StateOptio
     handler: async () => ({ status: 'ok' as const }),
   })
 
-  // Ready: send traffic here.
+  // Readiness: the process can receive traffic.
   api.route({
     method: 'GET',
     url: '/readyz',
@@ -38,7 +38,7 @@ export function addStateRoutes(api: Api, { checkReadiness, metrics }: StateOptio
       const obstacles = await checkReadiness()
       if (obstacles.length === 0) return { status: 'ready' as const }
       reply.code(503)
-      // No key is asked for: what the server or the driver said goes to the log alone.
+      // No key is required, so details from PostgreSQL or the driver go only to the log.
       return {
         status: 'not_ready' as const,
         obstacles: obstacles.map(({ code, detail }) => ({ code, detail })),

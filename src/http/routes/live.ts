@@ -6,23 +6,23 @@ import type { Api, ApiOptions } from '../api.js'
 import { refuse } from '../problem.js'
 import { access } from '../require-scope.js'
 
-/** Each costs a connection and its bytes; of the database, no more than asking now and then whether its key still counts. */
+/** Maximum viewers. Each costs a connection and its bytes, and an occasional check of its key in the database. */
 const VIEWERS_MAX = 200
-/** How often it is asked whether the viewer's key still counts. */
+/** The interval for checking that the viewer's key is still valid. */
 const RECHECK_MS = 5_000
-/** A proxy that hears nothing for long closes the connection. */
+/** Keep-alive interval: proxies close idle connections. */
 const HEARTBEAT_MS = 15_000
-/** How long a browser waits before it comes back. */
+/** The delay before a browser reconnects. */
 const RETRY_MS = 3_000
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Its answers last as long as somebody watches: their duration says nothing. */
+    /** A stream lasts while its viewer is connected, so its duration is not measured. */
     isStream?: boolean
   }
 }
 
-/** What happens now, as server-sent events, for everybody who looks at the dashboard. */
+/** Streams the current state to the dashboard's viewers as server-sent events. */
 export function addLiveRoutes(api: Api, { pools, log }: ApiOptions): void {
   const watch = watchSystem(pools.reads, {
     onError: (error) =>
@@ -53,19 +53,19 @@ export function addLiveRoutes(api: Api, { pools, log }: ApiOptions): void {
     if (closings.size >= VIEWERS_MAX) throw refuse('overloaded', `${VIEWERS_MAX} others are watching already`)
     reply.hijack()
     const response = reply.raw
-    // The viewer went while its key was looked up: no close comes that would free its place.
+    // The viewer disconnected during the key lookup: no close event will follow to free its slot.
     if (response.destroyed) return
     response.writeHead(200, {
       ...(reply.getHeaders() as Record<string, string>),
       'content-type': 'text/event-stream; charset=utf-8',
-      // Some proxies would gather the answer before they pass it on.
+      // Keeps proxies from buffering the response.
       'x-accel-buffering': 'no',
     })
     response.write(`retry: ${RETRY_MS}\n\n`)
     const unfollow = watch.follow((snapshot) => send(response, snapshot))
     const heartbeat = setInterval(() => response.write(': still here\n\n'), HEARTBEAT_MS)
     const recheck = setInterval(async () => {
-      // A database that is away says nothing about the key.
+      // An unreachable database does not invalidate the key.
       if (!(await request.isStillAllowed().catch(() => true))) close()
     }, RECHECK_MS)
     const close = () => {
@@ -80,14 +80,14 @@ export function addLiveRoutes(api: Api, { pools, log }: ApiOptions): void {
     response.on('error', close)
   })
 
-  // Streams never end by themselves, and the server waits for what is under way.
+  // Streams never end on their own, and the server waits for open requests.
   api.addHook('preClose', async () => {
     for (const close of closings) close()
     await watch.stop()
   })
 }
 
-/** A snapshot is whole: whoever reads slowly misses some, and none is kept for them. */
+/** Each snapshot is complete, so a slow viewer skips some; none are buffered. */
 function send(response: ServerResponse, snapshot: Snapshot): void {
   if (!response.writableNeedDrain) response.write(`data: ${JSON.stringify(snapshot)}\n\n`)
 }

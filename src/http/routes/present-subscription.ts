@@ -7,8 +7,8 @@ import { access } from '../require-scope.js'
 const HIDDEN = '***'
 
 /**
- * A subscription as JSON. Its headers may hold the receiver's credentials: whoever may not change them does not read
- * them either, as in the database, where the read-only role may not.
+ * A subscription as JSON. Its headers may contain the receiver's credentials, so they are hidden from keys that cannot
+ * change them, as they are from the read-only role in the database.
  */
 export function presentSubscription(
   { headers, ...rest }: Subscription,

@@ -22,7 +22,7 @@ import {
 } from '../saga-schemas.js'
 import { pageOf } from '../schemas.js'
 
-/** Sagas are read and settled here, never started: their steps are code of an application. */
+/** Reads, cancels and resolves sagas. The API does not start them, as their steps are application code. */
 export function addSagaRoutes(api: Api, { pools, onSagaChanged }: ApiOptions): void {
   const storage = createPostgresStorage({ pool: pools.sagas, dataBox: blindBox })
   const show = async (id: string) => {
@@ -115,9 +115,9 @@ export function addSagaRoutes(api: Api, { pools, onSagaChanged }: ApiOptions): v
   })
 }
 
-/** Whoever asks may write any name: the key is what the server knows. */
+/** The given name is unverified, so the key is recorded with it. */
 function withKey(by: string, caller: Caller | null): string {
-  // A name of nothing but blanks stays one, and is refused.
+  // A blank name is left as it is, and refused.
   if (by.trim() === '') return by
   return `${by} (API key ${caller?.keyId ?? 'of the administrator'})`
 }

@@ -3,11 +3,11 @@ import { refuse } from '../problem.js'
 import { access } from '../require-scope.js'
 import type { Sessions } from '../sessions.js'
 
-/** Signing in to the dashboard and out: for its page, not for programs, and so not in the OpenAPI document. */
+/** Signs in to and out of the dashboard. Not in the OpenAPI document, as only its page uses these. */
 export function addSessionRoutes(api: Api, sessions: Sessions): void {
   const schema = { hide: true } as const
 
-  // The key comes as on every other call, once; so bad ones are counted and refused as everywhere.
+  // The key is sent as on every other call, so invalid keys are counted and refused the same way.
   api.post('/session', { config: { access: access.signIn }, schema }, async (request, reply) => {
     const key = /^Bearer +(\S+)/i.exec(request.headers.authorization ?? '')?.[1]
     if (key === undefined) throw refuse('unauthenticated', 'send the API key as Authorization: Bearer <key>')
@@ -19,7 +19,7 @@ export function addSessionRoutes(api: Api, sessions: Sessions): void {
   )
 
   api.delete('/session', { config: { access: 'keyless' }, schema }, async (request, reply) => {
-    // First, so that this browser is signed out even where the database cannot be told.
+    // First, so that the browser is signed out even when the database is unreachable.
     reply.header('set-cookie', sessions.clear(request))
     const session = sessions.read(request)
     if (session !== undefined) await sessions.end(session)
@@ -27,7 +27,7 @@ export function addSessionRoutes(api: Api, sessions: Sessions): void {
   })
 }
 
-/** What the page may offer; the server refuses everything else all the same. */
+/** The actions that the page offers; the server refuses all others in any case. */
 function describe(scope: string | undefined) {
   const may = Object.entries(access).filter(([, scopes]) =>
     (scopes as readonly string[]).includes(scope ?? ''),

@@ -4,10 +4,10 @@ import { present } from '../present.js'
 import { access } from '../require-scope.js'
 import { newSignal, signalReceipt } from '../saga-schemas.js'
 
-/** For the name, the key and the space around a payload of the largest size. */
+/** Allowance for the name, the key and whitespace around a payload of the maximum size. */
 const BODY_BYTES_MAX = SIGNAL_PAYLOAD_BYTES_MAX + 64 * 1024
 
-/** What sagas wait for. The name and the key are what makes a signal one: no other key keeps it from coming twice. */
+/** Sends signals to sagas. Name and key identify a signal, so no other idempotency key is needed. */
 export function addSignalRoutes(api: Api, { pools, onSagaChanged }: ApiOptions): void {
   const storage = createPostgresStorage({ pool: pools.sagas, dataBox: blindBox })
 

@@ -30,7 +30,7 @@ const valueRefusals = [
   'subscription_invalid',
 ] as const
 
-/** Making, reading, changing and deleting subscriptions, under subscription_admin. */
+/** Creates, reads, changes and deletes subscriptions, under subscription_admin. */
 export function addSubscriptionRoutes(api: Api, { pools, box, allowedCidrs }: ApiOptions): void {
   const pool = pools.subscriptions
   const show = async (found: Subscription, caller: Caller | null) =>

@@ -11,7 +11,7 @@ import {
   systemDescription,
 } from '../system-schemas.js'
 
-/** What the dashboard draws and tells, for programs too. */
+/** The statistics and system data of the dashboard, also for programs. */
 export function addSystemRoutes(api: Api, { pools }: ApiOptions): void {
   api.route({
     method: 'GET',

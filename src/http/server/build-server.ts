@@ -30,14 +30,14 @@ import {
 } from '../routes/index.js'
 import { createSessions } from '../sessions.js'
 
-/** For everything but events, which have limits of their own. */
+/** Body limit of all calls except events, which have their own. */
 const BODY_BYTES_MAX = 256 * 1024
-/** For the whole of a request to arrive, however slowly it drips. */
+/** Time limit for receiving a whole request. */
 const REQUEST_MS_MAX = 30_000
-/** How often the server looks for requests that are late, as a share of the time that they have. */
+/** The check interval for late requests, as a fraction of their time limit. */
 const LATE_CHECK_SHARE = 0.1
 
-/** Answers are data: nothing in them is run, framed, kept or guessed at. The page of the docs has a policy of its own. */
+/** Responses are data: not executed, framed, cached or sniffed. The documentation page has its own policy. */
 const securityHeaders = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -46,7 +46,7 @@ const securityHeaders = {
   'cross-origin-resource-policy': 'same-origin',
 } as const
 
-/** The server with all its routes, not listening yet. */
+/** Builds the server with all routes, not yet listening. */
 export async function buildServer(options: ApiOptions): Promise<Api> {
   const { pools, log, onEventsStored = () => {}, onPartitionMissing = () => {} } = options
   const sessions = createSessions(options.masterKey, createEndedSessions(pools.keys))
@@ -76,14 +76,14 @@ export async function buildServer(options: ApiOptions): Promise<Api> {
   return api
 }
 
-/** Health, readiness and metrics alone, for a process without the API. */
+/** Only health, readiness and metrics, for a process without the API. */
 export function buildStateServer(options: StateOptions): Api {
   const api = buildBase(options)
   addStateRoutes(api, options)
   return api
 }
 
-/** What all answers have in common: who may ask, how refusals look, and the headers. */
+/** Common to all routes: authentication, error responses and headers. */
 function buildBase({
   pools,
   apiKey,
@@ -98,14 +98,13 @@ function buildBase({
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     requestTimeout: requestMsMax,
     http: {
-      // Node gives the body the longer of the two times, and the head's is a minute unless told.
+      // Node applies the longer of the two limits to the body, and the header limit defaults to a minute.
       headersTimeout: requestMsMax,
       connectionsCheckingInterval: requestMsMax * LATE_CHECK_SHARE,
-      // Refused below, with a problem; Node's own answer is empty.
+      // Refused below with problem details; Node's own response is empty.
       requireHostHeader: false,
     },
-    // Connections that wait for nothing are closed at once; requests under way are finished, and new ones on their
-    // connections are still served.
+    // Idle connections are closed at once; requests in flight finish, and later ones on their connections are served.
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: answerBrokenRequest,
@@ -114,7 +113,7 @@ function buildBase({
       answerError(error, request, reply as FastifyReply, log)
     },
   }).withTypeProvider<ZodTypeProvider>()
-  // An expectation that nobody knows is none; Node would answer with an empty 417.
+  // An unknown Expect header is ignored; Node would respond with an empty 417.
   api.server.on('checkExpectation', (request, response) => api.server.emit('request', request, response))
   api.setValidatorCompiler(validatorCompiler)
   api.setSerializerCompiler(serializerCompiler)
@@ -134,7 +133,7 @@ function buildBase({
   const checkScope = createScopeCheck(authenticator, sessions)
   api.decorateRequest('caller', null)
   api.decorateRequest('isStillAllowed', () => Promise.resolve(false))
-  // Hooks that wait for nobody are called back, not promised: each promise is one more turn for every post.
+  // Synchronous hooks use callbacks: a promise would cost every request a turn.
   api.addHook('onRequest', (request, reply, done) => {
     setSecurityHeaders(reply)
     refuseNoHost(request.raw)
@@ -143,7 +142,7 @@ function buildBase({
     done()
   })
   api.addHook('onRequest', (request, _reply, done) => {
-    // The body of these is never read.
+    // The body of these methods is never read.
     if (request.method !== 'GET' && request.method !== 'HEAD')
       refuseEncoding(request.headers['content-encoding'])
     done()
@@ -172,7 +171,7 @@ function setSecurityHeaders(reply: FastifyReply): void {
   reply.headers(securityHeaders)
 }
 
-/** While the server stops, each answer ends its connection, or the server would wait for the client to do so. */
+/** While the server stops, each response closes its connection, so that it does not wait for the client. */
 function closeWithTheAnswer(api: Api): void {
   api.decorate('isStopping', false)
   api.addHook('preClose', async () => {
@@ -184,14 +183,14 @@ function closeWithTheAnswer(api: Api): void {
   })
 }
 
-/** RFC 9112: a request of HTTP/1.1 names its host. */
+/** RFC 9112: an HTTP/1.1 request must have a Host header. */
 function refuseNoHost({ httpVersion, headers }: IncomingMessage): void {
   if (httpVersion === '1.1' && headers.host === undefined) {
     throw refuse('request_malformed', 'the Host header is missing')
   }
 }
 
-/** Nothing is unpacked here: a small body could hold a large one. */
+/** Compressed bodies are refused: a small one could expand to a large one. */
 function refuseEncoding(encoding: string | undefined): void {
   if (encoding === undefined || encoding === 'identity') return
   throw refuse('content_type_unsupported', `the content encoding "${encoding.slice(0, 40)}" is not supported`)

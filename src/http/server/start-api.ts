@@ -16,7 +16,7 @@ import { buildServer } from './build-server.js'
 import { type HttpServer, startHttpServer } from './start-http-server.js'
 import { withPools } from './with-pools.js'
 
-/** Two lanes with two flushes each, the keys that are waited for, and a few batches (event-store.ts). */
+/** Two lanes with two flushes each, waits for locked keys, and a few batches (event-store.ts). */
 const INGEST_CONNECTIONS_MAX = 12
 const CONNECTIONS_MAX = 4
 
@@ -36,17 +36,17 @@ export interface StartApiOptions {
     masterKey: Buffer
   }
   log: Logger
-  /** Of the parts in this process, if there are any; without them the parts poll. */
+  /** Wakes the parts of this process, if any; otherwise the parts poll. */
   wakeups?: Pick<Wakeups, 'wake'>
-  /** The process's; absent: the API has its own. */
+  /** The metrics of the process; absent: the API creates its own. */
   watch?: DatabaseWatch
   metrics?: ApiOptions['metrics']
   requestMsMax?: ApiOptions['requestMsMax']
-  /** PEM, beside Node's own; for verifications and test requests. */
+  /** PEM, in addition to Node's own; for verifications and test requests. */
   extraCertificateAuthorities?: readonly string[]
 }
 
-/** The HTTP API with everything it needs, each pool under its own role [O2]. */
+/** Starts the HTTP API with its dependencies, each pool under its own role [O2]. */
 export async function startApi({
   databaseUrl,
   config,

@@ -3,22 +3,22 @@ import type { Api } from '../api.js'
 
 export interface HttpServer {
   url: string
-  /** Not ready any more, and each answer ends its connection; everything is still served. */
+  /** Reports not ready and closes each connection after its response; requests are still served. */
   drain(): void
-  /** No new connections; requests that are under way are answered, for at most so long. */
+  /** Accepts no new connections and finishes requests in flight, within the time limit. */
   stop(requestsMsMax?: number): Promise<void>
-  /** Gives up what `stop` waits for. */
+  /** Abandons the requests that `stop` waits for. */
   abandon(): Promise<void>
   isStopped(): boolean
 }
 
-/** The server without what it stands on. */
+/** The server without its pools. */
 export type ListeningServer = Omit<HttpServer, 'abandon' | 'isStopped'>
 
-/** A request that takes longer than this to end is cut off, so that the process can. */
+/** Requests that take longer are aborted during the stop, so that the process can exit. */
 const REQUESTS_MS_MAX = 15_000
 
-/** The server, listening. Its pools belong to the caller, who ends them after the server. */
+/** Starts listening. The caller owns the pools and closes them after the server. */
 export async function startHttpServer(
   server: Api,
   { host, port }: { host: string; port: number },

@@ -15,7 +15,7 @@ export interface StateServerOptions {
   watch: DatabaseWatch
 }
 
-/** Health, readiness and metrics of a process that runs parts without the API, for whoever supervises it. */
+/** Serves health, readiness and metrics of a process that runs parts without the API. */
 export async function startStateServer(options: StateServerOptions): Promise<HttpServer> {
   const { databaseUrl, config, log, metrics, watch } = options
   const keys = createRolePool({ databaseUrl, role: 'api_key_admin', connectionsMax: 1, watch })

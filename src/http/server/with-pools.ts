@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { abandonPool } from '../../database/index.js'
 import type { HttpServer, ListeningServer } from './start-http-server.js'
 
-/** The server together with what it stands on, which ends after it. */
+/** The server together with its pools, which are closed after it. */
 export function withPools(
   server: ListeningServer,
   pools: readonly pg.Pool[],
