@@ -33,7 +33,7 @@ async function run(options: BenchOptions): Promise<void> {
       if (interrupted) return
       interrupted = true
       bench.say('stopping')
-      // The part that is under way fails when its processes end; nobody waits for it.
+      // The part under way fails when its processes end; its result is not awaited.
       void close().finally(() => process.exit(EXIT_INTERRUPTED))
     })
   }

@@ -62,7 +62,7 @@ async function run(): Promise<void> {
     const systems: SagaSystem[] = [await startSagapost(bench, profiled)]
     if (!values.alone) systems.push(await startDbos(bench))
     for (const concurrency of levels) {
-      // A percentile of the latency is told of one at a time.
+      // Latency percentiles are reported for one saga at a time.
       const sagasMin = concurrency === 1 ? PERCENTILE_SAMPLES_MIN : 0
       figures.push(...(await measureSagas(bench, systems, concurrency, { rounds, roundS, sagasMin })))
     }

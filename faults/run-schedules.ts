@@ -5,7 +5,7 @@ import { planSchedule } from './schedule/plan-schedule.js'
 import type { FaultSystem } from './system/fault-system.js'
 import { openSystem } from './system/open-system.js'
 
-/** A new database after so many: the checks look at all of it, and would take longer and longer. */
+/** Schedules per database: the checks read all of it, and would take longer and longer. */
 const SCHEDULES_PER_SYSTEM = 10
 
 export interface Run {

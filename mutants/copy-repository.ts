@@ -14,7 +14,7 @@ export interface RepositoryCopy {
   remove(): Promise<void>
 }
 
-/** What git knows or would take of the repository, as it stands, with the dependencies of the original. */
+/** The working tree's tracked and unignored files, with the dependencies of the original. */
 export async function copyRepository(root: string): Promise<RepositoryCopy> {
   const made = await mkdtemp(join(tmpdir(), 'sagapost-mutants-'))
   const remove = () => rm(made, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 })

@@ -1,12 +1,12 @@
-/** A change of one file: a text that stands there exactly once, and what takes its place; or lines behind its end. */
+/** A change of one file: a text that occurs exactly once and its replacement, or lines appended at the end. */
 export type Edit =
   | { file: string; find: string; replace: string }
-  /** For what is done to a schema that is complete, such as a guard that somebody switches off. */
+  /** For changes to a complete schema, such as a disabled guard. */
   | { file: string; append: string }
 
 export interface NamedTest {
   file: string
-  /** As it stands in the file, placeholders of `it.each` and template texts included: any of its cases will do. */
+  /** The text in the file, placeholders of `it.each` and template texts included: any of its cases counts. */
   title: string
 }
 
@@ -25,7 +25,7 @@ export interface Mutant {
 export type Outcome =
   /** The named test failed. */
   | 'killed'
-  /** It passed: nobody would have noticed. */
+  /** It passed: the bug goes unnoticed. */
   | 'SURVIVED'
   /** The text to change is not there any more, or there more than once. */
   | 'stale'

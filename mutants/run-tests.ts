@@ -80,7 +80,7 @@ async function runScript({ folder, scratch, script, args, limitMs }: Script) {
   const kill = () => {
     try {
       process.kill(-(child.pid ?? 0), 'SIGKILL')
-    } catch {} // nobody left
+    } catch {} // no process left
   }
   running.add(kill)
   let text = ''

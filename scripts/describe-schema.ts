@@ -65,7 +65,7 @@ const selectBlocks = `
 
 /** The whole schema as text that can be read, reviewed and compared; the same on every supported server. */
 export async function describeSchema(client: pg.Pool | pg.Client): Promise<string> {
-  // With nothing of ours on the search path, every name is written out in full, whoever asks.
+  // With none of our schemas on the search path, every name is written in full.
   const results = (await client.query(
     `BEGIN; SET LOCAL search_path = pg_catalog; ${selectBlocks}; COMMIT`,
   )) as unknown as pg.QueryResult<{ description: string }>[]

@@ -49,7 +49,7 @@ const commands = {
     await Promise.all(posts)
     return acknowledged
   },
-  /** Posts of so many events each, over so many connections; returns how long it took. */
+  /** Posts batches of the given size over the given connections; returns the time it took. */
   flood: async (
     url: string,
     posts: number,

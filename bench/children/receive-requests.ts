@@ -1,4 +1,4 @@
-/** The receiver: HTTPS, answers 200, counts, and notes arrivals when it is told to. */
+/** The receiver: HTTPS, answers 200, counts requests, and records arrivals on request. */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
@@ -57,7 +57,7 @@ const commands = {
     url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
     authority: certificate.certificateAuthority,
   }),
-  /** Begins to count anew; `countReached` tells when there were so many. */
+  /** Restarts the count; `countReached` resolves when it is reached. */
   countAgain: async () => {
     counted = 0
     target = undefined

@@ -52,7 +52,7 @@ const commands = {
 export type PgBossCommands = typeof commands
 answerCommands(commands)
 
-/** At most so many at once, over all batches. */
+/** Maximum concurrency over all batches. */
 function createSlots(max: number): (work: () => Promise<void>) => Promise<void> {
   let free = max
   const waiting: (() => void)[] = []

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** A connection that has heard nothing for so long is an error, not a slow answer. */
+/** A connection that is silent for this long has failed; it is not a slow answer. */
 const SILENCE_MS_MAX = 30_000
 /** Receipts of a batch of 100 have some 10 KB. */
 const READ_BYTES = 64 * 1024

@@ -6,7 +6,7 @@ export interface MeasuredSystem {
   processes: readonly { name: string; pid: number }[]
   /** What is done for it before each of its turns, and not counted. */
   prepareTurn?(): Promise<unknown>
-  /** Resolves when so many are handed in (or, for the bare limit, answered). */
+  /** Resolves when this many are handed in (or, for the bare limit, answered). */
   enqueue(count: number): Promise<unknown>
   /** How many requests one handed-in event makes. */
   fanOut: number

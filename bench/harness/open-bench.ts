@@ -40,7 +40,7 @@ export async function openBench(
   try {
     const folder = await mkdtemp(join(tmpdir(), 'sagapost-bench-'))
     stops.push(() => rm(folder, { recursive: true, force: true }))
-    // Short, and open to the account that the server runs under; whoever connects has the password.
+    // A short path, open to the account of the server; connections need the password.
     const socketFolder = await mkdtemp(join(tmpdir(), 'sagapost-socket-'))
     stops.push(() => rm(socketFolder, { recursive: true, force: true }))
     await chmod(socketFolder, 0o1777)

@@ -23,7 +23,7 @@ export interface BenchOptions {
   only: readonly PartName[]
   /** Interleaved turns of every system. */
   rounds: number
-  /** About so long each turn, by the rate of the warm-up. */
+  /** Approximate length of each turn, by the rate of the warm-up. */
   roundS: number
   /** Requests in flight at once, in every system. */
   concurrency: number

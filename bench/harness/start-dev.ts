@@ -29,7 +29,7 @@ export async function startDev(settings: Readonly<Record<string, string>> = {}):
     rmSync(dataDir, { recursive: true })
   }
   const ended = once(child, 'exit').then(() => Promise.reject(new Error('it did not start')))
-  // It prints more later: whoever stops reading would break its pipe.
+  // Later output must be read too, or the pipe would break.
   const ready = new Promise<string>((resolve) => {
     let printed = ''
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {

@@ -17,7 +17,7 @@ const WARM_UP_POSTS = 200
 const WARM_UP_S = 1
 const WARM_UPS_MAX = 5
 const WARM_UP_GAIN_MIN = 1.15
-/** Nobody is subscribed to it: storing is measured, not delivering. */
+/** It has no subscribers: storing is measured, not delivering. */
 const TYPE = 'ingested'
 
 const ways = [

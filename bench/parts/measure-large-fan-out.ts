@@ -25,7 +25,7 @@ export interface LargeFanOutResult {
   routerMb: number | null
   /** From the commit of single events of another type to their routing, in ms. */
   loneMs: Percentiles
-  /** Of those, so many were not routed within the time limit. */
+  /** How many of those were not routed within the time limit. */
   loneLeft: number
 }
 

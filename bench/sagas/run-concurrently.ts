@@ -9,7 +9,7 @@ export interface Turn {
   latenciesMs: number[]
 }
 
-/** So many sagas, so many of them at once, each by a caller that waits for its result. */
+/** Runs a number of sagas with a bounded concurrency; each caller waits for its result. */
 export async function runConcurrently(
   count: number,
   concurrency: number,

@@ -99,7 +99,7 @@ async function applyAtMark(
   return reached ? ran : { ran: false, why: `${fault.mark} was not reached` }
 }
 
-/** PostgreSQL is killed with the answer to a COMMIT in its hand: whoever hears it relies on it. */
+/** PostgreSQL is killed as it answers a COMMIT: a client that gets the answer relies on it. */
 async function crashAtMark(
   system: FaultSystem,
   fault: Extract<Fault, { kind: 'crash-at-mark' }>,

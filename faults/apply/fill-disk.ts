@@ -11,7 +11,7 @@ const SMALL_BLOCK = 4_096
 /** What PostgreSQL frees meanwhile is taken as well. */
 const AGAIN_MS = 50
 
-/** Not a byte is left under PGDATA. PostgreSQL may end by that; whoever runs it frees the disk and starts it again. */
+/** Fills PGDATA to the last byte. PostgreSQL may stop; the caller frees the disk and restarts it. */
 export async function fillDisk(system: FaultSystem, lengthMs: number): Promise<FaultOutcome> {
   if (system.disk !== 'tmpfs') return { ran: false, why: 'no tmpfs could be mounted' }
   const file = join(system.dataFolder, 'filler')

@@ -46,7 +46,7 @@ export async function promoteStandby(system: FaultSystem): Promise<FaultOutcome>
     system.crashes.push({ fromMs, toMs: Date.now() })
   } catch (error) {
     if (primary.hasEnded()) throw error
-    // Nobody follows: no commit may wait for it.
+    // It has no standby of its own: no commit may wait for one.
     await direct.query('ALTER SYSTEM RESET synchronous_standby_names').catch(() => {})
     await direct.query('SELECT pg_reload_conf()').catch(() => {})
     await standby?.stop()

@@ -24,7 +24,7 @@ export interface AttemptEvidence {
   arrivals: ReadonlyMap<string, readonly number[]>
   /** Reports that workers say were refused or never made, by keyOf. */
   unreported: ReadonlyMap<string, number>
-  /** When workers were killed: their reports are nobody's to tell. */
+  /** When workers were killed: the answers to their reports are unknown. */
   workersKilled: readonly number[]
   crashes: readonly Crash[]
 }

@@ -15,7 +15,7 @@ export function noteAnswer({ answers }: LoadTally, answer: string): void {
   answers.set(answer, (answers.get(answer) ?? 0) + 1)
 }
 
-/** Away, busy, or nobody there: the only answers beside success that a fault of the database excuses. */
+/** Away, busy, or unreachable: the only answers beside success that a database fault excuses. */
 const excused =
   /^(no answer|202|200|201|429 .*|503 .*|item (database_unreachable|overloaded|idempotency_key_busy|schema_outdated))$/
 

@@ -59,7 +59,7 @@ export async function publishBySql(
       return
     } catch {
       noteAnswer(tally, 'no answer')
-      // Whatever state it is in: nobody goes on with it.
+      // In any state: the connection is not used again.
       client?.release(true)
       await sleep(AGAIN_MS)
     }

@@ -77,7 +77,7 @@ export async function runLoad(
   return tally
 }
 
-/** Evenly over the time of the load; whoever is late goes on at once. */
+/** Evenly over the time of the load; a late publisher continues at once. */
 async function runUnits(units: readonly Unit[], publishers: number): Promise<void> {
   const startedAt = performance.now()
   let next = 0

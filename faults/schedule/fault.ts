@@ -5,7 +5,7 @@ export const parts = ['api', 'router', 'orchestrator', 'worker', 'cleaner', 'sag
 export type Part = (typeof parts)[number]
 export const PROCESSES_OF_EACH_PART = 2
 
-/** Connections that are not a part's: whoever publishes by SQL and starts sagas. */
+/** Connections outside the parts: publishers by SQL and starters of sagas. */
 export const PUBLISHER = 'publisher'
 
 /** How a receiver can fail. */

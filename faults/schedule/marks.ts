@@ -29,7 +29,7 @@ export const marks = {
 export type MarkName = keyof typeof marks
 export const markNames = Object.keys(marks) as MarkName[]
 
-/** What somebody is told once it is committed: it must outlast a crash in the very next moment [S22]. */
+/** What is acknowledged after its commit: it must survive a crash at the next moment [S22]. */
 export const promises: readonly MarkName[] = [
   'store-events',
   'commit-publication',

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 const SIZE_MB = 1_500
 
-/** A small file system of its own, so that filling it hurts nobody else. False where this machine does not allow it. */
+/** Mounts a small file system, so that filling it affects nothing else. False where this machine forbids it. */
 export async function mountTmpfs(folder: string): Promise<boolean> {
   await mkdir(folder, { recursive: true })
   try {

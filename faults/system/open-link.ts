@@ -65,7 +65,7 @@ export async function openLink(target: () => number, texts: readonly string[] = 
     const connection: Connection = { client, server, spoilt: false, answering: undefined }
     connections.add(connection)
     const endWith = (other: Socket) => (broken: boolean) => {
-      // Whoever is in a black hole hears nothing of the other side's end.
+      // A side in a black hole does not learn that the other has closed.
       if (behaviour.kind === 'black-hole') {
         connection.spoilt = true
         return

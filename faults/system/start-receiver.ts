@@ -42,7 +42,7 @@ const DRIP_EVERY_MS = 100
 const FLOOD_BYTES = 64 * 1_024
 const RETRY_AFTER_S = '1'
 
-/** An HTTPS receiver that records what it gets, whatever it answers, and fails as it is told. */
+/** An HTTPS receiver that records every request and fails as configured. */
 export async function startFaultReceiver(
   certificate: ServerCertificate,
   onArrival: (arrival: Arrival) => void,

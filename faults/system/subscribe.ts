@@ -21,7 +21,7 @@ export interface SubscribeOptions {
 
 let paths = 0
 
-/** A verified subscription at a path of its own; its requests are checked by somebody else's code as they come in. */
+/** A verified subscription with its own path; an independent verifier checks its requests as they arrive. */
 export async function subscribe(options: SubscribeOptions): Promise<string> {
   const { admin, receiver, log, eventType, maxAttempts } = options
   const path = `/hooks/${++paths}`

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createWriteStream, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Whoever cannot start (the database is away, say) is started again after this. */
+/** Delay before a process that could not start (a missing database, for example) is restarted. */
 const RESTART_MS = 250
 const STOP_MS_MAX = 40_000
 const STDERR_KEPT = 2_000
@@ -18,7 +18,7 @@ export interface ProcessCommand {
   folder: string
 }
 
-/** A process that ended though nobody had killed it. */
+/** A process that ended without being killed. */
 export interface UnexpectedEnd {
   process: string
   exit: number | string
@@ -37,7 +37,7 @@ export interface SupervisedProcess {
   pid(): number | undefined
   /** It has said that it serves, and runs. */
   isServing(): boolean
-  /** SIGKILL; it is started again after so long. Resolves once it has been started. */
+  /** Sends SIGKILL and restarts the process after the delay. Resolves once it has started. */
   kill(awayMs: number): Promise<void>
   pause(): void
   resume(): void

@@ -56,7 +56,7 @@ export const access: readonly Mutant[] = [
   {
     id: 'forwarded-address-of-strangers',
     rules: ['O2'],
-    breaks: 'X-Forwarded-For is believed whoever sends it.',
+    breaks: 'X-Forwarded-For is trusted from any sender.',
     edits: [
       {
         file: 'src/http/server/build-server.ts',

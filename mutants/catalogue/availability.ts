@@ -69,7 +69,7 @@ export const availability: readonly Mutant[] = [
   {
     id: 'readiness-tells-the-drivers-words',
     rules: ['E1'],
-    breaks: 'Whoever asks for readiness reads what the driver said, addresses and logins included.',
+    breaks: 'The readiness answer contains the driver’s message, addresses and logins included.',
     edits: [
       {
         file: 'src/database/check-readiness.ts',

@@ -196,7 +196,7 @@ export const generalSagas: readonly Mutant[] = [
   {
     id: 'scans-of-index-not-told',
     rules: ['G16'],
-    breaks: 'The use of the indexes of sagas is told as none.',
+    breaks: 'The use of the indexes of sagas is reported as zero.',
     edits: [
       {
         file: 'src/sagas/storage/postgres/watch-tables.ts',

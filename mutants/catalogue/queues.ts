@@ -212,7 +212,7 @@ export const queues: readonly Mutant[] = [
   {
     id: 'cut-batch-counts-as-the-last',
     rules: ['R1'],
-    breaks: 'A batch that was cut counts as the last one of its queue, and nobody asks for the next.',
+    breaks: 'A batch that was cut counts as the last one of its queue, and the next is not requested.',
     edits: [
       {
         file: cutFile,

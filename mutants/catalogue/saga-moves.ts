@@ -78,7 +78,7 @@ export const sagaMoves: readonly Mutant[] = [
   {
     id: 'saga-begins-with-attempts',
     rules: ['S5'],
-    breaks: 'A delivery may be inserted with attempts that nobody made.',
+    breaks: 'A delivery may be inserted with attempts that were never made.',
     edits: [
       {
         file: schema.deliveries,

@@ -131,7 +131,7 @@ $$;`,
   {
     id: 'active-without-verification',
     rules: ['U6'],
-    breaks: 'The database takes an active subscription that nobody verified.',
+    breaks: 'The database accepts an active subscription that was never verified.',
     edits: [
       {
         file: schema.subscriptions,

@@ -59,7 +59,7 @@ describe('the flood of posts', () => {
     const callers = new Set<Socket>()
     const url = await serve((socket) => {
       callers.add(socket)
-      // Nobody is answered before all of them have asked.
+      // No request is answered before all of them have arrived.
       if (callers.size === 3) for (const each of callers) each.write(accepted)
     })
     await flood(url, { posts: 3 })

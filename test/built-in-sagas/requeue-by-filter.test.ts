@@ -186,7 +186,7 @@ describe('a requeue by filter', () => {
     expect(ends.reduce((sum, { requeued }) => sum + requeued, singles)).toBe(4_000)
   })
 
-  /** 1,500 letters in three batches; the second cannot be had: somebody is changing its subscription. */
+  /** 1,500 dead letters in three batches; the second is blocked by a change of its subscription. */
   async function insertHeldLetters(type: string) {
     const [free, held] = [
       await insertSubscription(database.pool, { type }),

@@ -15,7 +15,7 @@ const env = () => ({ SAGAPOST_URL: server.url, SAGAPOST_API_KEY: adminKey, USER:
 it('[D4] can be detached, left by Ctrl-C and joined again, and cancelled', async () => {
   const subscription = await insertSubscription(database.pool, { url: 'https://127.0.0.1:1/' })
   await insertDeadLetters(database.pool, { count: 3, subscriptionId: subscription })
-  // Its batch cannot be had: somebody is changing the subscription.
+  // Its batch is blocked by a change of the subscription.
   const holder = await database.pool.connect()
   try {
     await holder.query('BEGIN')

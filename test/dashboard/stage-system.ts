@@ -33,7 +33,7 @@ const checkout = saga<Order>('checkout', { version: 1, retry: once })
     },
   })
 
-/** Waits for a signal that nobody sends. */
+/** Waits for a signal that is never sent. */
 export const approval = saga<{ request: string }>('approval', { version: 1 })
   .step('ask', { run: () => ({ asked: true }), compensate: () => {} })
   .waitFor('answer', { signal: 'approved', key: ({ input }) => input.request, timeout: '1d' })

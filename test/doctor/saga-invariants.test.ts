@@ -16,7 +16,7 @@ const failing = saga('failing', { retry: { maxAttempts: 2, initialInterval: '1ms
   .step('charge', { run: () => Promise.reject(new Error('declined')) })
   .step('ship', { run: () => 1 })
 
-/** One of each end, and one that nobody runs. */
+/** One of each end, and one that no process runs. */
 beforeAll(async () => {
   const app = database.as('saga_app_role')
   undone = await runSaga(app, failing, undefined)

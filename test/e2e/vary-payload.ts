@@ -42,7 +42,7 @@ export function varyPayload(n: number): string {
   return frame(value)
 }
 
-/** A string of so many bytes that no compression makes small. */
+/** An incompressible string of the given size in bytes. */
 function filled(n: number, bytes: number): string {
   let text = ''
   for (let state = n + 1; text.length < bytes - 2; ) {

@@ -20,7 +20,7 @@ export interface World {
   /** With an attempt on record; the id is the delivery's. */
   delivery(): Promise<{ id: string; eventId: string; subscriptionId: string }>
   deadLetter(options?: { active: boolean }): Promise<string>
-  /** Pending, and nobody runs it. */
+  /** Pending, and no coordinator runs it. */
   saga(): Promise<string>
   /** One that waits for an operator. */
   stuckSaga(): Promise<string>

@@ -208,7 +208,7 @@ describe('the rest of the answers', () => {
     const [single, batch] = publishing as [Operation, Operation]
     const body = { events: Array.from({ length: 1_000 }, () => ({ type: 'flood', payload: 1 })) }
     const batches = Array.from({ length: 25 }, () => plainCall(batch, 'overloaded', { body }))
-    // Whoever is admitted waits for the lock: the first answer is a refusal.
+    // Admitted requests wait for the lock: the first answer is a refusal.
     expect(contract.check(batch, await Promise.race(batches))).toBe('overloaded')
     expect(contract.check(single, await plainCall(single, 'overloaded'))).toBe('overloaded')
     await holder.query('ROLLBACK')

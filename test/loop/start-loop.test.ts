@@ -5,7 +5,7 @@ import type { LoopOptions } from '../../src/loop/start-loop.js'
 
 const NEVER_MS = 1_000_000
 
-/** A loop that finds nothing to do, and runs again only when it is told to. */
+/** A loop that finds nothing to do, and runs again only when woken. */
 function startCounting(options: { spacingMs?: number } = {}) {
   let rounds = 0
   const loop = startLoop({

@@ -18,7 +18,7 @@ type JobOperation = Operation & { do: 'claim' | 'report' | 'give back' | 'recove
 const workerIds = ['worker-a', 'worker-b'] as const
 export const workerId = (worker: number): string => workerIds[worker] as string
 
-/** What it held, sent or not, is in nobody's hands any more. */
+/** What it held, sent or not, is no longer held. */
 export function killWorker(world: World, worker: number): void {
   world.holdings = world.holdings.filter((holding) => holding.worker !== worker)
   world.unanswered = world.unanswered.filter((claim) => claim.worker !== worker)

@@ -16,9 +16,9 @@ export interface Model {
   unapplied: QueueRow[]
   /** By delivery. */
   letters: Map<string, Letter>
-  /** Deliveries that somebody has cancelled, until their end is noticed. */
+  /** Cancelled deliveries, until their end is noticed. */
   cancelled: Set<string>
-  /** Rows in the hands of the operation that stands still: others pass over them, or wait. */
+  /** Rows locked by the paused operation: others pass over them, or wait. */
   locked: Set<string>
   /** Tokens of all leases there have been: a new one is new. */
   tokens: Set<string>

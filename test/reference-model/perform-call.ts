@@ -98,7 +98,7 @@ interface Pause {
   before: string
 }
 
-/** What it did up to now is seen by nobody; what it holds is passed over, or waited for. */
+/** Its uncommitted work is invisible; its locked rows are passed over, or waited for. */
 async function hold(world: World, { call, part, running, fault, before }: Pause): Promise<void> {
   world.look = await readState(world.database.pool, world.origin)
   const plans = call.plans({ at: fault.at, before })
@@ -110,7 +110,7 @@ async function hold(world: World, { call, part, running, fault, before }: Pause)
   compare(world.model, world.look)
 }
 
-/** Lets the operation that stands still go on to its end. */
+/** Lets the paused operation run to its end. */
 export async function releaseHeld(world: World): Promise<void> {
   if (world.held === null) return
   world.held.part.resume()

@@ -9,7 +9,7 @@ export const settings = {
   lostLeasesMax: 3,
 }
 
-/** What an operation that stands still has yet to do when it goes on. */
+/** What a paused operation still has to do when it continues. */
 export interface Later {
   reads?: boolean
   writes?: boolean

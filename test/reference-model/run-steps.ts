@@ -89,7 +89,7 @@ const withRoom = (operation: Operation): Operation =>
 const passOver = (operations: readonly Operation[], one: Operation['do'], other: Operation['do']) =>
   [one, other].every((verb) => operations.some(({ do: made }) => made === verb))
 
-/** What they do, whoever does it. */
+/** What they do, in whichever process. */
 const wishes = ([a, b]: readonly [Operation, Operation]) =>
   [
     { ...a, worker: 0 },
@@ -196,7 +196,7 @@ async function subscribe(world: World, step: Subscribe): Promise<void> {
   await addSubscription(world, { type, limit, verified }, fault.kind === 'hold' ? noFault : fault)
 }
 
-/** Whoever does not get the answer asks again, under the same key, until it has it [O8]. */
+/** A caller without an answer repeats the request under the same key until it has one [O8]. */
 async function addSubscription(
   world: World,
   { type, limit, verified }: { type: string; limit: number | null; verified: boolean },

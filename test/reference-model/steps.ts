@@ -44,15 +44,15 @@ export type Step =
   /** At once, each on connections of its own. */
   | { both: [Operation, Operation] }
   | Subscribe
-  /** The operation that stands still goes on, or dies. */
+  /** The paused operation continues, or dies. */
   | { release: true }
   | { respond: number; answer: Answer }
   /** A worker's process is killed: what it held, sent or not, is forgotten. */
   | { kill: number }
   | { wait: Wait }
-  /** Somebody with all rights writes what no rule allows. */
+  /** A superuser writes what no rule allows. */
   | { meddle: number }
-  /** Somebody with all rights puts an event, or a job, into its queue once more. */
+  /** A superuser queues an event, or a job, once more. */
   | { queueAgain: number }
   /** One round of every part, each delivery answered so; the fault is for whoever applies the results. */
   | { round: Answer; fault: Fault }

@@ -4,7 +4,7 @@ import type { Look } from './read-state.js'
 import { bury, settings, stopOf } from './rules.js'
 import { enqueue } from './take-rows.js'
 
-/** What is to become of a job that nobody has sent: it is sent, held, or fails with this error. */
+/** The fate of a job that was not sent: it is sent, held, or fails with this error. */
 export function stopOfJob(model: Model, name: string): 'held' | 'subscription_deleted' | 'cancelled' | null {
   const { delivery } = get(model.jobs, name)
   const { active } = get(model.subscriptions, get(model.deliveries, delivery).subscription)

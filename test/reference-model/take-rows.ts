@@ -28,7 +28,7 @@ const sizeOf = (rows: readonly QueueRow[]) => rows.reduce((sum, { entries }) => 
 const inFront = (model: Model, name: QueueName) => inOrder(model[name]).filter(({ place }) => !place)
 const freeRows = (model: Model, name: QueueName) =>
   inFront(model, name).filter((row) => !model.locked.has(rowLock(name, row)))
-/** The oldest that nobody holds of those that are routed in pieces. */
+/** The oldest unlocked row of those that are routed in pieces. */
 export const largeRow = (model: Model): QueueRow | undefined =>
   inOrder(model.unrouted).find((row) => row.place && !model.locked.has(rowLock('unrouted', row)))
 

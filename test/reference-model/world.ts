@@ -39,7 +39,7 @@ export interface Call {
   learn?(ending: Ending, look: Look): void
   /** The process is dead, and what it knew. */
   forget?(): void
-  /** Whether it has to wait for the one that stands still. */
+  /** Whether it has to wait for the paused operation. */
   waits?(model: Model): boolean
   canHold: boolean
 }
@@ -71,7 +71,7 @@ export interface World {
   holdings: Holding[]
   /** Tokens of claims that were not answered, or not yet. */
   unanswered: { worker: number; token: string }[]
-  /** Keyed events that somebody wanted to publish, and whether the answer has come. */
+  /** Keyed events that were to be published, and whether the answer has arrived. */
   publications: (Publication & { key: string; acknowledged: boolean })[]
   /** Acknowledged events, by id. */
   published: Map<string, string>
@@ -124,7 +124,7 @@ export async function makeWorld(database: RunDatabase, rangeEnd: string): Promis
 export const nameOfType = (world: World, index: number): string =>
   world.types[index % world.types.length] as string
 
-/** The one that a number stands for, of those there are. */
+/** The existing one that a number selects. */
 export const pick = <T>(all: readonly T[], index: number): T | undefined => all[index % all.length]
 
 /** For the answers of calls that are not refused. */

@@ -48,7 +48,7 @@ it('[O1] they compile, and so does the README’s', () => {
   expect([stdout, status]).toEqual(['', 0])
 })
 
-/** Runs a sample to its end; at `until`, it is told to stop. */
+/** Runs a sample to its end; at `until`, it is asked to stop. */
 async function run(name: string, until?: string) {
   const child = spawn(process.execPath, ['--import', tsx, name], {
     cwd: folder,

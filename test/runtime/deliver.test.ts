@@ -69,7 +69,7 @@ async function subscribe(receiver: Receiver, eventType: string): Promise<{ id: s
 
 type Respond = NonNullable<NonNullable<Parameters<typeof startReceiver>[0]>['respond']>
 
-/** Answers challenges as a receiver should, and everything else as it is told. */
+/** Answers challenges as a receiver should, and everything else as configured. */
 const answering =
   (respond: Respond): Respond =>
   (request) => {

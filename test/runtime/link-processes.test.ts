@@ -56,7 +56,7 @@ describe('wake-ups between processes', () => {
     const sender = await startProcess(['claims'])
     const other = await startProcess(['routing'])
     sender.wakeups.wake('routing')
-    // Somebody waits for it here now, when the notification comes back.
+    // A local listener exists now, when the notification comes back.
     sender.wakeups.onWake('routing', () => sender.woken.push('routing'))
     await expect.poll(() => other.woken).toEqual(['routing'])
     // Notifications come in the order of their commits: with this one, the other has been here.

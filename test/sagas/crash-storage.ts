@@ -65,7 +65,7 @@ export function dieAt(
   return { mortal, death }
 }
 
-/** The storage of a process that is paused before its nth write, and goes on with it when it is told to. */
+/** The storage of a process that pauses before its nth write, and continues when released. */
 export function pauseAt(
   storage: StateStorage,
   afterWrites: number,

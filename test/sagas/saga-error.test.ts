@@ -3,7 +3,7 @@ import { describeError, NonRetryableError, retellError, type SagaError } from '.
 
 const chainOf = (error: SagaError): SagaError[] => [error, ...(error.cause ? chainOf(error.cause) : [])]
 
-/** An error with so many causes behind it, each with a long stack. */
+/** An error with a chain of causes, each with a long stack. */
 function nested(causes: number): Error {
   const error = new Error(`at ${causes}`, causes > 0 ? { cause: nested(causes - 1) } : {})
   error.stack = `Error: at ${causes}\n${'    at somewhere (file.js:1:1)\n'.repeat(100)}`

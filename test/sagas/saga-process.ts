@@ -19,7 +19,7 @@ export interface ProcessOptions {
 
 const options = JSON.parse(process.argv[2] ?? '') as ProcessOptions
 const { databaseUrl, plans, leaseMs, first, stop } = options
-/** Nothing that is due takes so long: whatever is still open is lost. */
+/** No due work takes this long: a saga that is still open is lost. */
 const LIFE_MS_MAX = 120_000
 const openPool = (max: number) =>
   new pg.Pool({ connectionString: databaseUrl, application_name: APPLICATION_NAME, max })

@@ -129,7 +129,7 @@ describe('partitions', () => {
       await maker.query('BEGIN')
       await maker.query(`ALTER FUNCTION sagapost.ensure_partitions() SET lock_timeout = '1ms'`)
       await maker.query('SELECT sagapost.ensure_partitions()')
-      // … and the uncommitted ATTACH stands in nobody's way either.
+      // … and the uncommitted ATTACH blocks no other session either.
       await other.query(`SET lock_timeout = '1ms'`)
       await insertEvent(other)
       await maker.query('COMMIT')

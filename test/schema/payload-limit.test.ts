@@ -6,7 +6,7 @@ import { codeOf, outcomeOf } from '../support/refusal.js'
 const database = useDatabase()
 const MIB = 1024 * 1024
 
-/** A JSON text of so many bytes: two are its quotation marks. */
+/** A JSON text of the given size in bytes: two are its quotation marks. */
 const jsonOf = (bytes: number) => `to_json(repeat('x', ${bytes} - 2))`
 const asIngest = (sql: string) => database.as('event_ingest_writer').query(sql)
 

@@ -51,7 +51,7 @@ function countingPool(): { pool: pg.Pool; takeRead: () => number } {
   return { pool: Object.assign(Object.create(real), { query }), takeRead }
 }
 
-/** Follows the cursors to the end. No page may read more rows than so many. */
+/** Follows the cursors to the end. No page may read more rows than the limit. */
 async function walk(
   filter: DeliveryFilter,
   walkedMax: number,

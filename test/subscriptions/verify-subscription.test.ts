@@ -51,7 +51,7 @@ const answerAsJson = (request: ReceivedRequest) => ({
   body: JSON.stringify({ challenge: challengeOf(request) }),
 })
 
-/** A receiver that answers when it is told to: `arrived` resolves with each request in turn. */
+/** A receiver that answers on request: `arrived` resolves with each request in turn. */
 function heldReceiver() {
   const waiting: (() => void)[] = []
   const arrivals: ((request: ReceivedRequest) => void)[] = []

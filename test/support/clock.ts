@@ -17,7 +17,7 @@ export async function installClock(pool: pg.Pool): Promise<void> {
       AS $$ SELECT pg_catalog.clock_timestamp() + by FROM test_clock.shift $$`)
 }
 
-/** The same, but it stands still until it is moved: for tests to which a moment matters, however long they take. */
+/** The same, but stopped until it is moved: for tests that depend on an exact time. */
 export async function installStoppedClock(pool: pg.Pool, at = '2031-03-10 10:30:00Z'): Promise<void> {
   await installClock(pool)
   await pool.query(`

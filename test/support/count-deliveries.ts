@@ -26,7 +26,7 @@ const countSpan = `
          count(*) FILTER (WHERE status IN ('Pending', 'InProgress', 'PendingRetry'))::int AS open
   FROM sagapost.webhook_delivery_sagas WHERE event_id >= $1 AND event_id < $2`
 
-/** Where everything stands, at one moment. */
+/** All counts at one moment. */
 export function countDeliveries(pool: pg.Pool): Promise<DeliveryCounts> {
   return inSnapshot(pool, async (reader) => {
     const [waiting] = await reader.query<{ unrouted: number }>(countUnrouted, [])

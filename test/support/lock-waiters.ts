@@ -8,7 +8,7 @@ export async function countLockWaiters(pool: pg.Pool): Promise<number> {
   return rowCount ?? 0
 }
 
-/** What the work comes to; an error as soon as anybody waits for a lock, whom the work should have passed over. */
+/** The result of the work; an error as soon as a session waits for a lock that the work should have passed over. */
 export async function withoutWaiting<T>(pool: pg.Pool, work: Promise<T>): Promise<T> {
   let done = false
   work.catch(() => {}) // it may fail later, when whoever it waited for is gone

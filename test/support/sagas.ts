@@ -19,7 +19,7 @@ const stuck = saga<{ order: number }>('stuck', { retry: once })
 
 const refuse = (message: string) => Promise.reject(Object.assign(new Error(message), { code: 'refused' }))
 
-/** Pending, because nobody runs it. */
+/** Pending, because no coordinator runs it. */
 export async function insertSaga(
   pool: pg.Pool,
   { definition = 'idle', traceId }: { definition?: string; traceId?: string } = {},

@@ -30,7 +30,7 @@ export default async function startPostgres(project: TestProject): Promise<() =>
       synchronous_commit: 'off',
       full_page_writes: 'off',
       max_wal_size: '4GB',
-      // Statistics change when a test says so; nobody else holds a lock or rewrites a plan in the middle of one.
+      // Statistics change only on request; autovacuum takes no lock and changes no plan during a test.
       autovacuum: 'off',
       // End to end, some twenty processes have their pools here.
       max_connections: '300',

@@ -55,7 +55,7 @@ async function leaseAll(): Promise<string[]> {
   )
 }
 
-/** So many deliveries, each with its first job, which is leased. The ids of the jobs. */
+/** Creates deliveries, each with its first job leased. Returns the ids of the jobs. */
 async function startDeliveries(count: number): Promise<string[]> {
   const events = await column<string>(
     `INSERT INTO sagapost.events (event_type, payload) SELECT 'order.placed', '{}' FROM generate_series(1, $1)

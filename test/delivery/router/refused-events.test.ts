@@ -12,7 +12,7 @@ const ALL = 500
 const route = (batchMax = ALL) =>
   routeEvents(database.as('router_worker'), createSubscriptionCache(), batchMax)
 
-/** So many events in one statement, and so in rows of 50. */
+/** Publishes events in one statement, and so in rows of 50. */
 async function store(type: string, count: number): Promise<string[]> {
   const { rows } = await database.pool.query<{ id: string }>(
     `INSERT INTO sagapost.events (event_type, payload, correlation_id)

@@ -28,7 +28,7 @@ interface Stored {
   correlation_id: string | null
 }
 
-/** So many events in one statement, their types and correlation ids in turn. */
+/** Publishes events in one statement, their types and correlation ids in turn. */
 async function store(
   count: number,
   { of = ['queue.a'], correlated = false }: { of?: string[]; correlated?: boolean } = {},

@@ -39,7 +39,7 @@ const activate = async (id: string | undefined, active: boolean) => {
   await database.pool.query('SELECT sagapost.open_routes()')
 }
 
-/** So many events in one statement, and so in one row. */
+/** Publishes events in one statement, and so in one row. */
 async function store(type: string, count: number): Promise<string[]> {
   const { rows } = await database.pool.query<{ id: string }>(
     `INSERT INTO sagapost.events (event_type, payload, correlation_id)

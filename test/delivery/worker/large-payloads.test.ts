@@ -30,7 +30,7 @@ beforeEach(async () => {
   )
 })
 
-/** A text of so many bytes as JSON. */
+/** A JSON string of the given size in bytes. */
 async function newEvent(bytes: number): Promise<string> {
   const { rows } = await database.pool.query(
     `INSERT INTO sagapost.events (event_type, payload) VALUES ('order.placed', to_json(repeat('x', $1 - 2))) RETURNING id`,

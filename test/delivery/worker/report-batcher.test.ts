@@ -68,7 +68,7 @@ describe('reports', () => {
     await new Promise((resolve) => setImmediate(resolve))
     vi.advanceTimersByTime(2)
     expect(gates).toHaveLength(2)
-    // The second statement stands still: after a while the next one is written beside it.
+    // The second statement is blocked: after a while the next one is written beside it.
     answers.push(fourth?.(), fifth?.())
     vi.advanceTimersByTime(14)
     expect(gates).toHaveLength(2)

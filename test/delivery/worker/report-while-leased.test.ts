@@ -20,7 +20,7 @@ const report: JobReport = {
   responseExcerpt: null,
 }
 
-/** A database that is away for so many tries; notes when it was asked, and for what. */
+/** A database that fails a number of tries; records each query and its time. */
 function awayFor(tries: number, accepted = true) {
   const startedAtMs = performance.now()
   const atMs: number[] = []

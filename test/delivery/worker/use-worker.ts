@@ -29,7 +29,7 @@ interface Sent {
   answer: (outcome: WebhookOutcome) => void
 }
 
-/** Starts workers whose requests end when the test says so, and stops them after each test. */
+/** Starts workers whose requests end when the test releases them, and stops them after each test. */
 export function useWorker(defaults: () => Pick<WorkerOptions, 'pool' | 'window'>) {
   const stops: (() => Promise<void>)[] = []
   afterEach(async () => {

@@ -1,6 +1,6 @@
 import type { Recorders } from '../../../src/observability/index.js'
 
-/** One call of every recorder; the type makes sure that none is forgotten. */
+/** One call of every recorder; the type ensures that all are listed. */
 export const recordEverything: Record<keyof Recorders, (metrics: Recorders) => void> = {
   eventsIngested: (metrics) => metrics.eventsIngested('stored', 3),
   eventsRouted: (metrics) => metrics.eventsRouted(5, 7),

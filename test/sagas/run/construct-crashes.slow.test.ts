@@ -27,7 +27,7 @@ const isOver = (saga: SagaRecord | undefined) =>
   !saga.awaitingOperator &&
   !['Pending', 'Running', 'StepCompleted', 'Compensating'].includes(saga.state)
 
-/** What others do to it meanwhile, each after so many writes of all processes. */
+/** What others do to it meanwhile, each after a number of writes of all processes. */
 interface Trouble {
   /** An operator cancels its children. */
   cancelChildren?: number
@@ -83,7 +83,7 @@ async function survive(
   const overs = async () => isOver(await storage.getSaga(id)) && (await childrenOf()).every(isOver)
   /** What it waits for comes, or its time is over. */
   const endWaits = async () => {
-    // To nobody: there is no subscription.
+    // Without receivers: there is no subscription.
     await under.pool?.query('DELETE FROM sagapost.event_routing_queue')
     const stored = await storage.getSaga(id)
     if (stored?.awaitingOperator) {
@@ -125,7 +125,7 @@ async function survive(
   const first = pause && pauseAt(storage, pause.at)
   const believer = first && coordinate(dieAt(first.pausable, null, onWrite).mortal)
   if (pause && first) {
-    // With fewer writes than that nobody is paused.
+    // With fewer writes than that no process is paused.
     await becomeOverUnless(first.paused)
     resume = { atWrite: writes + pause.resumeAfter, now: first.resume }
     await under.moveMs(LEASE_MS + 1)

@@ -83,7 +83,7 @@ describe.each(Object.entries(storages))('on %s', (_, use) => {
         .step('three', { run: () => 3 })
       const handle = await coordinate([definition]).start(definition, undefined)
       await expect.poll(() => stepsOf(handle.id)).toEqual(['Completed', 'Running', 'Pending'])
-      // Somebody else asks: the holder hears of it through the storage.
+      // Another process requests it: the holder learns of it through the storage.
       await coordinate([]).cancel(handle.id, who)
       expect((await handle.result()).state).toBe('Cancelled')
       expect(undone).toEqual(['two', 'one'])

@@ -240,7 +240,7 @@ describe.each([
     ['before', false],
     ['after', true],
   ] as const)('[G14] survives a crash just %s each of its writes', async (_, committed) => {
-    // Until it has fewer writes than that, and nobody dies.
+    // Until it has fewer writes than that, and no process dies.
     for (let afterWrites = 0, crashed = 1; crashed > 0; afterWrites++) {
       crashed = await survive({
         steps: five(fatal),

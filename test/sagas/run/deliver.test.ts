@@ -42,7 +42,7 @@ async function eventsOf(type: string) {
   return rows as { id: string; payload: string; correlation_id: string; traceparent: string }[]
 }
 
-/** A saga that has published its event and waits, with so many receivers. */
+/** A saga that has published its event and waits, with the given number of receivers. */
 async function waiting(options: Record<string, unknown> = {}, { receivers = 1, pivot = false } = {}) {
   const type = `order.${randomUUID()}`
   for (let made = 0; made < receivers; made++) await insertSubscription(database.pool, { type })
@@ -286,7 +286,7 @@ describe('a step that delivers an event', () => {
       ['tell', undefined],
       ['pay', { payment: 70 }],
     ])
-    // The event is out; what becomes of it is nobody's business any more.
+    // The event was sent; the saga no longer depends on its deliveries.
     await deliveries.end(event.id, 'Completed')
     await expect
       .poll(async () => {

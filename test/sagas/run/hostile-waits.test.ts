@@ -15,7 +15,7 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: { code?: unknown }) => error.code,
   )
 
-/** Lists in lists, so many deep. */
+/** Lists in lists, of the given depth. */
 const nested = (depth: number): unknown => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
 
 describe.each(Object.keys(storages))('on %s', (which) => {

@@ -17,7 +17,7 @@ const WHEN = ['before', 'after', 'inside'] as const
 /** The first process has more writes and statements than this: sagas are killed at all stages, not at their beginning. */
 const POINTS = { before: 30, after: 30, inside: 80 } as const
 const KILLS_MAX = 4
-/** Nobody loses it on a busy machine; when its process is dead, the clock is moved past it. */
+/** Long enough for a busy machine; when its process is dead, the clock is moved past it. */
 const LEASE_MS = 600_000
 /** SAGA_RUNS counts the runs of the generator in crash-recovery.slow.test.ts; one round here is 24 sagas and up to 4 kills. */
 const ROUNDS = Math.max(1, Math.round(Number(process.env['SAGA_RUNS'] ?? 100) / 50))

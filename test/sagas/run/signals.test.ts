@@ -125,7 +125,7 @@ describe.each(Object.keys(storages))('signals on %s', (which) => {
   it('is removed when its time is over, unless a saga still has to read it; then it may be sent anew', async () => {
     const definition = definitionOf('old')
     const [read, unread] = [randomUUID(), randomUUID()]
-    // Nobody runs it: it waits, and has been sent its signal.
+    // No coordinator runs it: it waits, and its signal was sent.
     const { saga: stored } = await startSaga(under.storage, definition, { key: unread })
     const coordinator = run([definition])
     await expect
@@ -208,7 +208,7 @@ describe('signals in the caller’s own transaction', () => {
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
       await client.query('SELECT 1')
       await coordinator.signal({ name: 'own', key: 'k', payload: 'yes' }, client)
-      // Its row is nobody's: another may write it while the transaction is open.
+      // Its row is not locked: another may write it while the transaction is open.
       await database.pool.query(`SELECT FROM sagapost.saga_instances WHERE id = $1 FOR UPDATE NOWAIT`, [
         handle.id,
       ])

@@ -10,7 +10,7 @@ const database = useDatabase()
 const coordinators: CommandedCoordinator[] = []
 const errors: Error[] = []
 let pool: pg.Pool
-/** So many of the next connections cannot be had. */
+/** How many of the next connections fail. */
 let refusals = 0
 
 const coordinate = (definitions: SagaDefinition[], options: Partial<CoordinatorOptions> = {}) => {

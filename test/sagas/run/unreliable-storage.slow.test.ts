@@ -81,7 +81,7 @@ function defineAll({ below, chance }: Dice): SagaDefinition[] {
   ]
 }
 
-/** Signals, also twice and with another payload, cancels of any saga, and rows that somebody locks for a while. */
+/** Signals, some repeated or with another payload, cancels of any saga, and rows locked for a while. */
 async function disturb(storage: StateStorage, { below, chance }: Dice, key: string): Promise<void> {
   const anyOpen = 'FROM sagapost.saga_instances WHERE state IN (0, 1, 2) ORDER BY random() LIMIT'
   const name = chance(50) ? 'parent' : 'child'

@@ -18,7 +18,7 @@ const under = {
 const { coordinate } = useCoordinators(under)
 const { now } = performance
 
-/** A transaction of somebody else, open as long as the work takes. */
+/** A foreign transaction that stays open while the work runs. */
 async function whileOpen(begin: (client: pg.PoolClient) => Promise<unknown>, work: () => Promise<unknown>) {
   const client = await database.pool.connect()
   try {

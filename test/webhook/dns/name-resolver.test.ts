@@ -26,7 +26,7 @@ async function serve(names: Record<string, NameAnswer>): Promise<NameServer> {
 
 function resolver(servers: NameServer[], options: Partial<NameResolverOptions> = {}) {
   const created = createNameResolver({
-    // So long that only a test of the deadline itself meets it.
+    // Long enough that only the test of the deadline reaches it.
     timeoutMs: 200_000,
     servers: servers.map(({ address }) => address),
     hostsFile,

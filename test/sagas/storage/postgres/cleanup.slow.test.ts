@@ -69,7 +69,7 @@ it('[G8, G13] 100,000 finished sagas are removed in short transactions, and saga
   expect(await cleaning).toBe(finished - 1_500)
   expect(Math.max(...batches)).toBeLessThanOrEqual(BATCH)
   expect(batches.length).toBeGreaterThanOrEqual(TERMINAL / BATCH - 2)
-  // Nobody waited for the whole: sagas were run while batches were under way.
+  // The cleanup blocked nothing: sagas ran while batches were under way.
   expect(meanwhile).toBeGreaterThan(5)
   expect(await count(`state IN (0, 1, 2, 4)`)).toBe(unfinished)
   const { rows } = await database.pool.query(
