@@ -47,7 +47,8 @@ export function linkProcesses({ listenUrl, pool, wakeups, log, onLost, isAway }:
     },
     onLost: (error) => {
       onLost()
-      const tell = () => log.warn({ err: error }, 'not listening for wake-ups; polling until the connection is restored')
+      const tell = () =>
+        log.warn({ err: error }, 'not listening for wake-ups; polling until the connection is restored')
       // The database answered a moment ago: only the listening connection fails.
       if (!hasListened) return tell()
       // While the whole database is away, its watch logs it. Log this when the database is back and this connection is
