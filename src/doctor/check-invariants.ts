@@ -11,7 +11,7 @@ import { sagaInvariants, settledSagaInvariants } from './saga-invariants.js'
 import { type Breaches, collectBreaches, EXAMPLES_MAX, type Violation } from './violation.js'
 
 export interface InvariantOptions {
-  /** Everything must have come to its end as well: nothing to route, no open delivery, no open saga. */
+  /** Also require that no work is left: nothing to route, no open delivery, no open saga. */
   settled?: boolean
   /**
    * Which subscriptions have to get the events of a type. Only for types whose subscriptions have not changed since
@@ -39,7 +39,7 @@ export const invariants: readonly InvariantName[] = [
 
 /**
  * What is wrong in the database, nothing when all invariants hold. For a pool under saga_readonly_role; safe on a
- * live database: one moment is looked at, nothing is locked against anyone, nothing can be written.
+ * live database: it reads one snapshot, blocks no other session and cannot write.
  */
 export function checkInvariants(pool: pg.Pool, options: InvariantOptions = {}): Promise<Violation[]> {
   return inSnapshot(pool, (reader) => findViolations(reader, options))

@@ -97,7 +97,7 @@ interface Waiting {
   prepared: string[]
 }
 
-/** Who holds others up. As the login itself, which sees the times of its own sessions. */
+/** Sessions that block others. As the login itself, which sees the times of its own sessions. */
 export async function examineSessions(pool: pg.Pool): Promise<Finding[]> {
   const { rows } = await pool.query<{ now: Date }>(selectNow)
   const now = rows[0]?.now

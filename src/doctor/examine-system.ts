@@ -23,7 +23,7 @@ import { readFirstEventId, readThrough } from './read-snapshot.js'
 
 const DEAD_LETTERS_EXAMINED_MAX = 10_000
 const DAY_S = 86_400
-/** A live system is not burdened for longer. */
+/** The time limit of each query, to limit the load on a live system. */
 const CHECK_MS_MAX = 15_000
 /** A commit that takes longer waits for something that is not there. */
 const WRITE_MS_MAX = 5_000
@@ -58,7 +58,7 @@ export interface SystemExamination {
 }
 
 /**
- * Looks at a live system as an operator would who was just woken up. One connection at a time, each query bounded in time
+ * Examines a live system. One connection at a time, each query bounded in time
  * and by an index; `writes` commits one empty transaction.
  */
 export async function examineSystem(examination: SystemExamination): Promise<Finding[]> {

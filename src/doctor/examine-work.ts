@@ -8,7 +8,7 @@ import {
 import { findSagasWithoutProcess } from './find-sagas-without-process.js'
 import { type Finding, finding, fine } from './finding.js'
 
-/** What waits longer than this at a stage is not being worked on. */
+/** Work that waits longer than this at a stage is not being processed. */
 const WAITING_S_MAX = 60
 const BACKLOG_MS_MAX = 10_000
 
@@ -23,7 +23,7 @@ const partOf: Partial<Record<StageBacklog['stage'], string>> = {
   sagas_due: 'sagas',
 }
 
-/** What waits, and whether there is a process that works on it. */
+/** The backlogs, and whether a process works on them. */
 export async function examineWork(pool: pg.Pool): Promise<Finding[]> {
   const stages = await createBacklogCollector(pool, { timeLimitMs: BACKLOG_MS_MAX }).collect()
   const processes = (await listProcesses(pool)).filter(({ seenAt }) => seenAt !== null)

@@ -6,7 +6,7 @@ const PERMISSION_DENIED = '42501'
 const QUERY_CANCELED = '57014'
 const TOO_MANY_CONNECTIONS = '53300'
 
-/** One check that fails does not keep the others from being made. */
+/** Reports the failure of one check, so that the others still run. */
 export async function attempt(
   check: Check,
   work: () => Promise<readonly Finding[]>,

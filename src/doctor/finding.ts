@@ -1,6 +1,6 @@
 import { errorCatalogue } from '../errors/index.js'
 
-/** What an operator is told: all is well, look at this, or this does not work. */
+/** A result for the operator: ok, needs attention, or failing. */
 export interface Finding {
   check: Check
   severity: Severity
@@ -39,7 +39,7 @@ interface Kind {
 
 const { title: unreachable } = errorCatalogue.database_unreachable
 
-/** Everything that the doctor can find, in the order of its checks. Codes are stable. */
+/** All findings of the doctor, in the order of its checks. Codes are stable. */
 export const findingCatalogue = {
   database_unreachable: {
     severity: 'failing',

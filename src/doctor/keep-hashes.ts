@@ -33,7 +33,7 @@ export async function readHashes(file: string): Promise<TerminalSnapshot | undef
   return { firstEventId, rows }
 }
 
-/** All of it or nothing: whoever is interrupted leaves the file of the last time. */
+/** Writes atomically: an interrupted run keeps the previous file. */
 export async function writeHashes(file: string, { firstEventId, rows }: TerminalSnapshot): Promise<void> {
   const draft = `${file}.${randomBytes(4).toString('hex')}`
   try {

@@ -38,7 +38,7 @@ export const ruleTitles = {
 
 export type RuleId = keyof typeof ruleTitles
 
-/** The id, and what the rule says if an invariant stands for it. */
+/** The id, with the rule's title if an invariant checks it. */
 export function nameRule(id: string): string {
   const titles: Readonly<Record<string, string>> = ruleTitles
   return titles[id] === undefined ? id : `${id} ${titles[id]}`

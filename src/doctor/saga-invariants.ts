@@ -1,7 +1,7 @@
 import type { Invariant } from './invariant.js'
 
 // Every change of a general saga is written with its events in one transaction, so all of this holds at any moment. An
-// event without a sequence was written by somebody else than a coordinator, and is left out. Where saga_events is
+// event without a sequence was not written by a coordinator, and is skipped. Where saga_events is
 // partitioned by time, retention may have taken the beginning of a history: then only the rest is looked at.
 
 const sagaHistoryWithoutGaps = `
@@ -86,7 +86,7 @@ const openSagaIsWithinReach = `
       WHERE step.saga_id = saga.id AND step.state IN (1, 4) AND step.waits_for IS NOT NULL)
   LIMIT $1`
 
-// A step waits for the end of deliveries: somebody has to look for it.
+// A step that waits for the end of deliveries needs a row that a coordinator polls.
 const awaitedEventIsLookedAt = `
   SELECT step.saga_id AS id, format('step %s waits for %s, and nobody looks', step.step_index, step.waits_for) AS detail,
          count(*) OVER () AS total
@@ -110,7 +110,7 @@ const requeueHasWhatRemains = `
   WHERE step.progress ? 'remaining' AND (step.progress ->> 'remaining')::bigint <> coalesce(left_over.letters, 0)
   LIMIT $1`
 
-// What an ended one leaves is cleared away within minutes.
+// The remains of an ended saga are removed within minutes.
 const endedRequeueHasNoBatches = `
   SELECT saga.id, format('in state %s since %s, and batches of it are left', saga.state, saga.completed_at) AS detail,
          count(*) OVER () AS total

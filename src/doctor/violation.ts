@@ -2,7 +2,7 @@
 export interface Violation {
   /** The invariant's name, stable. */
   invariant: string
-  /** The rules that it stands for, by their ids in docs/internals/rules.md. */
+  /** The ids of its rules in docs/internals/rules.md. */
   rules: readonly string[]
   /** How often it is broken, and what the first example says. */
   detail: string
@@ -17,7 +17,7 @@ interface InvariantName {
   rules: readonly string[]
 }
 
-/** Gathers what breaks one invariant, however often, in bounded memory. */
+/** Collects violations of one invariant in bounded memory. */
 export interface Breaches {
   add(id: string, detail: string): void
   /** Counts more of them, without examples. */

@@ -85,7 +85,7 @@ describe('sagapost sagas', () => {
 
   it.each([
     [['show', 'nobody'], 1, '[saga_not_found]'],
-    [['show', '..'], 2, 'An id is a UUID'],
+    [['show', '..'], 2, 'Must be a UUID'],
     [['cancel', 'nobody'], 2, '--why'],
     [['resolve', 'nobody', '--why', 'x'], 2, '--action'],
     [

@@ -6,7 +6,7 @@ export interface Surroundings {
   partitionsOf(table: string): readonly string[]
 }
 
-/** Statements that make what is missing without a risk for what is stored; none where there is no such statement. */
+/** Statements that create a missing object without risk to stored data; none where no statement is safe. */
 export function mendMissing(
   object: SchemaObject,
   { wanted, partitionsOf }: Surroundings = nowhere,
@@ -55,7 +55,7 @@ export function mendMissing(
   }
 }
 
-/** Statements that make of what is there what the release has. */
+/** Statements that change a present object to its definition in the release. */
 export function mendAltered(object: SchemaObject, live: SchemaObject, surroundings: Surroundings): string[] {
   const { kind, on, name, definition } = object
   switch (kind) {
@@ -96,7 +96,7 @@ export function mendAltered(object: SchemaObject, live: SchemaObject, surroundin
   }
 }
 
-/** Statements that take away what the release has not; of the operator's own objects, none. */
+/** Statements that remove what the release does not have; none for the operator's own objects. */
 export function mendExtra(object: SchemaObject): string[] {
   const { kind, on, name, definition } = object
   switch (kind) {
@@ -148,7 +148,7 @@ function returnsOf(definition: string): string | undefined {
   return /^ RETURNS .*$/m.exec(definition)?.[0]
 }
 
-/** Reads the table without a lock that keeps writers waiting: SET NOT NULL believes a valid check. */
+/** Reads the table without blocking writers: SET NOT NULL relies on a validated check. */
 function requireColumn(table: string, column: string): string[] {
   const check = `"${column.replaceAll('"', '')}_is_not_null"`
   return [
@@ -176,7 +176,7 @@ function mendConstraint({ on, name, definition }: SchemaObject, live: SchemaObje
   ]
 }
 
-/** Without a lock that keeps writers waiting, partition by partition. */
+/** Without blocking writers, partition by partition. */
 function createIndex({ on, name, definition }: SchemaObject, partitions: readonly string[]): string[] {
   const concurrently = (text: string) => text.replace(' INDEX ', ' INDEX CONCURRENTLY ')
   if (partitions.length === 0) return [concurrently(definition)]

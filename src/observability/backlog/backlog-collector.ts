@@ -144,7 +144,7 @@ export interface BacklogOptions {
   timeLimitMs?: number
 }
 
-/** Reads the backlogs under the role saga_readonly_role, whenever somebody scrapes. */
+/** Reads the backlogs under the role saga_readonly_role, on every scrape. */
 export function createBacklogCollector(
   pool: pg.Pool,
   { countMax = BACKLOG_COUNT_MAX, cacheMs = CACHE_MS, timeLimitMs = TIME_LIMIT_MS }: BacklogOptions = {},

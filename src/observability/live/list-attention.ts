@@ -3,7 +3,7 @@ import type { StageBacklog } from '../backlog/index.js'
 import { listProcesses } from '../system/index.js'
 import { countWaitingLetters } from './count-waiting-letters.js'
 
-/** What a person should look at, most urgent first. */
+/** Conditions that need an operator's attention, most urgent first. */
 export interface Attention {
   kind:
     | 'database'
@@ -21,14 +21,14 @@ export interface Attention {
   subject: string | null
 }
 
-/** What waits longer than this at a stage is not being worked on. */
+/** Work that waits longer than this at a stage is not being processed. */
 const WAITING_S_MAX = 60
-/** One that is reset in time is as it should be. */
+/** A lease that expired less than this ago is normal. */
 const LEASE_EXPIRED_S_MAX = 30
 const ENDPOINTS_MAX = 5
 /** A process that was killed and has left nothing behind is news for this long. */
 const LOST_NEWS_MS = 10 * 60_000
-/** Fewer failures in a row are everyday life. */
+/** Fewer consecutive failures are normal. */
 const FAILURES_MIN = 5
 const HOUR_S = 3_600
 /** Each costs one probe of an index, every few seconds while the dashboard is open. */

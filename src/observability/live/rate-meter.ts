@@ -20,7 +20,7 @@ interface Sample extends Omit<MinuteCounts, 'minute'> {
   atMs: number
 }
 
-/** Turns counts that grow, minute by minute, into what happens now. */
+/** Turns counts per minute into current rates. */
 export function createRateMeter(now: () => number = () => performance.now()) {
   let known = new Map<number, MinuteCounts>()
   let samples: Sample[] = []
@@ -76,7 +76,7 @@ export function createRateMeter(now: () => number = () => performance.now()) {
         p99Ms: percentileOf(quality.durations, 0.99),
       }
     },
-    /** Nobody looks any more: what comes meanwhile is not of now when somebody does. */
+    /** Called when the last viewer leaves, so that later counts are not taken for current rates. */
     forget(): void {
       known = new Map()
       samples = []

@@ -5,14 +5,14 @@ import { readRecent } from '../statistics/index.js'
 import { type Attention, listAttention } from './list-attention.js'
 import { createRateMeter, type Rates } from './rate-meter.js'
 
-/** How often viewers hear something new. */
+/** The interval between snapshots. */
 const LOOK_EVERY_MS = 2_000
 /** The backlogs and what needs attention cost more, and change more slowly. */
 const DEEP_LOOK_EVERY_MS = 5_000
 
 export interface Snapshot extends Rates {
   at: string
-  /** Null: the database did not say in time. */
+  /** Null when the database did not respond in time. */
   stages: readonly StageBacklog[] | null
   attention: readonly Attention[]
 }
@@ -32,8 +32,8 @@ export interface SystemWatch {
 }
 
 /**
- * Looks at the system for everybody who watches, with one set of statements however many they are, and not at all while
- * nobody does. Under the role saga_readonly_role.
+ * Reads the state of the system for all viewers with one set of statements, and not at all without viewers. Under the
+ * role saga_readonly_role.
  */
 export function watchSystem(
   pool: pg.Pool,

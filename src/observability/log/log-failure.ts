@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { outageOf } from '../../database/index.js'
 
-/** A part's failure, unless it is one of the whole database: all parts meet that, and the watch tells of it once. */
+/** Logs a part's failure, except an outage of the database, which the watch logs once for all parts. */
 export function logFailure(
   log: Logger,
   error: unknown,

@@ -1,12 +1,12 @@
 const REDACTED = '[redacted]'
 
-/** Names whose values nobody should find in a log. `headers` of subscriptions hold credentials under any name. */
+/** Names of confidential values. `headers` of subscriptions contain credentials under any name. */
 const confidential =
   /secret|authorization|password|passphrase|cookie|token|signature|^headers$|(api|master|private|signing)[-_]?key|(database|connection)[-_]?(url|string)/i
 
 /** pino prints nothing below. */
 const DEPTH_MAX = 5
-/** Names are few; this is for the one who logs maps. */
+/** Bounds the work when a map is logged. */
 const NAMES_KNOWN_MAX = 1_000
 const knownNames = new Map<string, boolean>()
 

@@ -1,7 +1,7 @@
 import { type IntervalHistogram, monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** Each look wakes the process, also when it is idle. */
+/** Each sample wakes the process, even when it is idle. */
 const EVENT_LOOP_RESOLUTION_MS = 100
 const NS_PER_S = 1e9
 const US_PER_S = 1e6

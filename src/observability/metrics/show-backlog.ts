@@ -24,7 +24,7 @@ export function showBacklog(registry: Registry, collector: BacklogCollector): ()
 
   return async function refresh() {
     const stages = await collector.collect()
-    // Absent, not 0 and not the last known: nobody knows.
+    // Absent rather than 0 or the last value, as the value is unknown.
     backlog.reset()
     oldestAge.reset()
     up.set(stages === null ? 0 : 1)

@@ -59,7 +59,7 @@ function keep(
     wake: loop.wake,
     async stop() {
       await loop.stop()
-      // Whoever stops may have lost the database: counts are no reason to fail.
+      // The database may be unreachable during a stop: lost counts must not fail it.
       while (await write().catch(() => false));
     },
   }

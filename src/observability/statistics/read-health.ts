@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { percentileOf } from './duration-buckets.js'
 
-/** How the endpoint of a subscription has fared within the last hour. */
+/** Health of a subscription's endpoint over the last hour. */
 export interface EndpointHealth {
   subscriptionId: string
   succeeded: number

@@ -14,7 +14,7 @@ interface AppliedAttempt {
   subscriptionId: string
   status: 'Completed' | 'PendingRetry' | 'DeadLettered'
   errorCode: string | null
-  /** Null: nothing was sent, or nobody lived to tell. */
+  /** Null when nothing was sent, or the worker died before it reported. */
   durationMs: number | null
 }
 
@@ -25,13 +25,13 @@ export interface ResultCounter {
   count(attempt: AppliedAttempt): void
   /** A delivery that ended without another attempt. */
   countDead(subscriptionId: string): void
-  /** What was counted, all subscriptions together first; at most so many rows, the rest stays for the next time. */
+  /** The counts, those of all subscriptions together first. Rows beyond the limit stay for the next call. */
   take(rowsMax: number): ResultCounts[]
-  /** What could not be written goes back. */
+  /** Returns counts that could not be written. */
   putBack(counts: readonly ResultCounts[]): void
 }
 
-/** Counts in memory: the way of a delivery pays for a few additions, and no statement. */
+/** Counts in memory, so that a delivery costs a few additions and no statement. */
 export function createResultCounter(): ResultCounter {
   const all = new Map<string, ResultCounts>()
 

@@ -3,15 +3,15 @@ import type pg from 'pg'
 import { type Loop, startLoop } from '../../loop/index.js'
 import { packageVersion } from '../../package-version.js'
 
-/** How often a process says that it is there. */
+/** The interval at which a process reports. */
 const SEEN_EVERY_MS = 10_000
-/** One that has not done so for longer is lost, or cut off. */
+/** A process that has not reported for longer is lost or disconnected. */
 export const LOST_AFTER_MS = 3 * SEEN_EVERY_MS
 const FORGOTTEN_AFTER_MS = 3_600_000
 /** How many times it says so before it looks for those that are to be forgotten. */
 const ROUNDS_PER_SWEEP = 60
 
-/** By processes_pkey. A row that somebody forgot meanwhile is there again. */
+/** By processes_pkey. Inserts the row again if another process removed it. */
 const register = `
   INSERT INTO sagapost.processes (id, hostname, pid, version, parts, saga_definitions)
   VALUES ($1, $2, $3, $4, $5, $6)
@@ -33,7 +33,7 @@ export interface RegistrationOptions {
   onError: (error: Error) => void
 }
 
-/** Keeps this process on the list of those that run; a clean stop takes it off. */
+/** Keeps this process registered; a clean stop removes it. */
 export function startRegistration({ pool, id, parts, sagaDefinitions, onError }: RegistrationOptions): Loop {
   const values = [id, hostname().slice(0, 255), process.pid, packageVersion(), parts, sagaDefinitions]
   let rounds = 0
