@@ -51,7 +51,7 @@ export interface DeadLetters {
   requeue(id: string, options?: CallOptions): Promise<{ deliveryId: string }>
   /** Starts a saga that requeues the present matches. `sagas.get` shows its progress, `sagas.cancel` stops it. */
   requeueMatching(filter: RequeueFilter, options?: KeyedOptions): Promise<StartedRequeue>
-  /** Counts the dead letters that a requeue would process. */
+  /** Counts the dead letters that a requeue would handle. */
   countMatching(filter: RequeueFilter, options?: CallOptions): Promise<number>
 }
 

@@ -63,7 +63,7 @@ function startGone({ log, metrics, onError }: PartContext, admin: pg.Pool): Loop
         metrics.subscriptionGone()
         log.warn(
           { subscription_id: id, error_code: 'http_410' },
-          'subscription switched off: its receiver is gone',
+          'subscription disabled: its receiver is gone',
         )
       }
       return false

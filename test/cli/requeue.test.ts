@@ -62,13 +62,13 @@ describe('sagapost dead-letters requeue', () => {
   })
 
   it.each([
-    [[], 'say which'],
-    [['7', '--error', 'http_500'], 'say which'],
-    [['--dry-run'], 'say which'],
-    [['7', '--dry-run'], '--dry-run and --detach go with a filter'],
-    [['--follow', 'x', '--all'], 'say which'],
-    [['--all', '--dry-run', '--detach'], 'exclude each other'],
-    [['--from', 'yesterday'], 'It reads'],
+    [[], 'specify an id, a filter'],
+    [['7', '--error', 'http_500'], 'specify an id, a filter'],
+    [['--dry-run'], 'specify an id, a filter'],
+    [['7', '--dry-run'], '--dry-run and --detach require a filter'],
+    [['--follow', 'x', '--all'], 'specify an id, a filter'],
+    [['--all', '--dry-run', '--detach'], 'cannot be used together'],
+    [['--from', 'yesterday'], 'Must be a time'],
   ])('[O7] %j is rejected', async (args, message) => {
     const { code, stdout, stderr } = await requeue(...args)
     expect([code, stdout]).toEqual([2, ''])

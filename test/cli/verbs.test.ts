@@ -281,7 +281,7 @@ describe('deliveries and dead letters', () => {
     )
     server.answer = () => ({ status: 200 })
     const line = await output(['dead-letters', 'requeue', letter.id])
-    const [, deliveryId] = /requeued as delivery (\d+)\n$/.exec(line) ?? []
+    const [, deliveryId] = /as delivery (\d+)\n$/.exec(line) ?? []
     expect(await outputJson(['dead-letters', 'requeue', letter.id])).toEqual({ deliveryId })
     await expect.poll(async () => (await client().deliveries.get(deliveryId ?? '')).status).toBe('Completed')
   })
