@@ -64,6 +64,13 @@ const payloads = Array.from({ length: BATCH }, (_, index) => {
   return JSON.stringify(body)
 })
 
+const allIds = { from: '0', to: '9223372036854775807' }
+const everything: WorkWindow = {
+  older: [],
+  borders: [],
+  fresh: { ...allIds, planned: allIds },
+}
+
 const folder = await mkdtemp(join(tmpdir(), 'sagapost-bench-'))
 const server = await startEmbeddedPostgres({
   dataDir: join(folder, 'data'),
@@ -148,13 +155,6 @@ async function measure(pool: pg.Pool, pid: number, bounded: boolean): Promise<Sa
     cpuMs: (cpuMs(pid) - before.cpu) / deliveries,
     walBytes: ((await walPosition(pool)) - before.wal) / deliveries,
   }
-}
-
-const allIds = { from: '0', to: '9223372036854775807' }
-const everything: WorkWindow = {
-  older: [],
-  borders: [],
-  fresh: { ...allIds, planned: allIds },
 }
 
 /** Plain tables have no ranges. */

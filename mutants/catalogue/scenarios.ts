@@ -13,6 +13,11 @@ export const scenarioMutants: readonly Mutant[] = [
     edits: [
       {
         file: schema.events,
+        find: 'WHERE known.key = given.key LIMIT 1)',
+        replace: 'WHERE false)',
+      },
+      {
+        file: schema.events,
         find: 'ON CONFLICT (key) DO NOTHING\n    RETURNING event_id',
         replace: 'ON CONFLICT (key) DO UPDATE SET event_id = excluded.event_id\n    RETURNING event_id',
       },
