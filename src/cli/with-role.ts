@@ -53,6 +53,8 @@ export async function withDatabase<Result>(
           databaseUrl: url,
           role,
           connectionsMax: 1,
+          // The doctor takes other names for those of parts, and a session that has just ended may still be listed.
+          applicationName: 'sagapost command',
           ...(queryTimeoutMs !== undefined && { queryTimeoutMs }),
         })
         return await work(pool)

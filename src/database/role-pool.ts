@@ -45,6 +45,8 @@ export interface RolePoolOptions {
   databaseUrl: string
   role: DatabaseRole
   connectionsMax: number
+  /** What the server calls the sessions; by default those of a part. */
+  applicationName?: string
   /** Plans only with indexes and nested loops: for parts that move rows, not for those that search or count. */
   pinnedPlans?: boolean
   /** Whether statements marked as `prepared` are sent as named statements. */
@@ -63,6 +65,7 @@ export function createRolePool({
   databaseUrl,
   role,
   connectionsMax,
+  applicationName = `sagapost ${role}`,
   pinnedPlans: pinned = false,
   preparedStatements = false,
   queryTimeoutMs = QUERY_TIMEOUT_MS,
@@ -76,7 +79,7 @@ export function createRolePool({
   const pool = new pg.Pool({
     ...connectionDefaults,
     Client: failLater(preparedStatements ? PreparingClient : RoleClient),
-    connectionString: withSettings(databaseUrl, `sagapost ${role}`, { role, ...settings }),
+    connectionString: withSettings(databaseUrl, applicationName, { role, ...settings }),
     query_timeout: queryTimeoutMs,
     max: connectionsMax,
     idleTimeoutMillis: IDLE_CONNECTION_MS,

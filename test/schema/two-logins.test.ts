@@ -71,8 +71,10 @@ async function as<Result>(
   role: (typeof databaseRoles)[number],
   work: (pool: pg.Pool) => Promise<Result>,
   database = 'app',
+  applicationName = `sagapost ${role}`,
 ): Promise<Result> {
-  const pool = createRolePool({ databaseUrl: urlOf(login, database), role, connectionsMax: 1 })
+  const databaseUrl = urlOf(login, database)
+  const pool = createRolePool({ databaseUrl, role, connectionsMax: 1, applicationName })
   return await work(pool).finally(() => pool.end())
 }
 
@@ -244,7 +246,7 @@ describe('a schema that one login has created', () => {
 /** What the doctor says of the roles, asked through this login. */
 async function findings(login: string, database = 'app'): Promise<Finding[]> {
   const found = await examineSystem({
-    as: (role, work) => as(login, role, work, database),
+    as: (role, work) => as(login, role, work, database, 'sagapost command'),
     migrations: await loadMigrations(migrationsFolder),
   })
   return found.filter(({ check }) => check === 'roles')
