@@ -105,4 +105,19 @@ export const backlogs: readonly Mutant[] = [
       '[R1] a worker is busy when an endpoint that answers runs all the jobs held for it',
     ),
   },
+  {
+    id: 'released-job-wakes-no-claim',
+    rules: ['J4'],
+    breaks: 'A job that is released after its endpoint has answered waits for the next poll.',
+    edits: [
+      {
+        file: 'src/delivery/worker/held-jobs.ts',
+        find: "if (refused.some((job) => standingOf(job.subscriptionId) === 'answering')) options.onDone()",
+        replace: "if (refused.some((job) => standingOf(job.subscriptionId) === 'failing')) options.onDone()",
+      },
+    ],
+    test: testsOf('test/delivery/worker/start-worker.test.ts')(
+      '[J4] is claimed again when its endpoint answers before the job has been released',
+    ),
+  },
 ]

@@ -115,7 +115,12 @@ export function createHeldJobs(
     if (probe) probes.push(...jobs)
     const refused = probe ? [] : lanes.take(jobs)
     pump()
-    void giveBack(refused)
+    // An endpoint may have answered while its other jobs were on their way back: then no other wake-up tells of them.
+    if (refused.length > 0) {
+      void giveBack(refused).then(() => {
+        if (refused.some((job) => standingOf(job.subscriptionId) === 'answering')) options.onDone()
+      })
+    }
     return refused.map(({ subscriptionId }) => subscriptionId)
   }
 

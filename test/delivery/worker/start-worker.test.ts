@@ -176,6 +176,29 @@ describe('a delivery', () => {
     )
   })
 
+  it('[J4] is claimed again when its endpoint answers before the job has been released', async () => {
+    const { jobs } = await newJobs(2)
+    const pool = database.as('job_worker')
+    const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>
+    let letGo = () => {}
+    const answered = new Promise<void>((resolve) => {
+      letGo = resolve
+    })
+    vi.spyOn(pool, 'query').mockImplementation(async (...args: unknown[]) => {
+      if (JSON.stringify(args[0]).includes("SET status = 'Pending', lease_until")) await answered
+      return query(...args)
+    })
+    const { sent } = start({})
+    await expect.poll(() => sent.length).toBe(1)
+    sent[0]?.answer(delivered)
+    const statuses = async () => (await Promise.all(jobs.map(status))).sort()
+    await expect.poll(statuses).toEqual(['Completed', 'Leased'])
+    letGo()
+    await expect.poll(() => sent.length).toBe(2)
+    sent[1]?.answer(delivered)
+    await expect.poll(statuses).toEqual(['Completed', 'Completed'])
+  })
+
   it('[J6] without a readable secret is not sent and fails', async () => {
     const [job] = (await newJobs(1)).jobs as [Job]
     const { sent } = start({ readSecrets: async () => new Map() })
