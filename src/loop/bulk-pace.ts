@@ -1,7 +1,7 @@
-import { ROUND_SPACING_MS } from './space-rounds.js'
-
 /** Interval between full rounds while workers have a backlog: limits each process to 10,000 deliveries a second. */
 const FULL_ROUND_EVERY_MS = 50
+/** The distance of rounds past the backlog: each costs PostgreSQL a ms or so, whatever it finds. */
+const PASSING_EVERY_MS = 25
 
 /** A round past the backlog that brings more than this has met another burst, which can wait as long. */
 const PASSING_FEW = 50
@@ -37,6 +37,6 @@ export function createBulkPace(hasBacklog: () => boolean): BulkPace {
     passed(count) {
       passedCount = count
     },
-    passingSpacingMs: () => (passedCount > PASSING_FEW ? FULL_ROUND_EVERY_MS : ROUND_SPACING_MS),
+    passingSpacingMs: () => (passedCount > PASSING_FEW ? FULL_ROUND_EVERY_MS : PASSING_EVERY_MS),
   }
 }

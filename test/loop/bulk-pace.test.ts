@@ -27,5 +27,5 @@ it('[R1, S7] rounds past a backlog that meet other bursts are as far apart as fu
     pace.passed(count)
     return pace.passingSpacingMs()
   }
-  expect([after(0), after(50), after(51), after(1)]).toEqual([10, 10, 50, 10])
+  expect([after(0), after(50), after(51), after(1)]).toEqual([25, 25, 50, 25])
 })
